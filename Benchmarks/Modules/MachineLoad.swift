@@ -47,7 +47,7 @@ enum MachineLoad {
     }
 
     private static func hostSends(_ count: Int) async -> Double {
-        let host = MachineHost(initialState: Still.State()) { Still() }
+        let host = ReducerHost(initialState: Still.State()) { Still() }
         let start = MonotonicClock.now
         for _ in 0..<count { await host.send(.input(.nothing)) }
         return Double(MonotonicClock.now - start) / Double(count)
@@ -56,7 +56,7 @@ enum MachineLoad {
     /// Returns the milliseconds until `count` effects run, and until all have ended after the release of their host.
     private static func effectsInFlight(_ count: Int) async -> (started: Double, cancelled: Double) {
         let tally = Tally()
-        var host: MachineHostOf<Waiting>? = MachineHost(initialState: 0) { Waiting(tally: tally) }
+        var host: ReducerHostOf<Waiting>? = ReducerHost(initialState: 0) { Waiting(tally: tally) }
         let start = MonotonicClock.now
         for number in 0..<count { await host?.send(.wait(number)) }
         while tally.begun.load(ordering: .relaxed) < count { await Task.yield() }

@@ -52,15 +52,17 @@ package final class MemoryAccount: Sendable {
 
     /// Reserves bytes for new work.
     ///
-    /// - Throws: `MemoryExcess` if a limit would be exceeded; then it counts nothing.
-    package func take(_ bytes: Int) throws(MemoryExcess) {
-        let excess: MemoryExcess? = state.withLock { state in
-            guard state.held + bytes <= limit else { return MemoryExcess(.connection, limit) }
-            if let address, address.usedBytes + bytes > address.limit { return MemoryExcess(.address, address.limit) }
-            if let principal = state.principal, principal.usedBytes + bytes > principal.limit {
-                return MemoryExcess(.principal, principal.limit)
+    /// - Throws: `MemoryLimitExceeded` if a limit would be exceeded; then it counts nothing.
+    package func take(_ bytes: Int) throws(MemoryLimitExceeded) {
+        let excess: MemoryLimitExceeded? = state.withLock { state in
+            guard state.held + bytes <= limit else { return MemoryLimitExceeded(.connection, limit) }
+            if let address, address.usedBytes + bytes > address.limit {
+                return MemoryLimitExceeded(.address, address.limit)
             }
-            guard server.usedBytes + bytes <= server.limit else { return MemoryExcess(.server, server.limit) }
+            if let principal = state.principal, principal.usedBytes + bytes > principal.limit {
+                return MemoryLimitExceeded(.principal, principal.limit)
+            }
+            guard server.usedBytes + bytes <= server.limit else { return MemoryLimitExceeded(.server, server.limit) }
             state.held += bytes
             count(bytes, state.principal)
             return nil
@@ -70,22 +72,22 @@ package final class MemoryAccount: Sendable {
 
     /// Counts a change of the bytes that are already held.
     ///
-    /// - Returns: a `MemoryExcess` if the growth exceeds a limit, alone or with others: the caller must close the connection. A
+    /// - Returns: a `MemoryLimitExceeded` if the growth exceeds a limit, alone or with others: the caller must close the connection. A
     ///   connection with few bytes is exempt while the server is less than an eighth over its limit.
-    package func hold(_ change: Int) -> MemoryExcess? {
+    package func hold(_ change: Int) -> MemoryLimitExceeded? {
         state.withLock { state in
             state.held += change
             count(change, state.principal)
             guard change > 0 else { return nil }
-            if state.held > limit { return MemoryExcess(.connection, limit) }
+            if state.held > limit { return MemoryLimitExceeded(.connection, limit) }
             let isSmall = state.held <= Self.small
             if server.usedBytes - (isSmall ? server.limit / 8 : 0) > server.limit {
-                return MemoryExcess(.server, server.limit)
+                return MemoryLimitExceeded(.server, server.limit)
             }
             guard !isSmall else { return nil }
-            if let address, address.usedBytes > address.limit { return MemoryExcess(.address, address.limit) }
+            if let address, address.usedBytes > address.limit { return MemoryLimitExceeded(.address, address.limit) }
             if let principal = state.principal, principal.usedBytes > principal.limit {
-                return MemoryExcess(.principal, principal.limit)
+                return MemoryLimitExceeded(.principal, principal.limit)
             }
             return nil
         }
@@ -101,14 +103,14 @@ package final class MemoryAccount: Sendable {
 }
 
 /// An error: a limit on buffered memory is exceeded.
-package struct MemoryExcess: Error, Equatable, Sendable {
+package struct MemoryLimitExceeded: Error, Equatable, Sendable {
     /// The scope of the exceeded limit.
-    package enum Holder: Sendable { case connection, address, principal, server }
+    package enum Scope: Sendable { case connection, address, principal, server }
 
-    package let holder: Holder
+    package let holder: Scope
     package let limit: Int
 
-    package init(_ holder: Holder, _ limit: Int) {
+    package init(_ holder: Scope, _ limit: Int) {
         self.holder = holder
         self.limit = limit
     }

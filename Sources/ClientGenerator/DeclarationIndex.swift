@@ -77,7 +77,7 @@ struct DeclarationIndex {
     // MARK: Finding
 
     /// The result of a lookup by name.
-    enum Found {
+    enum LookupResult {
         case type(DeclaredType)
         case several([DeclaredType])
         case none
@@ -87,7 +87,7 @@ struct DeclarationIndex {
     /// of imported modules, then any.
     ///
     /// - Parameter elsewhere: whether modules count that the file does not import.
-    func find(_ name: String, from file: SourceFile, elsewhere: Bool) -> Found {
+    func find(_ name: String, from file: SourceFile, elsewhere: Bool) -> LookupResult {
         let all = (topLevel[name] ?? []).filter { !$0.isFilePrivate || $0.file.path == file.path }
         let circles: [(DeclaredType) -> Bool] = [
             { $0.isFilePrivate }, { $0.file.module == file.module }, { file.imports.contains($0.file.module) },

@@ -70,7 +70,7 @@ final class DeclaredType {
     /// The qualified name, such as `TodoList.State`.
     var qualifiedName: String { (parent.map { $0.qualifiedName + "." } ?? "") + name }
 
-    var place: Place {
+    var place: SourcePosition {
         let token = node.asProtocol((any NamedDeclSyntax).self)?.name
         return token.map { file.place(of: $0) } ?? file.place(of: node)
     }

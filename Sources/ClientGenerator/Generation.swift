@@ -16,7 +16,7 @@ package struct Generation: Sendable {
 
     package let model: ClientModel
     /// The errors and warnings in source order.
-    package let problems: [GeneratorProblem]
+    package let problems: [GeneratorDiagnostic]
     private let options: Options
 
     /// Reads the sources.
@@ -24,7 +24,7 @@ package struct Generation: Sendable {
     /// - Parameter sources: the paths, as used in messages, and the texts.
     package init(_ sources: [(path: String, text: String)], options: Options = Options()) {
         self.options = options
-        let problems = Problems()
+        let problems = DiagnosticList()
         let files = sources.sorted { $0.path < $1.path }.map { SourceFile(path: $0.path, text: $0.text) }
         for file in files {
             guard let (place, message) = file.misreading else { continue }

@@ -214,7 +214,7 @@ extension ModelBuilder {
             // JavaScript treats an object with a method `then` as a promise.
             actor.methods[index].name = name == "then" ? "then_" : name
         }
-        var places: [String: Place] = [:]
+        var places: [String: SourcePosition] = [:]
         for (name, place) in streams.map({ ($0.name, $0.place) }) + actor.methods.map({ ($0.name, $0.place) }) {
             if let other = places[name] {
                 problems.error(

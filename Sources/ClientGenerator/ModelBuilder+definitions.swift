@@ -113,7 +113,7 @@ extension ModelBuilder {
         return found
     }
 
-    private func customCoding(_ member: DeclSyntax, _ file: SourceFile) -> (what: String, place: Place)? {
+    private func customCoding(_ member: DeclSyntax, _ file: SourceFile) -> (what: String, place: SourcePosition)? {
         if let function = member.as(FunctionDeclSyntax.self), !function.modifiers.isStatic {
             return WireName.method(function) == "encode(to:)" ? ("encode(to:)", file.place(of: function.name)) : nil
         }
@@ -148,7 +148,7 @@ extension ModelBuilder {
         let name: String
         let type: TypeSyntax?
         let node: VariableDeclSyntax
-        let place: Place
+        let place: SourcePosition
     }
 
     func storedProperties(of type: DeclaredType) -> [StoredProperty] {

@@ -165,7 +165,7 @@ extension ModelBuilder {
     /// Returns the arguments for all generic parameters of a type. The arguments of enclosing types come from the
     /// scope.
     private func arguments(
-        of type: DeclaredType, _ own: [WireType], outer: [String: WireType], at place: Place
+        of type: DeclaredType, _ own: [WireType], outer: [String: WireType], at place: SourcePosition
     ) -> [WireType] {
         let names = type.genericParameters
         let missing = own.count > names.count || names.dropLast(own.count).contains { outer[$0] == nil }
@@ -210,7 +210,9 @@ extension ModelBuilder {
 
     // MARK: Declared types
 
-    private func use(_ type: DeclaredType, _ arguments: [WireType], at place: Place, _ scope: Scope) -> WireType {
+    private func use(_ type: DeclaredType, _ arguments: [WireType], at place: SourcePosition, _ scope: Scope)
+        -> WireType
+    {
         let directives = directives(type.comments, at: type.place)
         switch type.kind {
         case .alias where told(directives) == nil:
@@ -295,7 +297,7 @@ extension ModelBuilder {
         }
     }
 
-    private func wideInteger(_ name: String, at place: Place, _ scope: Scope) -> WireType {
+    private func wideInteger(_ name: String, at place: SourcePosition, _ scope: Scope) -> WireType {
         switch scope.integers {
         case .bigint: return .bigint(name)
         case .number: return .number(name)
@@ -308,7 +310,7 @@ extension ModelBuilder {
         }
     }
 
-    func dictionary(_ key: WireType, _ value: WireType, at place: Place) -> WireType {
+    func dictionary(_ key: WireType, _ value: WireType, at place: SourcePosition) -> WireType {
         if [key, value].contains(.unknown) { return .unknown }
         switch key {
         case .string, .number("Int"): return .record(key: key, value)
@@ -354,7 +356,7 @@ extension ModelBuilder {
         }
     }
 
-    private func warnOfIdentity(_ place: Place) {
+    private func warnOfIdentity(_ place: SourcePosition) {
         problems.warn(
             place,
             "keys of this type are objects in JavaScript, and a Map compares objects by identity; use an array of a "

@@ -21,9 +21,9 @@ final class ModelBuilder {
         var bindings: [String: WireType]
         var integers: Integers
         /// The location for diagnostics about a type that is inferred from a value.
-        var fallback: Place?
+        var fallback: SourcePosition?
 
-        func place(of node: some SyntaxProtocol) -> Place {
+        func place(of node: some SyntaxProtocol) -> SourcePosition {
             if let fallback, node.root.id != file.tree.id { return fallback }
             return file.place(of: node)
         }
@@ -36,13 +36,13 @@ final class ModelBuilder {
     }
 
     let index: DeclarationIndex
-    let problems: Problems
+    let problems: DiagnosticList
     let integers: Integers
     var model = ClientModel()
     /// The aliases being read, to detect cycles.
     var openAliases: Set<Int> = []
 
-    init(_ index: DeclarationIndex, problems: Problems, usesBigint: Bool) {
+    init(_ index: DeclarationIndex, problems: DiagnosticList, usesBigint: Bool) {
         self.index = index
         self.problems = problems
         integers = usesBigint ? .bigint : .unsaid
@@ -57,7 +57,7 @@ final class ModelBuilder {
 
     // MARK: Comments
 
-    func directives(_ comments: Comments, at place: Place) -> [Directive] {
+    func directives(_ comments: Comments, at place: SourcePosition) -> [Directive] {
         comments.told.compactMap { text in
             if let directive = Directive(text) { return directive }
             problems.error(place, "unknown directive '// trebuchet: \(text)'; known are \(Directive.known)")
@@ -91,8 +91,8 @@ final class ModelBuilder {
     }
 
     private func tellCollisions() {
-        var places: [String: (place: Place, swiftName: String)] = [:]
-        func note(_ name: String, _ swiftName: String, _ place: Place) {
+        var places: [String: (place: SourcePosition, swiftName: String)] = [:]
+        func note(_ name: String, _ swiftName: String, _ place: SourcePosition) {
             if let other = places[name] {
                 problems.error(
                     place,

@@ -4,14 +4,14 @@ struct SchemaWriter {
 
     func file() -> String {
         let used = model.sortedDefinitions.map { definition($0.definition) }
-        let schema = JSONText.object([
+        let schema = OrderedJSON.object([
             ("format", .string("trebuchet-schema")), ("version", .number("1")),
             ("actors", .array(model.actors.map(actor))), ("types", .array(used)),
         ])
         return schema.text() + "\n"
     }
 
-    private func actor(_ actor: ClientModel.Actor) -> JSONText {
+    private func actor(_ actor: ClientModel.Actor) -> OrderedJSON {
         .object(
             [
                 ("name", .string(actor.name)), ("swiftName", .string(actor.swiftName)),
@@ -22,8 +22,8 @@ struct SchemaWriter {
             ])
     }
 
-    private func method(_ method: ClientModel.Method) -> JSONText {
-        var members: [(String, JSONText)] = [("name", .string(method.name)), ("target", .string(method.target))]
+    private func method(_ method: ClientModel.Method) -> OrderedJSON {
+        var members: [(String, OrderedJSON)] = [("name", .string(method.name)), ("target", .string(method.target))]
         members += documentation(method.documentation)
         members.append(
             (
@@ -38,14 +38,14 @@ struct SchemaWriter {
         return .object(members)
     }
 
-    private func stream(_ stream: ClientModel.Stream) -> JSONText {
+    private func stream(_ stream: ClientModel.Stream) -> OrderedJSON {
         .object(
             [("name", .string(stream.name)), ("target", .string(stream.target))] + documentation(stream.documentation)
                 + [("type", type(stream.type))])
     }
 
-    private func definition(_ definition: ClientModel.Definition) -> JSONText {
-        var members: [(String, JSONText)] = [
+    private func definition(_ definition: ClientModel.Definition) -> OrderedJSON {
+        var members: [(String, OrderedJSON)] = [
             ("name", .string(definition.name)), ("swiftName", .string(definition.swiftName)),
         ]
         members += documentation(definition.documentation)
@@ -56,12 +56,12 @@ struct SchemaWriter {
         case .structure(let own): members += [("kind", .string("struct")), ("members", .array(own.map(member)))]
         case .rawValues(let cases):
             let values = cases.map { each in
-                JSONText.object([("name", .string(each.name)), ("value", rawValue(each.value))])
+                OrderedJSON.object([("name", .string(each.name)), ("value", rawValue(each.value))])
             }
             members += [("kind", .string("rawValues")), ("cases", .array(values))]
         case .union(let cases):
             let values = cases.map { each in
-                JSONText.object(
+                OrderedJSON.object(
                     [("name", .string(each.name))] + documentation(each.documentation)
                         + [("members", .array(each.members.map(member)))])
             }
@@ -72,26 +72,26 @@ struct SchemaWriter {
         return .object(members)
     }
 
-    private func member(_ member: ClientModel.Member) -> JSONText {
-        var members: [(String, JSONText)] = [("name", .string(member.name))]
+    private func member(_ member: ClientModel.Member) -> OrderedJSON {
+        var members: [(String, OrderedJSON)] = [("name", .string(member.name))]
         members += documentation(member.documentation)
         members.append(("type", type(member.type)))
         if member.isOptional { members.append(("optional", .boolean(true))) }
         return .object(members)
     }
 
-    private func rawValue(_ value: ClientModel.RawValue) -> JSONText {
+    private func rawValue(_ value: ClientModel.RawValue) -> OrderedJSON {
         switch value {
         case .string(let text): .string(text)
         case .number(let text): .number(text)
         }
     }
 
-    private func documentation(_ lines: [String]) -> [(String, JSONText)] {
+    private func documentation(_ lines: [String]) -> [(String, OrderedJSON)] {
         lines.isEmpty ? [] : [("documentation", .string(lines.joined(separator: "\n")))]
     }
 
-    private func type(_ type: WireType) -> JSONText {
+    private func type(_ type: WireType) -> OrderedJSON {
         switch type {
         case .string: .string("String")
         case .boolean: .string("Bool")
@@ -121,13 +121,13 @@ struct SchemaWriter {
 }
 
 /// JSON whose members keep their order.
-indirect enum JSONText {
+indirect enum OrderedJSON {
     case null
     case boolean(Bool)
     case number(String)
     case string(String)
-    case array([JSONText])
-    case object([(String, JSONText)])
+    case array([OrderedJSON])
+    case object([(String, OrderedJSON)])
 
     /// Returns the text. A value that fits into 100 columns is written on one line.
     func text(indent: String = "") -> String {

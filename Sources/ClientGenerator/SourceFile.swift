@@ -22,16 +22,16 @@ struct SourceFile {
             tree.statements.compactMap { $0.item.as(ImportDeclSyntax.self)?.path.first?.name.text })
     }
 
-    func place(of node: some SyntaxProtocol) -> Place {
+    func place(of node: some SyntaxProtocol) -> SourcePosition {
         let location = converter.location(for: node.positionAfterSkippingLeadingTrivia)
-        return Place(path: path, line: location.line, column: location.column)
+        return SourcePosition(path: path, line: location.line, column: location.column)
     }
 
     /// The first location that the parser rejects, and its message.
-    var misreading: (place: Place, message: String)? {
+    var misreading: (place: SourcePosition, message: String)? {
         guard tree.hasError, let first = ParseDiagnosticsGenerator.diagnostics(for: tree).first else { return nil }
         let location = converter.location(for: first.position)
-        return (Place(path: path, line: location.line, column: location.column), first.message)
+        return (SourcePosition(path: path, line: location.line, column: location.column), first.message)
     }
 
     static func module(of path: String) -> String {
@@ -42,12 +42,12 @@ struct SourceFile {
 }
 
 /// A location in a source file. Lines and columns (in bytes of UTF-8) count from 1.
-package struct Place: Hashable, Comparable, Sendable, CustomStringConvertible {
+package struct SourcePosition: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let path: String
     package let line: Int
     package let column: Int
 
-    package static func < (one: Place, other: Place) -> Bool {
+    package static func < (one: SourcePosition, other: SourcePosition) -> Bool {
         (one.path, one.line, one.column) < (other.path, other.line, other.column)
     }
 

@@ -9,15 +9,15 @@ package struct AdminClient {
     ]
 
     /// The error for a request that the server rejected.
-    package struct Refused: Error, CustomStringConvertible {
+    package struct RequestRejected: Error, CustomStringConvertible {
         package let description: String
 
         package init(description: String) { self.description = description }
     }
 
-    package let link: AdminLink
+    package let link: AdminConnection
 
-    package init(link: AdminLink) { self.link = link }
+    package init(link: AdminConnection) { self.link = link }
 
     package init(_ arguments: ParsedArguments) throws {
         CommandTimeout.current?.start(awaiting: "connection to the server's admin socket")
@@ -29,7 +29,7 @@ package struct AdminClient {
         }
     }
 
-    package func ask(_ request: AdminRequest) async throws -> AdminAnswer {
+    package func ask(_ request: AdminRequest) async throws -> AdminResponse {
         try await send(request)
         return try await answer()
     }
@@ -39,17 +39,17 @@ package struct AdminClient {
         try await link.flush()
     }
 
-    package func answer() async throws -> AdminAnswer {
+    package func answer() async throws -> AdminResponse {
         CommandTimeout.current?.start(awaiting: "response over the server's admin socket")
         defer { CommandTimeout.current?.stop() }
-        guard let answer = try await link.next(AdminAnswer.self) else {
-            throw Refused(description: "the server closed the connection")
+        guard let answer = try await link.next(AdminResponse.self) else {
+            throw RequestRejected(description: "the server closed the connection")
         }
-        if case .failed(let reason) = answer { throw Refused(description: reason) }
+        if case .failed(let reason) = answer { throw RequestRejected(description: reason) }
         return answer
     }
 
-    package static func unexpected(_ answer: AdminAnswer) -> Refused {
-        Refused(description: "unexpected response of the server; is it of another version?")
+    package static func unexpected(_ answer: AdminResponse) -> RequestRejected {
+        RequestRejected(description: "unexpected response of the server; is it of another version?")
     }
 }

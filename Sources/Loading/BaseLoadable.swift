@@ -17,9 +17,9 @@ public import Observation
 open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     @ObservationIgnored private let store = LoadingStateStore<Value>()
     /// The load whose outcome is published.
-    @ObservationIgnored private var newest: LoadRun?
+    @ObservationIgnored private var newest: LoadOperation?
     /// Loads whose work has not ended, including outdated ones.
-    @ObservationIgnored private var running: [LoadRun] = []
+    @ObservationIgnored private var running: [LoadOperation] = []
     @ObservationIgnored private var followers: [UInt64: (LoadingState<Value>) -> Void] = [:]
     @ObservationIgnored private var lastFollower: UInt64 = 0
     /// States that the followers have not received.
@@ -53,7 +53,7 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     ///
     /// Does nothing when called by a fetch that was cancelled or outdated by a newer load.
     public func updateState(_ state: LoadingState<Value>) {
-        if let run = LoadRun.current, run.belongs(to: self), !run.isCurrent { return }
+        if let run = LoadOperation.current, run.belongs(to: self), !run.isCurrent { return }
         publish(state)
     }
 
@@ -86,9 +86,9 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     func workChanged() {}
 
     /// Begins a load, which outdates the previous one.
-    func startRun() -> LoadRun {
+    func startRun() -> LoadOperation {
         newest?.becomeOutdated()
-        let run = LoadRun(of: self) { run in await self.perform(run) }
+        let run = LoadOperation(of: self) { run in await self.perform(run) }
         newest = run
         running.append(run)
         publish(.loading(nil))
@@ -112,7 +112,7 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
 
     // MARK: Implementation
 
-    private func perform(_ run: LoadRun) async {
+    private func perform(_ run: LoadOperation) async {
         let outcome: LoadingState<Value>
         do {
             outcome = .loaded(try await fetch())

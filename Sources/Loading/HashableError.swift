@@ -31,7 +31,7 @@ public struct HashableError: Hashable, Sendable, CustomStringConvertible {
     /// The `errorDescription` if the error is a `LocalizedError` that has one, else its printed form.
     public var description: String { (error as? any LocalizedError)?.errorDescription ?? "\(error)" }
 
-    private static func isEqual<Known: Equatable>(_ known: Known, _ other: any Error) -> Bool {
-        (other as? Known) == known
+    private static func isEqual<KnownState: Equatable>(_ known: KnownState, _ other: any Error) -> Bool {
+        (other as? KnownState) == known
     }
 }

@@ -38,7 +38,7 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
 
     /// Loads `base` until it succeeds or the attempts are used up. Throws the error of the last one.
     public override func fetch() async throws -> Base.Value {
-        let run = LoadRun.current
+        let run = LoadOperation.current
         var attempt = 1
         while true {
             do {
@@ -52,10 +52,10 @@ public final class RetryableLoader<Base: Loadable>: WrappingLoadable<Base> {
         }
     }
 
-    private func isWanted(_ run: LoadRun?) -> Bool { run?.isCurrent != false }
+    private func isWanted(_ run: LoadOperation?) -> Bool { run?.isCurrent != false }
 
     /// Waits for the delay, or until the outcome no longer counts.
-    private func pause(for delay: Duration, _ run: LoadRun?) async throws {
+    private func pause(for delay: Duration, _ run: LoadOperation?) async throws {
         let pause = Task { [clock] in try await clock.sleep(for: delay) }
         run?.whenOutdated = { pause.cancel() }
         defer { run?.whenOutdated = nil }

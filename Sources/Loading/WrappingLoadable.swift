@@ -6,7 +6,7 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
     public let base: Base
 
     /// Reads the states of a loader from outside this module; created at its first load.
-    private lazy var reader = StateReader(base)
+    private lazy var reader = LoadingStateReader(base)
 
     init(wrapping base: Base) { self.base = base }
 
@@ -27,10 +27,10 @@ public class WrappingLoadable<Base: Loadable>: BaseLoadable<Base.Value> {
     func loadBase() async throws -> Base.Value {
         try Task.checkCancellation()
         guard !base.isCanceled else { throw CancellationError() }
-        let run = LoadRun.current
+        let run = LoadOperation.current
         // A loader of this module passes every state on as it changes. Any other is read: some of its last progress
         // may then come after its outcome, and is dropped.
-        let changes = base as? any StateFollowing<Base.Value> ?? reader
+        let changes = base as? any LoadingStateSource<Base.Value> ?? reader
         let (states, newer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let follower = changes.follow { [weak self] state in
             newer.yield()

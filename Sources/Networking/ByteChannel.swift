@@ -72,7 +72,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         /// The memory account of the connection, and the part of it that is counted here.
         var account: MemoryAccount?
         var held = 0
-        var excess: MemoryExcess?
+        var excess: MemoryLimitExceeded?
         /// The timer that runs while many shared bytes are pending, and the bytes that the socket accepted since its start.
         var slowness: LoopTimer?
         var taken = 0

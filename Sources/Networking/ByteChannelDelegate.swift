@@ -11,7 +11,7 @@ package protocol ByteChannelDelegate: AnyObject {
     func channelDidBecomeWritable(_ channel: ByteChannel)
     /// Called when a limit on buffered memory is exceeded. The delegate closes the connection; the default implementation resets
     /// it immediately.
-    func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess)
+    func channel(_ channel: ByteChannel, exceeds excess: MemoryLimitExceeded)
     /// The address of the actual peer if it differs from that of the socket: a client behind a proxy.
     var representedAddress: SocketAddress? { get }
     /// Called last, when the connection is closed. `error` is nil if the peer ended it in order or the local side closed it.
@@ -21,7 +21,7 @@ package protocol ByteChannelDelegate: AnyObject {
 extension ByteChannelDelegate {
     package var representedAddress: SocketAddress? { nil }
 
-    package func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess) {
+    package func channel(_ channel: ByteChannel, exceeds excess: MemoryLimitExceeded) {
         channel.reset(TransportError(.tooLarge, excess.reason))
     }
 }

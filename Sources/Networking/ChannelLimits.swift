@@ -14,7 +14,7 @@ package final class ChannelLimits: Sendable {
     package let sharedBytes: Int
     package let sharedPatience: Duration
     /// The provider of memory accounts, or nil to count nothing.
-    package let accounts: (any MemoryAccounts)?
+    package let accounts: (any MemoryAccountProvider)?
 
     /// Creates limits.
     ///
@@ -24,7 +24,7 @@ package final class ChannelLimits: Sendable {
     ///   - limit: default 64 MiB.
     package init(
         high: Int = 256 << 10, low: Int = 64 << 10, limit: Int = 64 << 20, sharedBytes: Int = .max,
-        sharedPatience: Duration = .seconds(10), accounts: (any MemoryAccounts)? = nil
+        sharedPatience: Duration = .seconds(10), accounts: (any MemoryAccountProvider)? = nil
     ) {
         self.high = high
         self.low = low
@@ -38,7 +38,7 @@ package final class ChannelLimits: Sendable {
 }
 
 /// A provider of memory accounts for connections.
-package protocol MemoryAccounts: AnyObject, Sendable {
+package protocol MemoryAccountProvider: AnyObject, Sendable {
     /// Creates the account of one connection, when memory is first held for it.
     func makeAccount(for address: SocketAddress?) -> MemoryAccount
 }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Platform
 
 /// Work that one reactor collects for another, so that many items share a lock and a wake-up.
-package protocol GatheredWork: AnyObject, Sendable {
+package protocol BatchedTask: AnyObject, Sendable {
     /// Closes the batch before it is sent: no item is added afterwards. Called on the collecting reactor; it must send nothing.
     func close()
 
@@ -13,7 +13,7 @@ package protocol GatheredWork: AnyObject, Sendable {
 extension Reactor {
     /// The collected work for each other reactor, in order.
     struct Outboxes {
-        fileprivate var boxes: [(target: Reactor, work: [any GatheredWork])] = []
+        fileprivate var boxes: [(target: Reactor, work: [any BatchedTask])] = []
         fileprivate var count = 0
         /// The last clock reading when the oldest work was started.
         fileprivate var began: UInt64 = 0
@@ -28,7 +28,7 @@ extension Reactor {
 
     /// Sends `work` to another reactor soon: after the current event or a few more, and before anything else that this reactor
     /// sends there. More can be added to it until then.
-    package func gather(_ work: any GatheredWork, for target: Reactor) {
+    package func gather(_ work: any BatchedTask, for target: Reactor) {
         assertCurrent()
         assert(target !== self, "what is for this reactor is not gathered")
         if outboxes.count == 0 { outboxes.began = lastLook }
@@ -62,7 +62,7 @@ extension Reactor {
 
     private func handOver(_ place: Int) {
         guard !outboxes.boxes[place].work.isEmpty else { return }
-        var work: [any GatheredWork] = []
+        var work: [any BatchedTask] = []
         swap(&work, &outboxes.boxes[place].work)
         outboxes.count -= work.count
         for piece in work { piece.close() }

@@ -61,7 +61,7 @@ extension Reactor {
 }
 
 /// A series of small work items whose duration is measured for several items together.
-package protocol MeasuredWork: AnyObject {
+package protocol BatchTimed: AnyObject {
     /// Called with the monotonic clock in nanoseconds: the items since `Reactor.workBegan` have taken until `now`.
     func didWork(until now: UInt64)
 }
@@ -69,7 +69,7 @@ package protocol MeasuredWork: AnyObject {
 extension Reactor {
     /// Calls `work.didWork` when its current items are done, at the latest when other work starts. Only on the reactor.
     @inline(__always)
-    package func measure(_ work: any MeasuredWork) {
+    package func measure(_ work: any BatchTimed) {
         if let measured, measured !== work { beginPart(at: MonotonicClock.now) }
         measured = work
     }

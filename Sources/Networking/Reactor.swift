@@ -31,7 +31,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         case task(UnownedJob)
         case closure(@Sendable () -> Void)
         /// Work collected by another reactor.
-        case gathered(any GatheredWork)
+        case gathered(any BatchedTask)
     }
 
     /// The size of the shared read buffer in bytes.
@@ -53,7 +53,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// does not delay calls from other reactors, of which each connection has few.
     private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
-    private var line = WorkQueue<any InLine>()
+    private var line = WorkQueue<any Resumable>()
     /// The work collected for other reactors.
     var outboxes = Outboxes()
     /// The last clock reading by measured work.
@@ -63,10 +63,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// `measured`.
     @exclusivity(unchecked) package var workBegan: UInt64 = 0
     /// The work that is not measured yet.
-    @exclusivity(unchecked) var measured: (any MeasuredWork)?
+    @exclusivity(unchecked) var measured: (any BatchTimed)?
     package private(set) var turns = TurnCount()
     var timers = TimerQueue()
-    private var endOfTurn: [any EndOfTurn] = []
+    private var endOfTurn: [any EndOfTurnTask] = []
     private var unflushed: [ByteChannel] = []
     /// The handlers removed in this turn, released at its end: the current batch may still contain an event for them.
     private var removed: [Unmanaged<ReadinessHandler>] = []
@@ -156,7 +156,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     /// Receives all work that another reactor has collected, with one lock and one wake-up.
-    func receive(_ gathered: [any GatheredWork]) {
+    func receive(_ gathered: [any BatchedTask]) {
         let mustWake = inbox.withLock { inbox in
             for work in gathered { inbox.work.append(.gathered(work)) }
             defer { inbox.isAwake = true }
@@ -174,12 +174,12 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     // MARK: Work from the reactor's thread
 
     /// Calls `task` at the end of this turn, before connections are flushed. The caller adds a task only once.
-    package func atEndOfTurn(_ task: any EndOfTurn) { endOfTurn.append(task) }
+    package func atEndOfTurn(_ task: any EndOfTurnTask) { endOfTurn.append(task) }
 
     func flushAtEndOfTurn(_ channel: ByteChannel) { unflushed.append(channel) }
 
     /// Queues `task` for continuation in a later turn. The caller queues a task only once.
-    package func standInLine(_ task: any InLine) { line.append(task) }
+    package func standInLine(_ task: any Resumable) { line.append(task) }
 
     // MARK: Descriptors
 
@@ -210,12 +210,12 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private func start() {
         precondition(OpenSSL.outlivesReactors, "OpenSSL did not start")
         let ready = ThreadSemaphore()
-        let context = Unmanaged.passRetained(StartContext(reactor: self, ready: ready)).toOpaque()
+        let context = Unmanaged.passRetained(ThreadStartContext(reactor: self, ready: ready)).toOpaque()
         var created = pthread_t()
         let status = pthread_create(
             &created, nil,
             { raw in
-                let context = Unmanaged<StartContext>.fromOpaque(raw!).takeRetainedValue()
+                let context = Unmanaged<ThreadStartContext>.fromOpaque(raw!).takeRetainedValue()
                 context.reactor.thread = pthread_self()
                 gnu_pthread_setname(pthread_self(), context.reactor.name)
                 context.ready.signal()
@@ -370,7 +370,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         if measured != nil { beginPart(at: MonotonicClock.now) }
         note(.endOfTurn)
         while !endOfTurn.isEmpty {
-            var tasks: [any EndOfTurn] = []
+            var tasks: [any EndOfTurnTask] = []
             swap(&tasks, &endOfTurn)
             for task in tasks { task.endOfTurn() }
         }
@@ -389,7 +389,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 }
 
 /// The argument of the new thread.
-private final class StartContext {
+private final class ThreadStartContext {
     let reactor: Reactor
     let ready: ThreadSemaphore
 

@@ -89,7 +89,7 @@ package class ReadinessHandler {
 }
 
 /// Work that takes more than its share of one turn.
-package protocol InLine: AnyObject {
+package protocol Resumable: AnyObject {
     /// Continues the work for about 100 µs, and queues itself again if there is more.
     func goOn()
 }

@@ -17,7 +17,7 @@ final class Watchdog: Sendable {
     private static let looksBeforeRest = 40
 
     /// The last observed progress of a reactor.
-    private struct Seen {
+    private struct LastProgress {
         let reactor: Reactor
         var pulse: UInt64
         var since: UInt64
@@ -51,7 +51,7 @@ final class Watchdog: Sendable {
     }
 
     private func loop() {
-        var seen: [Seen] = []
+        var seen: [LastProgress] = []
         var quietLooks = 0
         while true {
             var time = timespec(tv_sec: 0, tv_nsec: Int(Self.interval))
@@ -68,10 +68,10 @@ final class Watchdog: Sendable {
     }
 
     /// Returns whether no reactor has made progress and all are idle.
-    private func look(_ seen: inout [Seen]) -> Bool {
+    private func look(_ seen: inout [LastProgress]) -> Bool {
         let now = MonotonicClock.now
         let reactors = added.withLock { $0.reactors }
-        for reactor in reactors[seen.count...] { seen.append(Seen(reactor: reactor, pulse: 0, since: now)) }
+        for reactor in reactors[seen.count...] { seen.append(LastProgress(reactor: reactor, pulse: 0, since: now)) }
         var isQuiet = true
         for index in seen.indices {
             let reactor = seen[index].reactor
@@ -83,7 +83,7 @@ final class Watchdog: Sendable {
                         ReactorStall(
                             reactor: reactor.name, activity: told, milliseconds: milliseconds, isOver: true))
                 }
-                seen[index] = Seen(reactor: reactor, pulse: pulse, since: now)
+                seen[index] = LastProgress(reactor: reactor, pulse: pulse, since: now)
                 isQuiet = false
             } else if Reactor.isWorking(pulse) {
                 isQuiet = false

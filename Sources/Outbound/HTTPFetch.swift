@@ -18,9 +18,9 @@ package enum HTTPFetch {
     ///   - bearer: a token for the `Authorization` field, without line breaks.
     ///   - longest: the maximum size of the response in bytes; a larger response is an error.
     package static func get(
-        _ address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(), bearer: String? = nil,
+        _ address: HTTPEndpoint, trust: TLSClientSettings = TLSClientSettings(), bearer: String? = nil,
         longest: Int = longestAnswer
-    ) async throws -> HTTPReply {
+    ) async throws -> HTTPClientResponse {
         try await ask(address, "GET", body: nil, bearer: bearer, longest, trust, patience)
     }
 
@@ -28,46 +28,46 @@ package enum HTTPFetch {
     ///
     /// - Parameter json: the encoded document.
     package static func post(
-        _ json: [UInt8], to address: HTTPAddress, trust: TLSClientSettings = TLSClientSettings(),
+        _ json: [UInt8], to address: HTTPEndpoint, trust: TLSClientSettings = TLSClientSettings(),
         patience: Duration = patience
-    ) async throws -> HTTPReply {
+    ) async throws -> HTTPClientResponse {
         try await ask(address, "POST", body: json, bearer: nil, longestAnswer, trust, patience)
     }
 
     private static func ask(
-        _ address: HTTPAddress, _ method: String, body: [UInt8]?, bearer: String?, _ longest: Int,
+        _ address: HTTPEndpoint, _ method: String, body: [UInt8]?, bearer: String?, _ longest: Int,
         _ trust: TLSClientSettings, _ patience: Duration
-    ) async throws -> HTTPReply {
+    ) async throws -> HTTPClientResponse {
         let reactor = ReactorGroup.client
         let channel = try await Connector.connect(
             host: address.host, port: address.port, on: reactor, timeout: patience)
         if address.isSecure { try channel.secure(with: TLSContext.client(trust), host: address.host) }
         return try await withCheckedThrowingContinuation { continuation in
             reactor.execute {
-                HTTPQuestion(address, method, body, bearer, longest, continuation).start(channel, patience)
+                HTTPClientRequest(address, method, body, bearer, longest, continuation).start(channel, patience)
             }
         }
     }
 }
 
 /// One request in progress. Only on its reactor.
-private final class HTTPQuestion: ByteChannelDelegate {
-    private let address: HTTPAddress
+private final class HTTPClientRequest: ByteChannelDelegate {
+    private let address: HTTPEndpoint
     private let method: String
     private let body: [UInt8]?
-    private var continuation: CheckedContinuation<HTTPReply, any Error>?
+    private var continuation: CheckedContinuation<HTTPClientResponse, any Error>?
     private let bearer: String?
-    private var reader: HTTPReplyReader
+    private var reader: HTTPClientResponseReader
     private var timer: LoopTimer?
 
     init(
-        _ address: HTTPAddress, _ method: String, _ body: [UInt8]?, _ bearer: String?, _ longest: Int,
-        _ continuation: CheckedContinuation<HTTPReply, any Error>
+        _ address: HTTPEndpoint, _ method: String, _ body: [UInt8]?, _ bearer: String?, _ longest: Int,
+        _ continuation: CheckedContinuation<HTTPClientResponse, any Error>
     ) {
         (self.method, self.body) = (method, body)
         self.address = address
         self.bearer = bearer
-        reader = HTTPReplyReader(limit: longest)
+        reader = HTTPClientResponseReader(limit: longest)
         self.continuation = continuation
     }
 
@@ -113,7 +113,7 @@ private final class HTTPQuestion: ByteChannelDelegate {
     }
 
     /// Reports the first outcome and ignores later ones.
-    private func finish(_ outcome: Result<HTTPReply, any Error>) {
+    private func finish(_ outcome: Result<HTTPClientResponse, any Error>) {
         timer?.cancel()
         continuation?.resume(with: outcome)
         continuation = nil

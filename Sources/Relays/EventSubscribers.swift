@@ -48,7 +48,7 @@ final class EventSubscribers<Event: Sendable>: Sendable {
 
     @inlinable
     func send(_ event: Event) {
-        var woken: [Sleepers.Woken] = []
+        var woken: [MonitorWaiters.Resumptions] = []
         var dropped: [Event] = []
         members.withLock { members in
             for (id, queue) in members.queues {

@@ -15,7 +15,7 @@ package final class Monitor<State: Sendable>: Sendable {
     @usableFromInline
     struct Guarded: Sendable {
         @usableFromInline var state: State
-        @usableFromInline var sleepers = Sleepers()
+        @usableFromInline var sleepers = MonitorWaiters()
 
         @inlinable
         init(state: State) { self.state = state }
@@ -23,9 +23,9 @@ package final class Monitor<State: Sendable>: Sendable {
 
     /// The result of a look at the state: a value, or a ticket to wait for the next change.
     @usableFromInline
-    enum Look<Result> {
+    enum ReadStep<Result> {
         case ready(Result)
-        case sleep(Sleepers.Ticket)
+        case sleep(MonitorWaiters.Ticket)
     }
 
     @usableFromInline let lock: Mutex<Guarded>
@@ -48,7 +48,9 @@ package final class Monitor<State: Sendable>: Sendable {
 
     /// Changes the state. The caller resumes the returned readers when it holds no lock.
     @inlinable
-    package func change<Result: Sendable>(_ body: (inout State) -> Result) -> (result: Result, woken: Sleepers.Woken) {
+    package func change<Result: Sendable>(_ body: (inout State) -> Result) -> (
+        result: Result, woken: MonitorWaiters.Resumptions
+    ) {
         lock.withLock { guarded in (body(&guarded.state), guarded.sleepers.takeAll()) }
     }
 
@@ -61,7 +63,7 @@ package final class Monitor<State: Sendable>: Sendable {
         isolation: isolated (any Actor)? = #isolation, for look: (inout State) -> Result?
     ) async -> Result? {
         while !Task.isCancelled {
-            let found: Look<Result> = lock.withLock { guarded in
+            let found: ReadStep<Result> = lock.withLock { guarded in
                 if let result = look(&guarded.state) { return .ready(result) }
                 return .sleep(guarded.sleepers.makeTicket())
             }
@@ -74,9 +76,9 @@ package final class Monitor<State: Sendable>: Sendable {
     }
 
     @inlinable
-    func sleep(_ ticket: Sleepers.Ticket, isolation: isolated (any Actor)? = #isolation) async {
+    func sleep(_ ticket: MonitorWaiters.Ticket, isolation: isolated (any Actor)? = #isolation) async {
         await withTaskCancellationHandler {
-            // Unsafe instead of checked: it allocates nothing, and only `Sleepers` holds the continuation. The
+            // Unsafe instead of checked: it allocates nothing, and only `MonitorWaiters` holds the continuation. The
             // isolation is explicit, because a closure without it runs on no actor: the reader would wake up elsewhere
             // and overtake others.
             await withUnsafeContinuation(isolation: isolation) { continuation in

@@ -8,7 +8,7 @@ extension Shared {
         let reference = base.reference
         let current = reference.current
         guard let value = current.value else { return nil }
-        self.init(reference: UnwrappedReference(reference, LastValue(value, version: current.version)))
+        self.init(reference: UnwrappedReference(reference, LastKnownValue(value, version: current.version)))
     }
 
     /// Returns the result of a closure as a read-only value. The closure is called at each read.
@@ -26,7 +26,7 @@ extension SharedReader {
         let reference = base.reference
         let current = reference.current
         guard let value = current.value else { return nil }
-        self.init(reference: UnwrappedReader(reference, LastValue(value, version: current.version)))
+        self.init(reference: UnwrappedReader(reference, LastKnownValue(value, version: current.version)))
     }
 
     /// Creates a read-only shared value from the value of an optional; nil when it has none.

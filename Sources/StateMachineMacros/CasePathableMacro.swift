@@ -11,7 +11,7 @@ struct CasePathableMacro: MemberMacro, ExtensionMacro {
     ) throws -> [DeclSyntax] {
         guard let type = declaration.as(EnumDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "enum", at: declaration.introducer, "'@CasePathable' can only be attached to an enum",
                     fixIts: [.removing(node)])
             ])

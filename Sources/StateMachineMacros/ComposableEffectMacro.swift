@@ -59,7 +59,7 @@ struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
     private static func problems(of declaration: some DeclGroupSyntax, marked node: AttributeSyntax) -> [Diagnostic] {
         guard let type = declaration.as(EnumDeclSyntax.self) else {
             return [
-                Problem.error(
+                MacroDiagnostic.error(
                     "enum", at: declaration.introducer, "'@ComposableEffect' can only be attached to an enum",
                     fixIts: [.removing(node)])
             ]
@@ -67,7 +67,7 @@ struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
         let cases = type.cases
         if cases.isEmpty {
             return [
-                Problem.error(
+                MacroDiagnostic.error(
                     "empty", at: type.name, "'@ComposableEffect' needs at least one case to compose",
                     fixIts: [.removing(node)])
             ]
@@ -79,7 +79,7 @@ struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
     static func clashes(_ cases: [EnumCase], with macro: String) -> [Diagnostic] {
         cases.filter { addedCases.contains($0.name.plainText) }.map { element in
             let name = element.name.plainText
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "clash", at: element.name,
                 "\(macro) adds a case '\(name)' that runs several effects: rename this case",
                 fixIts: [

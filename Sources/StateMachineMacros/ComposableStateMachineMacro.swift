@@ -14,7 +14,7 @@ struct ComposableStateMachineMacro: MemberMacro {
     ) throws -> [DeclSyntax] {
         guard declaration.is(StructDeclSyntax.self) || declaration.is(ActorDeclSyntax.self) else {
             context.diagnose(
-                Problem.error(
+                MacroDiagnostic.error(
                     "type", at: declaration.introducer,
                     "'@ComposableStateMachine' can only be attached to a struct or an actor",
                     fixIts: [.removing(node)]))

@@ -45,7 +45,7 @@ struct EffectHandler {
                 $0.name == handler.name && $0.types == handler.types && $0.element.canCoexist(with: handler.element)
             }
             guard let other else { return nil }
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "handler", at: handler.element.name,
                 "the cases '\(other.element.name.plainText)' and '\(handler.element.name.plainText)' are both "
                     + "run by '\(handler.name)': rename one of them",

@@ -26,7 +26,7 @@ struct EffectRunnerDeclaration {
             let name = declaration.nameToken
         else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "type", at: declaration.introducer,
                     "\(Self.text(attribute)) can only be attached to a struct or an actor",
                     fixIts: [.removing(attribute)])
@@ -62,7 +62,7 @@ struct EffectRunnerDeclaration {
         guard case .argumentList(let arguments) = attribute.arguments else { return false }
         for argument in arguments where argument.label?.text != "isBodyComposable" {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "argument", at: argument,
                     "\(text(attribute)) takes one argument, 'isBodyComposable:', and not "
                         + "'\(argument.trimmedDescription)'")
@@ -73,7 +73,7 @@ struct EffectRunnerDeclaration {
             return literal.literal.tokenKind == .keyword(.true)
         }
         throw DiagnosticsError(diagnostics: [
-            Problem.error(
+            MacroDiagnostic.error(
                 "literal", at: expression,
                 "'isBodyComposable' must be the literal 'true' or 'false', because it is read when the code is compiled",
                 fixIts: [true, false].map {
@@ -91,7 +91,7 @@ struct EffectRunnerDeclaration {
             let type = alias.initializer.value
             if ["Never", "Swift.Never"].contains(type.trimmedDescription) { return nil }
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "alias", at: type,
                     "\(own) cannot see the cases of '\(type.trimmedDescription)': declare "
                         + "'IOEffect' as an enum inside '\(name.plainText)', or as 'Never'")
@@ -99,7 +99,7 @@ struct EffectRunnerDeclaration {
         }
         guard let effects = found?.as(EnumDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "effects",
                     at: name,
                     "\(own) requires an enum 'IOEffect' inside '\(name.plainText)'",
@@ -112,7 +112,7 @@ struct EffectRunnerDeclaration {
         }
         if effects.cases.isEmpty {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "empty", at: effects.name,
                     "'IOEffect' has no cases: use 'Never' for a machine without effects",
                     fixIts: [
@@ -134,7 +134,7 @@ struct EffectRunnerDeclaration {
 
     private static func unusedBody(_ body: DeclSyntax, _ attribute: AttributeSyntax) -> Diagnostic {
         let full: AttributeSyntax = "@\(attribute.attributeName.trimmed)(isBodyComposable: true)"
-        return Problem.warning(
+        return MacroDiagnostic.warning(
             "nestedBody", at: body, "'nestedBody' is used only with 'isBodyComposable: true'",
             fixIts: [.replacing("insert 'isBodyComposable: true'", attribute, with: full)])
     }

@@ -44,7 +44,7 @@ struct EnumCase {
 
     /// Returns true if both cases may exist. Two different conditions are assumed to exclude each other.
     func canCoexist(with other: EnumCase) -> Bool {
-        Condition.mayHold(condition, with: other.condition)
+        CompilationCondition.mayHold(condition, with: other.condition)
     }
 
     /// Returns errors for cases that repeat the name of an earlier one: Swift's patterns cannot distinguish them, and
@@ -56,7 +56,7 @@ struct EnumCase {
             guard let other else { return nil }
             let label = element.payload.first?.name.map { $0.prefix(1).uppercased() + $0.dropFirst() }
             let proposal = plain + (label ?? "2")
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "overload", at: element.name,
                 "\(by) found two cases named '\(plain)': rename one of them",
                 notes: [Note("overload.note", at: other.name, "the other '\(plain)' is here")],
@@ -67,7 +67,7 @@ struct EnumCase {
     }
 
     /// Returns `source`, enclosed in the `#if` and `#endif` of the case.
-    func guarded(_ source: String) -> String { Condition.guarding(source, by: condition) }
+    func guarded(_ source: String) -> String { CompilationCondition.guarding(source, by: condition) }
 }
 
 extension EnumDeclSyntax {

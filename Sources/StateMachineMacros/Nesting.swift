@@ -12,7 +12,7 @@ struct NestedChild {
     let node: Syntax
 
     /// Returns `source`, enclosed in the `#if` and `#endif` of the property.
-    func guarded(_ source: String) -> String { Condition.guarding(source, by: condition) }
+    func guarded(_ source: String) -> String { CompilationCondition.guarding(source, by: condition) }
 }
 
 /// A case of the parent that forwards an event of a child.
@@ -94,17 +94,17 @@ struct Nesting {
         }
         for child in children where !forwards.contains(where: { $0.feature == child.feature }) {
             diagnostics.append(
-                Problem.warning(
+                MacroDiagnostic.warning(
                     "child", at: child.node,
                     "no action is forwarded to this child: mark a case of 'Input' with '@Forward(\(child.feature).Input.…)'"
                 ))
         }
         for (index, child) in children.enumerated()
         where children[..<index].contains(where: {
-            $0.feature == child.feature && Condition.mayHold($0.condition, with: child.condition)
+            $0.feature == child.feature && CompilationCondition.mayHold($0.condition, with: child.condition)
         }) {
             diagnostics.append(
-                Problem.error(
+                MacroDiagnostic.error(
                     "twins", at: child.node,
                     "'@Forward' cannot distinguish two children of the type '\(child.feature)': run the second with "
                         + "'Scope' or 'NestedStateMachine' in a custom 'body'"))
@@ -121,7 +121,7 @@ struct Nesting {
             let type = binding.typeAnnotation?.type.trimmedDescription ?? call?.calledExpression.trimmedDescription
             guard let type, type.hasSuffix(".State") else {
                 diagnostics.append(
-                    Problem.error(
+                    MacroDiagnostic.error(
                         "state", at: binding,
                         "'@NestedState' requires the type of the child's state, such as 'Child.State': write "
                             + "'var \(name.text): Child.State' or 'var \(name.text) = Child.State()'"))
@@ -177,7 +177,7 @@ struct Nesting {
 
 extension Diagnostic {
     fileprivate static func forward(_ node: some SyntaxProtocol, _ message: String) -> Diagnostic {
-        Problem.error("forward", at: node, message)
+        MacroDiagnostic.error("forward", at: node, message)
     }
 }
 

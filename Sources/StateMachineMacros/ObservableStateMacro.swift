@@ -12,7 +12,7 @@ struct ObservableStateMacro: ExtensionMacro {
     ) throws -> [ExtensionDeclSyntax] {
         guard declaration.is(StructDeclSyntax.self) || declaration.is(EnumDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "value", at: declaration.introducer,
                     "'@ObservableState' can only be attached to a struct or an enum: a store observes changes of "
                         + "values only",

@@ -19,7 +19,7 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
     ) throws -> [ExtensionDeclSyntax] {
         guard declaration.is(StructDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "struct", at: declaration.introducer,
                     "'@Reducer' can only be attached to a struct: a reducer has no state",
                     fixIts: [.removing(node)])
@@ -46,7 +46,7 @@ struct ReducerMacro: MemberAttributeMacro, ExtensionMacro {
             guard words.contains("Self") || words.contains(kind), declaration.members(named: kind).isEmpty,
                 declaration.members(named: "reduce").isEmpty
             else { return nil }
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "missing", at: name,
                 "'@Reducer' requires a type '\(kind)' inside '\(name.plainText)', because 'body' is a reducer of it; "
                     + "if it is declared in an extension, write '\(name.plainText).\(kind)' in the type of 'body'",

@@ -10,14 +10,14 @@ struct StateMachineMacro: MemberMacro, MemberAttributeMacro {
     ) throws -> [DeclSyntax] {
         guard declaration.is(StructDeclSyntax.self) || declaration.is(ActorDeclSyntax.self) else {
             context.diagnose(
-                Problem.error(
+                MacroDiagnostic.error(
                     "type", at: declaration.introducer, "'@StateMachine' can only be attached to a struct or an actor",
                     fixIts: [.removing(node)]))
             return []
         }
         if let own = declaration.members(named: "Action").first {
             context.diagnose(
-                Problem.error(
+                MacroDiagnostic.error(
                     "action", at: own,
                     "'@StateMachine' generates 'Action', and the type already declares one: remove the attribute or this 'Action'",
                     fixIts: [.removing(node)]))

@@ -14,7 +14,7 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
     package static let shared = DispatchLoop(name: "trebuchet-client")
 
     private let queue: DispatchQueue
-    private var endOfTurn: [any EndOfTurn] = []
+    private var endOfTurn: [any EndOfTurnTask] = []
     /// The timers share one Dispatch timer: a Dispatch timer would stay until it is due, cancelled or not.
     private var timers = TimerQueue()
     private var alarm: (any DispatchSourceTimer)?
@@ -80,14 +80,14 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
         setAlarm()
     }
 
-    package func atEndOfTurn(_ task: any EndOfTurn) {
+    package func atEndOfTurn(_ task: any EndOfTurnTask) {
         assertCurrent()
         endOfTurn.append(task)
     }
 
     private func finishTurn() {
         while !endOfTurn.isEmpty {
-            var tasks: [any EndOfTurn] = []
+            var tasks: [any EndOfTurnTask] = []
             swap(&tasks, &endOfTurn)
             for task in tasks { task.endOfTurn() }
         }

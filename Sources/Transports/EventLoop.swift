@@ -18,7 +18,7 @@ package protocol EventLoop: SerialExecutor {
     @discardableResult
     func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer
     /// Calls `task` when all ready work of this turn is done. Only on the loop; the caller adds a task only once.
-    func atEndOfTurn(_ task: any EndOfTurn)
+    func atEndOfTurn(_ task: any EndOfTurnTask)
 
     /// Suspends a test clock while an operation takes real time, such as a connection attempt, until `releaseTime()`.
     func holdTime()
@@ -26,7 +26,7 @@ package protocol EventLoop: SerialExecutor {
 }
 
 /// A task that runs once at the end of a turn, when the loop has handled all ready events.
-package protocol EndOfTurn: AnyObject {
+package protocol EndOfTurnTask: AnyObject {
     func endOfTurn()
 }
 

@@ -57,7 +57,7 @@ public struct TransportError: Error, Equatable, Sendable, CustomStringConvertibl
 }
 
 /// The status with which a server answered an upgrade instead of 101: the cause of a `TransportError`.
-public struct UnexpectedStatus: Error, Hashable, Sendable {
+public struct UnexpectedHTTPStatus: Error, Hashable, Sendable {
     /// The status code (RFC 9110 §15).
     public let status: Int
 
@@ -66,7 +66,7 @@ public struct UnexpectedStatus: Error, Hashable, Sendable {
 }
 
 /// The server does not support the requested subprotocol: the cause of a `TransportError`.
-public struct UnspokenProtocol: Error, Hashable, Sendable {
+public struct SubprotocolNotSupported: Error, Hashable, Sendable {
     /// The requested subprotocol, as in `Sec-WebSocket-Protocol`.
     public let name: String
 

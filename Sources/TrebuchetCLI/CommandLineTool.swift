@@ -74,7 +74,7 @@ package enum CommandLineTool {
         } catch let error as UsageError {
             Console.error("trebuchet \(command.name): \(error)")
             exit(2)
-        } catch let error as RuleBookError {
+        } catch let error as RulesFileError {
             for problem in error.problems {
                 Console.error("trebuchet \(command.name): \(LogLine.of("\(problem)"))")
             }

@@ -27,7 +27,7 @@ extension ClientCore: ClientConnectionDelegate {
 
     func connectionLost(number: Int, _ error: TransportError) {
         hosted.lost(number)
-        if error.cause is MessageRefusal { endRefused(number) }
+        if error.cause is MessageTooLarge { endRefused(number) }
         if number == linkNumber {
             link = nil
             isSentAway = false
@@ -52,7 +52,7 @@ extension ClientCore: ClientConnectionDelegate {
         let sent = pending.values.filter { $0.connection == connection }
         guard let call = sent.max(by: { $0.sentByteCount < $1.sentByteCount }) else { return }
         pending[call.number] = nil
-        let error = MessageSizes.refused(call.name, call.sentByteCount, limit: options.serverMessageSize)
+        let error = MessageSizeErrors.refused(call.name, call.sentByteCount, limit: options.serverMessageSize)
         call.finish(.failure(error))
     }
 

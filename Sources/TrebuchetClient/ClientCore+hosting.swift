@@ -2,7 +2,7 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// Calls of the server to client actors.
-extension ClientCore: HostingCore {
+extension ClientCore: InboundCallHost {
     /// Requests the server's limits, and sends the client's identity if it has exported actors.
     func greet(over link: any ClientLink) {
         let identity = handed.identity

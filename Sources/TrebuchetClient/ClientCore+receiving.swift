@@ -57,7 +57,7 @@ extension ClientCore {
         case .hello:
             let limits = envelope.limits.bytes(in: message)
             guard !envelope.limits.isAbsent,
-                let terms = try? ValueCoder().decode(ServerTerms.self, from: limits)
+                let terms = try? ValueCoder().decode(AdvertisedLimits.self, from: limits)
             else { return }
             line.terms = terms
             toldMessageSize = terms.messageSize

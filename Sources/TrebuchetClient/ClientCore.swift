@@ -23,7 +23,7 @@ final class ClientCore: @unchecked Sendable {
     /// The number of the current server, with which its connection names start; 0 until it is known.
     let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
-    let handed = HandedActors()
+    let handed = ExportedActors()
     /// The actors that live in this client.
     let locals = LocalActors()
     /// A relay whose version increases each time the server revokes the connection's authentication.
@@ -40,9 +40,9 @@ final class ClientCore: @unchecked Sendable {
     var isSentAway = false
     /// The number of the connection over which the client's identity was sent.
     var introducedOver = 0
-    private(set) lazy var hosted = HostedCalls(self)
+    private(set) lazy var hosted = InboundClientCalls(self)
     var pending: [UInt64: PendingCall] = [:]
-    var line = CallLine(terms: .usual)
+    var line = OutboundCallQueue(terms: .usual)
     /// The maximum message size that the server has advertised, in bytes.
     var toldMessageSize = Int.max
     var streams = StreamRegistry()
@@ -94,9 +94,9 @@ final class ClientCore: @unchecked Sendable {
         let limit = options.serverMessageSize
         if isIdempotent {
             let count = request.arguments.reduce(0) { $0 + $1.count }
-            if count > limit { throw MessageSizes.tooLarge(target, count, own: limit, told: nil) }
+            if count > limit { throw MessageSizeErrors.tooLarge(target, count, own: limit, told: nil) }
             message = .repeatable(
-                RepeatableCall(
+                RetryableCall(
                     number: number, actorID: actorID, target: target, request: request, deadline: asked,
                     traceparent: traced?.context.traceparent))
         } else {
@@ -105,7 +105,7 @@ final class ClientCore: @unchecked Sendable {
                 timeoutMilliseconds: asked.map { Int(($0 - now + 999_999) / 1_000_000) },
                 traceparent: traced?.context.traceparent
             ).bytes
-            if bytes.count > limit { throw MessageSizes.tooLarge(target, bytes.count, own: limit, told: nil) }
+            if bytes.count > limit { throw MessageSizeErrors.tooLarge(target, bytes.count, own: limit, told: nil) }
             message = .encoded(bytes)
         }
         let call = PendingCall(number: number, name: target, message: message, deadline: min(own, asked ?? .max))
@@ -208,7 +208,7 @@ final class ClientCore: @unchecked Sendable {
     }
 
     private func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
-        MessageSizes.tooLarge(
+        MessageSizeErrors.tooLarge(
             what, count, own: options.serverMessageSize, told: toldMessageSize == .max ? nil : toldMessageSize)
     }
 
@@ -298,8 +298,8 @@ final class ClientCore: @unchecked Sendable {
     ///
     /// - Parameter kept: The storage of the value, if its type supports incremental changes.
     func observe(
-        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any KeptState)? = nil,
-        holding hold: ClientHold? = nil
+        _ target: StreamTarget, reading: StreamReading = .latest, kept: (any IncrementalState)? = nil,
+        holding hold: ClientConnectionLease? = nil
     ) -> EncodedStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let stream = EncodedStream(
@@ -319,7 +319,7 @@ final class ClientCore: @unchecked Sendable {
         return stream
     }
 
-    func begin(_ number: UInt64, _ beginning: StreamRegistry.Beginning) {
+    func begin(_ number: UInt64, _ beginning: StreamRegistry.StartMode) {
         guard let link, !isSentAway else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= messageLimit else {
@@ -328,7 +328,7 @@ final class ClientCore: @unchecked Sendable {
         link.send(message)
     }
 
-    func begin(_ anew: StreamRegistry.Anew) {
+    func begin(_ anew: StreamRegistry.Resubscription) {
         link?.send(OutgoingMessage.streamEnd(anew.streamID))
         begin(anew.callNumber, .invocation(anew.target))
     }

@@ -17,9 +17,9 @@ public protocol ClientTransport: Sendable {
     /// longer wants the connection.
     ///
     /// - Throws: a `TransportError` on failure: `timedOut` after `request.timeout`. The client retries according to its
-    ///   `ReconnectPolicy`. It gives up immediately after a `handshake` error whose cause is an `UnspokenProtocol`, or an
-    ///   `UnexpectedStatus` of 403, or of 401 without a token provider. Before the first connection since `connect()` it also
-    ///   gives up after any other `handshake` error without an `UnexpectedStatus`, and after a `tls` error.
+    ///   `ReconnectPolicy`. It gives up immediately after a `handshake` error whose cause is an `SubprotocolNotSupported`, or an
+    ///   `UnexpectedHTTPStatus` of 403, or of 401 without a token provider. Before the first connection since `connect()` it also
+    ///   gives up after any other `handshake` error without an `UnexpectedHTTPStatus`, and after a `tls` error.
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws
 }
 
@@ -77,19 +77,19 @@ public final class ConnectionReceiver: Sendable {
     private let core: ClientCore
     /// The number of the attempt.
     private let number: Int
-    private let order: ReportOrder
+    private let order: ReentrancyGuardedInbox
 
     package var loop: any EventLoop { core.loop }
 
     init(_ core: ClientCore, number: Int) {
         self.core = core
         self.number = number
-        order = ReportOrder(on: core.loop)
+        order = ReentrancyGuardedInbox(on: core.loop)
     }
 
     /// Reports that the connection is open.
     public func opened(_ link: any ClientLink) {
-        let link = OrderedLink(link, order)
+        let link = ReentrancyGuardedLink(link, order)
         report { self.core.connection.opened(link, number: self.number) }
     }
 
@@ -101,7 +101,7 @@ public final class ConnectionReceiver: Sendable {
     }
 
     /// Reports the end of the connection. If the server closed it because a message was too large (1009 of RFC 6455 §7.4.1), the
-    /// cause is a `MessageRefusal`; then that message is not sent again.
+    /// cause is a `MessageTooLarge`; then that message is not sent again.
     public func closed(_ error: TransportError) {
         report { self.core.connection.lost(number: self.number, error) }
     }
@@ -112,7 +112,7 @@ public final class ConnectionReceiver: Sendable {
 }
 
 /// The server closed a connection because a message was too large: the cause of a `TransportError`.
-public struct MessageRefusal: Error, Sendable {
+public struct MessageTooLarge: Error, Sendable {
     /// Creates the cause for the `closed` of a transport whose server rejected a message for its size.
     public init() {}
 }

@@ -3,7 +3,7 @@ package import Transports
 /// The failure of a connection attempt, with the decision on a retry.
 package struct ConnectionFailure: Equatable, Sendable {
     /// The circumstances in which the client gives up after a failure.
-    package enum Finality: Sendable {
+    package enum RetryPolicy: Sendable {
         case never
         /// Only before the first connection since the user requested one. After a connection, address and configuration are known
         /// to be correct, and the failure comes from a substitute for the absent server.
@@ -13,9 +13,9 @@ package struct ConnectionFailure: Equatable, Sendable {
     }
 
     package let error: TransportError
-    package let finality: Finality
+    package let finality: RetryPolicy
 
-    package init(_ error: TransportError, _ finality: Finality = .never) {
+    package init(_ error: TransportError, _ finality: RetryPolicy = .never) {
         self.error = error
         self.finality = finality
     }
@@ -31,9 +31,9 @@ package struct ConnectionFailure: Equatable, Sendable {
             return
         }
         switch (error.code, error.cause) {
-        case (.handshake, let cause as UnexpectedStatus):
+        case (.handshake, let cause as UnexpectedHTTPStatus):
             self.init(error, cause.status == 403 || cause.status == 401 && !hasTokenProvider ? .always : .never)
-        case (.handshake, is UnspokenProtocol): self.init(error, .always)
+        case (.handshake, is SubprotocolNotSupported): self.init(error, .always)
         case (.handshake, _), (.tls, _): self.init(error, .atFirst)
         default: self.init(error)
         }

@@ -20,7 +20,7 @@ package struct InvocationMessage {
 
 /// The other messages of a client.
 enum OutgoingMessage {
-    static func beginning(_ number: UInt64, _ beginning: StreamRegistry.Beginning) -> [UInt8] {
+    static func beginning(_ number: UInt64, _ beginning: StreamRegistry.StartMode) -> [UInt8] {
         switch beginning {
         case .invocation(let target):
             return InvocationMessage(

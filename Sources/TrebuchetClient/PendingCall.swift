@@ -11,7 +11,7 @@ final class PendingCall: @unchecked Sendable {
     enum Message {
         /// The encoded invocation; empty once it was sent.
         case encoded([UInt8])
-        case repeatable(RepeatableCall)
+        case repeatable(RetryableCall)
     }
 
     var message: Message

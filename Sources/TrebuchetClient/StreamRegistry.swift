@@ -6,7 +6,7 @@ internal import TrebuchetWire
 /// dropped. Streams outlive their connection: they are resumed on the next one.
 struct StreamRegistry {
     /// The request that starts or resumes a stream on a connection.
-    enum Beginning: Equatable {
+    enum StartMode: Equatable {
         case invocation(StreamTarget)
         case resumption(streamID: String, StreamTarget, epoch: String, lastSequence: UInt64)
     }
@@ -37,14 +37,14 @@ struct StreamRegistry {
     @discardableResult
     mutating func subscribe(
         callNumber: UInt64, target: StreamTarget, sink: StreamSink, since: EventBookmark? = nil
-    ) -> Beginning {
+    ) -> StartMode {
         var entry = Entry(sink: sink, target: target)
         if let since { (entry.epoch, entry.lastSequence) = (since.epoch, since.number) }
         entries[callNumber] = entry
         return beginning(of: entry)
     }
 
-    private func beginning(of entry: Entry) -> Beginning {
+    private func beginning(of entry: Entry) -> StartMode {
         // A bookmark from another client comes without a `streamID`.
         guard let streamID = entry.streamID ?? (entry.epoch.isEmpty ? nil : "new") else {
             return .invocation(entry.target)
@@ -54,7 +54,7 @@ struct StreamRegistry {
     }
 
     /// Returns the requests for a new connection, in the order in which the streams were created.
-    mutating func beginAnew() -> [(callNumber: UInt64, beginning: Beginning)] {
+    mutating func beginAnew() -> [(callNumber: UInt64, beginning: StartMode)] {
         numbers = [:]
         return entries.sorted { $0.key < $1.key }.map { ($0, beginning(of: $1)) }
     }
@@ -104,7 +104,7 @@ struct StreamRegistry {
     }
 
     /// A stream to be restarted with a whole value on the current connection.
-    struct Anew: Equatable {
+    struct Resubscription: Equatable {
         let callNumber: UInt64
         let streamID: String
         let target: StreamTarget
@@ -113,7 +113,7 @@ struct StreamRegistry {
     /// Applies a delta. Returns the stream to restart if the delta does not apply.
     mutating func handleStreamPatch(
         streamID: String, sequence: UInt64, base: UInt64, patch: UnsafeRawBufferPointer, maximumBytes: Int
-    ) -> Anew? {
+    ) -> Resubscription? {
         guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return nil
         }
@@ -134,7 +134,7 @@ struct StreamRegistry {
 
     /// Handles changes that do not fit the readers' value: the stream restarts, and its values are assembled as JSON from now on.
     /// Returns the stream to restart, if a request is necessary.
-    mutating func stopKeeping(_ number: UInt64) -> Anew? {
+    mutating func stopKeeping(_ number: UInt64) -> Resubscription? {
         guard let entry = entries[number], entry.sink.kept != nil else { return nil }
         entries[number]?.sink.stopKeeping()
         // Without a connection, or during a restart, the next value will be whole.
@@ -145,12 +145,12 @@ struct StreamRegistry {
     }
 
     /// Ignores messages of the stream until the server has restarted it with a whole value.
-    private mutating func beginAnew(_ number: UInt64, _ streamID: String) -> Anew? {
+    private mutating func beginAnew(_ number: UInt64, _ streamID: String) -> Resubscription? {
         guard let entry = entries[number] else { return nil }
         numbers[streamID] = nil
         entries[number]?.streamID = nil
         entries[number]?.epoch = ""
-        return Anew(callNumber: number, streamID: streamID, target: entry.target)
+        return Resubscription(callNumber: number, streamID: streamID, target: entry.target)
     }
 
     mutating func handleStreamEnd(streamID: String, reason: StreamEndReason) {

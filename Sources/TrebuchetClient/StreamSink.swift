@@ -3,13 +3,13 @@ internal import Relays
 /// The delivery of a stream's values to its readers. They retain the stream; the sink does not.
 struct StreamSink {
     private let relay: StateRelay<EncodedStream.State>
-    private let each: EventRelay<EncodedStream.Taken>?
+    private let each: EventRelay<EncodedStream.EncodedValue>?
     /// True for events, which are all delivered, instead of a newest value.
     let isEvents: Bool
     /// The progress of the readers of events.
-    private let place: EventPlace?
+    private let place: EventReadPosition?
     /// The storage of values whose type supports incremental changes.
-    private(set) var kept: (any KeptState)?
+    private(set) var kept: (any IncrementalState)?
 
     init(of stream: EncodedStream) {
         relay = stream.relay
@@ -31,7 +31,7 @@ struct StreamSink {
     func take(_ text: [UInt8], _ bookmark: EventBookmark? = nil) {
         kept?.take(text)
         relay.take(kept == nil && !isEvents ? text : nil)
-        each?.send(EncodedStream.Taken(text: text, count: relay.currentValue.count, bookmark: bookmark))
+        each?.send(EncodedStream.EncodedValue(text: text, count: relay.currentValue.count, bookmark: bookmark))
     }
 
     /// Applies changes to a stored value. Returns false if there is none, or if they do not fit.

@@ -34,8 +34,8 @@ package struct RawStream: AsyncSequence {
     /// An iterator over the values.
     package struct Iterator: AsyncIteratorProtocol {
         private let stream: EncodedStream
-        private var first: EncodedStream.Taken?
-        private var rest: EventSubscription<EncodedStream.Taken>.Iterator?
+        private var first: EncodedStream.EncodedValue?
+        private var rest: EventSubscription<EncodedStream.EncodedValue>.Iterator?
         private var seen: UInt64 = 0
 
         init(_ stream: EncodedStream) {

@@ -1,7 +1,7 @@
 @_exported public import struct Transports.HTTPHeaders
 @_exported public import struct Transports.TransportError
-@_exported public import struct Transports.UnexpectedStatus
-@_exported public import struct Transports.UnspokenProtocol
+@_exported public import struct Transports.UnexpectedHTTPStatus
+@_exported public import struct Transports.SubprotocolNotSupported
 @_exported public import TrebuchetActors
 public import Distributed
 public import Relays
@@ -106,7 +106,7 @@ public final class TrebuchetClient: Sendable {
     public let actorSystem: TrebuchetActorSystem
     private let addresses: ClientAddresses
     private let owner: (any AnyObject & Sendable)?
-    let hold: ClientHold
+    let hold: ClientConnectionLease
     var core: ClientCore { hold.core }
     /// The server, for references: retaining it keeps the client connected.
     package var remoteServer: any RemoteServer { hold }
@@ -144,7 +144,7 @@ public final class TrebuchetClient: Sendable {
         let core = ClientCore(
             loop: loop, options: options, peerName: addresses.name,
             addressIdentifiesServer: addresses.identifyServer, addresses: addresses.count)
-        hold = ClientHold(core)
+        hold = ClientConnectionLease(core)
         actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
         actorSystem.call(hold)
         actorSystem.reportUndecodable = options.reportUndecodable

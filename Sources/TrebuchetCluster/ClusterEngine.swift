@@ -53,7 +53,7 @@ public protocol ClusterEngine: ClusterTables {
     ///   store that was emptied.
     func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
-    ) async throws(ClusterEngineError) -> SlotClaim
+    ) async throws(ClusterEngineError) -> SlotAcquisition
 
     /// Extends a lease to this duration from now. Returns false if another node has taken the slot, which ends the
     /// lease for good.
@@ -63,7 +63,7 @@ public protocol ClusterEngine: ClusterTables {
     func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool
 
     /// Returns the owner of a slot; nil if there is none.
-    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder?
+    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner?
 
     // MARK: Logs
 
@@ -94,11 +94,11 @@ public protocol ClusterEngine: ClusterTables {
     ///
     /// - Parameters:
     ///   - position: The position; nil for a reader without entries.
-    ///   - limit: The maximum number of entries; there may be fewer if they are large. `LogReading.isComplete` is true if no more
+    ///   - limit: The maximum number of entries; there may be fewer if they are large. `LogReadResult.isComplete` is true if no more
     ///     follow.
     func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
-    ) async throws(ClusterEngineError) -> LogReading
+    ) async throws(ClusterEngineError) -> LogReadResult
 
     /// Returns the reply that was recorded with a call; nil if there is none, or none any more.
     func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]?
@@ -139,12 +139,14 @@ extension ClusterEngine {
     /// Acquires a slot in any generation.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
-    ) async throws(ClusterEngineError) -> SlotClaim { try await acquire(slot, for: node, lasting: lasting, in: nil) }
+    ) async throws(ClusterEngineError) -> SlotAcquisition {
+        try await acquire(slot, for: node, lasting: lasting, in: nil)
+    }
 
     /// Reads at most 1,000 entries.
     public func read(
         _ log: ClusterLog, after position: LogPosition?
-    ) async throws(ClusterEngineError) -> LogReading { try await read(log, after: position, limit: 1_000) }
+    ) async throws(ClusterEngineError) -> LogReadResult { try await read(log, after: position, limit: 1_000) }
 
     /// Stores a snapshot and keeps the last 1,000 entries.
     public func store(

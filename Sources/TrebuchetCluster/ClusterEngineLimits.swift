@@ -108,7 +108,7 @@ public struct ClusterEngineLimits: Hashable, Sendable {
         try check(bytes, snapshotBytes, "the values of a change", "snapshotBytes")
     }
 
-    package func check(_ takes: [RateTake], of table: ClusterTable) throws(ClusterEngineError) {
+    package func check(_ takes: [RateConsumption], of table: ClusterTable) throws(ClusterEngineError) {
         try check(takes.map(\.key.name), of: table)
         for take in takes {
             try check(take.key)

@@ -128,9 +128,9 @@ public struct ClusterLogSnapshot: Hashable, Sendable {
 }
 
 /// The result of reading a log.
-public struct LogReading: Hashable, Sendable {
+public struct LogReadResult: Hashable, Sendable {
     /// The state from which the entries continue.
-    public enum Beginning: Hashable, Sendable {
+    public enum Start: Hashable, Sendable {
         /// The reader's position: the entries follow it.
         case resumed
         /// A snapshot: the reader must drop its earlier state.
@@ -140,14 +140,14 @@ public struct LogReading: Hashable, Sendable {
     }
 
     /// The state from which the entries continue.
-    public let beginning: Beginning
+    public let beginning: Start
     /// The entries in order, without a gap.
     public let entries: [ClusterLogEntry]
     /// The position of the newest entry of the log.
     public let top: LogPosition
 
     /// Creates a result, for custom implementations.
-    public init(_ beginning: Beginning, _ entries: [ClusterLogEntry], top: LogPosition) {
+    public init(_ beginning: Start, _ entries: [ClusterLogEntry], top: LogPosition) {
         self.beginning = beginning
         self.entries = entries
         self.top = top

@@ -60,7 +60,7 @@ public struct SlotLease: Hashable, Sendable {
 }
 
 /// The owner of a slot.
-public struct SlotHolder: Hashable, Sendable {
+public struct SlotOwner: Hashable, Sendable {
     /// The lease of the owner.
     public let lease: SlotLease
     /// The time until the lease expires, if it is not renewed, by the clock of the coordination store.
@@ -74,9 +74,9 @@ public struct SlotHolder: Hashable, Sendable {
 }
 
 /// The outcome of acquiring a slot.
-public enum SlotClaim: Hashable, Sendable {
+public enum SlotAcquisition: Hashable, Sendable {
     /// The requesting node owns the slot.
     case acquired(SlotLease)
     /// Another node owns the slot.
-    case held(SlotHolder)
+    case held(SlotOwner)
 }

@@ -66,7 +66,7 @@ public struct TablePage: Hashable, Sendable {
 /// An atomic change of a table.
 public struct TableChange: Hashable, Sendable {
     /// The operation on a value.
-    public enum Deed: Hashable, Sendable {
+    public enum Operation: Hashable, Sendable {
         /// Sets the value.
         case put([UInt8])
         /// Sets the value until it expires, this duration from now: up to a day, by the clock of the coordination
@@ -83,10 +83,10 @@ public struct TableChange: Hashable, Sendable {
         /// The name, up to `ClusterEngineLimits.nameBytes`.
         public let name: String
         /// The operation.
-        public let deed: Deed
+        public let deed: Operation
 
         /// Creates a write.
-        public init(_ name: String, _ deed: Deed) {
+        public init(_ name: String, _ deed: Operation) {
             self.name = name
             self.deed = deed
         }
@@ -138,7 +138,7 @@ public enum TableOutcome: Hashable, Sendable {
 }
 
 /// The notices of a table's changes.
-public struct TableNews: Hashable, Sendable {
+public struct TableChangeFeed: Hashable, Sendable {
     /// The notice of one change.
     public struct Item: Hashable, Sendable {
         /// The number of the change.

@@ -28,7 +28,7 @@ public protocol ClusterTables: Sendable {
     /// `ClusterEngineLimits.newsPerTable`.
     func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
-    ) async throws(ClusterEngineError) -> TableNews
+    ) async throws(ClusterEngineError) -> TableChangeFeed
 
     /// Subscribes to the arrival of notices. Delivery is at most once: a reader that must not miss any also polls from
     /// time to time.
@@ -39,7 +39,7 @@ public protocol ClusterTables: Sendable {
     /// Consumes one unit of each of some rates with different keys, or none of any.
     ///
     /// - Returns: nil if they were consumed; otherwise the time after which they may be.
-    func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
+    func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
 
     /// Restores the full rate of a key.
     func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError)
@@ -60,7 +60,7 @@ public struct RateKey: Hashable, Sendable {
 }
 
 /// The consumption of one unit of a rate.
-public struct RateTake: Hashable, Sendable {
+public struct RateConsumption: Hashable, Sendable {
     /// The key of the rate.
     public let key: RateKey
     /// The time after which a unit is available again, by the clock of the coordination store.

@@ -21,7 +21,8 @@ struct Deactivation {
         let text =
             "a distributed 'deactivate()' can be called by clients; remove 'distributed' to run it when the actor is deactivated"
         return Diagnostic(
-            node: function.name, message: Problem(id: "distributedDeactivate", message: text, severity: .warning))
+            node: function.name,
+            message: MacroDiagnostic(id: "distributedDeactivate", message: text, severity: .warning))
     }
 
     init(_ function: FunctionDeclSyntax) {

@@ -86,7 +86,7 @@ struct GenericSignature {
         _ node: some SyntaxProtocol, _ what: String, of function: FunctionDeclSyntax
     ) -> DiagnosticsError {
         DiagnosticsError(diagnostics: [
-            Problem.error(
+            MacroDiagnostic.error(
                 "generics", at: node,
                 "'\(function.name.text)' cannot be called remotely with \(what): "
                     + "a generic parameter of a distributed method may only conform to protocols ('T: P & Q')")

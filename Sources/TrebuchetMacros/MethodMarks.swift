@@ -4,7 +4,7 @@ import SwiftSyntax
 import SwiftSyntaxMacros
 
 /// A marker that `@Trebuchet` writes into the dispatch table. It adds no code itself.
-protocol MethodMark: PeerMacro {
+protocol MethodMarkerMacro: PeerMacro {
     static var attributeName: String { get }
     /// The identifier of its diagnostics.
     static var problem: String { get }
@@ -12,14 +12,14 @@ protocol MethodMark: PeerMacro {
     static var reason: String { get }
 }
 
-extension MethodMark {
+extension MethodMarkerMacro {
     static func expansion(
         of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
         in context: some MacroExpansionContext
     ) throws -> [DeclSyntax] {
         guard let function = declaration.as(FunctionDeclSyntax.self), function.modifiers.isDistributed else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     problem, at: node, "'@\(attributeName)' can only be attached to a 'distributed func': \(reason)")
             ])
         }
@@ -27,7 +27,7 @@ extension MethodMark {
         let actor = context.lexicalContext.first?.as(ActorDeclSyntax.self)
         guard actor?.attributes.attribute(named: TrebuchetMacro.attributeName) != nil else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "\(problem).place", at: node,
                     "'@\(attributeName)' works only in the body of a distributed actor marked '@Trebuchet'")
             ])
@@ -37,14 +37,14 @@ extension MethodMark {
 }
 
 /// The marker `@Idempotent`: a client may send the call again.
-struct IdempotentMacro: MethodMark {
+struct IdempotentMacro: MethodMarkerMacro {
     static let attributeName = "Idempotent"
     static let problem = "idempotent"
     static let reason = "only distributed methods are called over a network"
 }
 
 /// The marker `@Redacted`: the arguments do not appear in diagnostic views.
-struct RedactedMacro: MethodMark {
+struct RedactedMacro: MethodMarkerMacro {
     static let attributeName = "Redacted"
     static let problem = "redacted"
     static let reason = "the arguments of other methods are never shown"

@@ -41,7 +41,7 @@ struct StateVersionArguments {
     }
 
     private static func error(_ id: String, at node: ExprSyntax, _ message: String) -> DiagnosticsError {
-        DiagnosticsError(diagnostics: [Problem.error(id, at: node, message)])
+        DiagnosticsError(diagnostics: [MacroDiagnostic.error(id, at: node, message)])
     }
 
     /// The argument of the entry in the dispatch table.

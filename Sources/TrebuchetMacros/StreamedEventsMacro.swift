@@ -34,7 +34,7 @@ extension StreamedEventsMacro: PeerMacro {
     ) throws -> [DeclSyntax] {
         guard let variable = declaration.as(VariableDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error("property", at: node, "'@StreamedEvents' can only be attached to a property")
+                MacroDiagnostic.error("property", at: node, "'@StreamedEvents' can only be attached to a property")
             ])
         }
         let property = try StreamedProperty.inActor(variable, .events, marked: node, in: context)

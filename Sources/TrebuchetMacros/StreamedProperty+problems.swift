@@ -22,7 +22,7 @@ extension StreamedProperty {
         if keyword.tokenKind == .keyword(.let) {
             let replacement = keyword.with(\.tokenKind, .keyword(.var))
             problems.append(
-                Problem.error(
+                MacroDiagnostic.error(
                     "let", at: keyword, "'@\(kind.attributeName)' needs a 'var': a constant has no changes to stream",
                     fixIts: [.replacing("let.fix", "change 'let' to 'var'", keyword, with: replacement)]))
         }
@@ -33,7 +33,7 @@ extension StreamedProperty {
             if kind == .events, let value = binding.initializer {
                 let bare = binding.with(\.initializer, nil)
                 problems.append(
-                    Problem.error(
+                    MacroDiagnostic.error(
                         "initial", at: value,
                         "'@StreamedEvents' cannot have an initial value: events are sent individually",
                         fixIts: [.replacing("initial.fix", "remove the value", binding, with: bare)]))
@@ -47,7 +47,7 @@ extension StreamedProperty {
         variable.modifiers.compactMap { modifier in
             for (keyword, reason) in contradictions where modifier.name.tokenKind == .keyword(keyword) {
                 let word = modifier.name.text
-                return Problem.error(
+                return MacroDiagnostic.error(
                     "modifier", at: modifier.name, "'@\(kind.attributeName)' cannot be '\(word)': \(reason)",
                     fixIts: [
                         FixIt("modifier.fix", "remove '\(word)'", variable.removing(modifier))
@@ -63,7 +63,7 @@ extension StreamedProperty {
         for case .attribute(let attribute) in variable.attributes {
             let name = attribute.plainName
             guard name != kind.attributeName, name.first?.isUppercase == true else { continue }
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "wrapped", at: attribute, "'@\(kind.attributeName)' cannot be combined with '@\(name)' on one property",
                 fixIts: [FixIt("wrapped.fix", "remove '@\(name)'", variable.removing(attribute))])
         }
@@ -79,11 +79,11 @@ extension StreamedProperty {
             })
         {
             let word = observer.accessorSpecifier.text
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "observer", at: observer.accessorSpecifier,
                 "'@\(kind.attributeName)' cannot have '\(word)': move its code to the method that changes the property")
         }
-        return Problem.error(
+        return MacroDiagnostic.error(
             "computed", at: block.leftBrace,
             "'@\(kind.attributeName)' requires a stored property: stream the state that this property is computed from",
             fixIts: [removal(from: variable, kind)])
@@ -97,7 +97,7 @@ extension StreamedProperty {
     }
 
     private static func severalBindings(of variable: VariableDeclSyntax, _ kind: Kind) -> Diagnostic {
-        Problem.error(
+        MacroDiagnostic.error(
             "bindings", at: variable.bindingSpecifier,
             "'@\(kind.attributeName)' requires a separate declaration for each property",
             fixIts: [FixIt("bindings.fix", "declare each property separately", [variable.splittingBindings])])
@@ -114,7 +114,7 @@ extension StreamedProperty {
                 \.typeAnnotation,
                 TypeAnnotationSyntax(
                     colon: .colonToken(trailingTrivia: .space), type: type, trailingTrivia: pattern.trailingTrivia))
-        return Problem.error(
+        return MacroDiagnostic.error(
             "type", at: pattern.identifier,
             "'@\(kind.attributeName)' cannot infer the type of '\(pattern.identifier.text)': add a type annotation",
             fixIts: [.replacing("type.fix", "add a type annotation", binding, with: annotated)])

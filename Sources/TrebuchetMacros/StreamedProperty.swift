@@ -42,7 +42,7 @@ struct StreamedProperty {
         }
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "pattern", at: binding.pattern, "'@\(kind.attributeName)' requires a property with one name")
             ])
         }

@@ -33,7 +33,7 @@ struct StreamedStateArguments {
         }
         if let keeping, persisted == nil {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "keeping.persisted", at: keeping,
                     "'keeping' limits the events in the store and requires persisted events: write 'persisted: true' before it"
                 )
@@ -45,7 +45,7 @@ struct StreamedStateArguments {
     private static func isTrue(_ expression: ExprSyntax, of name: String) throws(DiagnosticsError) -> Bool {
         guard let literal = expression.as(BooleanLiteralExprSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "persisted", at: expression,
                     "'@\(name)' requires 'persisted' as the literal 'true' or 'false', because it is read when the code is "
                         + "compiled")

@@ -38,7 +38,7 @@ extension StreamedStateMacro: PeerMacro {
     ) throws -> [DeclSyntax] {
         guard let variable = declaration.as(VariableDeclSyntax.self) else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error("property", at: node, "'@StreamedState' can only be attached to a property")
+                MacroDiagnostic.error("property", at: node, "'@StreamedState' can only be attached to a property")
             ])
         }
         let property = try StreamedProperty.inActor(variable, .state, marked: node, in: context)
@@ -61,7 +61,7 @@ extension StreamedProperty {
         let actor = context.lexicalContext.first?.as(ActorDeclSyntax.self)
         guard actor?.attributes.attribute(named: TrebuchetMacro.attributeName) != nil else {
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "place", at: node,
                     "'@\(kind.attributeName)' works only inside a distributed actor marked '@Trebuchet'",
                     fixIts: [removal(from: variable, kind)])

@@ -30,7 +30,7 @@ extension TrebuchetActorDeclaration {
     private func declares(_ name: String) -> Bool { ownMembers.contains { $0.value.name == name } }
 
     /// The streams whose generated members do not collide with handwritten members or with each other.
-    private var servedStreams: [Conditional<StreamedProperty>] {
+    private var servedStreams: [ConditionallyCompiled<StreamedProperty>] {
         streams.enumerated().filter { index, stream in
             let name = stream.value.observationName
             return !declares(name)
@@ -38,7 +38,7 @@ extension TrebuchetActorDeclaration {
         }.map(\.element)
     }
 
-    private var servedMembers: [Conditional<DistributedMember>] {
+    private var servedMembers: [ConditionallyCompiled<DistributedMember>] {
         distributed.enumerated().filter { index, member in
             !distributed[..<index].contains {
                 $0.value.wireName == member.value.wireName && $0.canCoexist(with: member)
@@ -51,9 +51,9 @@ extension TrebuchetActorDeclaration {
     private var dispatch: DeclSyntax {
         let methods = servedMembers.map { member in
             let entry = DispatchEntry(member.value, of: name.text, inPlace: executor == .reactor)
-            return Conditional(entry.source, if: member.condition)
+            return ConditionallyCompiled(entry.source, if: member.condition)
         }
-        let streams = servedStreams.map { Conditional(streamEntry($0.value), if: $0.condition) }
+        let streams = servedStreams.map { ConditionallyCompiled(streamEntry($0.value), if: $0.condition) }
         let conditional =
             additions(to: "methods", methods) + additions(to: "streams", streams)
         let body =
@@ -100,19 +100,19 @@ extension TrebuchetActorDeclaration {
     private var deactivationArgument: String { deactivation.map { ", deactivate: \($0.value.source)" } ?? "" }
 
     /// Returns an array literal of the unconditional entries.
-    private func list(_ entries: [Conditional<String>]) -> String {
+    private func list(_ entries: [ConditionallyCompiled<String>]) -> String {
         let always = entries.filter { $0.condition == nil }.map(\.value)
         return always.isEmpty ? "[]" : "[\n" + always.joined(separator: ",\n").indented(by: 4) + "\n]"
     }
 
     /// Returns the statements that add the entries inside `#if`.
-    private func additions(to array: String, _ entries: [Conditional<String>]) -> [String] {
+    private func additions(to array: String, _ entries: [ConditionallyCompiled<String>]) -> [String] {
         entries.filter { $0.condition != nil }.map { $0.guarded("\(array).append(\n\($0.value.indented(by: 4))\n)") }
     }
 
     // MARK: Streams
 
-    private func observation(of stream: Conditional<StreamedProperty>) -> DeclSyntax {
+    private func observation(of stream: ConditionallyCompiled<StreamedProperty>) -> DeclSyntax {
         let property = stream.value
         let arguments = property.initializerArguments
         let source = """

@@ -8,7 +8,7 @@ extension TrebuchetActorDeclaration {
     static func notDistributed(_ declaration: some DeclGroupSyntax) -> Diagnostic {
         let message = "'@Trebuchet' can only be attached to a distributed actor"
         guard let actor = declaration.as(ActorDeclSyntax.self) else {
-            return Problem.error("actor", at: declaration.introducer, message)
+            return MacroDiagnostic.error("actor", at: declaration.introducer, message)
         }
         var distributed = actor
         var modifier = DeclModifierSyntax(name: .keyword(.distributed), trailingTrivia: .space)
@@ -17,7 +17,7 @@ extension TrebuchetActorDeclaration {
             distributed.actorKeyword.leadingTrivia = []
         }
         distributed.modifiers.append(modifier)
-        return Problem.error(
+        return MacroDiagnostic.error(
             "actor", at: actor.actorKeyword, message,
             fixIts: [.replacing("actor.fix", "insert 'distributed'", actor, with: distributed)])
     }
@@ -31,7 +31,7 @@ extension TrebuchetActorDeclaration {
         case "concurrent": return .concurrent
         default:
             throw DiagnosticsError(diagnostics: [
-                Problem.error(
+                MacroDiagnostic.error(
                     "executor", at: argument.expression,
                     "'@Trebuchet' requires its executor as the literal '.reactor' or '.concurrent', because it is read "
                         + "when the code is compiled")
@@ -44,7 +44,7 @@ extension TrebuchetActorDeclaration {
         guard executor == .concurrent else { return [] }
         return streams.compactMap { stream in
             stream.value.arguments.persisted.map { expression in
-                Problem.error(
+                MacroDiagnostic.error(
                     "persisted.executor", at: expression,
                     "'\(stream.value.plainName)' cannot be persisted: its actor runs with 'executor: .concurrent', and "
                         + "responses can wait for writes only on a reactor")
@@ -60,7 +60,7 @@ extension TrebuchetActorDeclaration {
         let count = valueless.count == 1 ? "it" : "each of them"
         let names = valueless.map { "'\($0.name.plainText)'" }.joined(separator: ", ")
         return [
-            Problem.error(
+            MacroDiagnostic.error(
                 "initializer", at: first.name,
                 "\(names) \(valueless.count == 1 ? "has" : "have") no value, and '\(name.text)' has no initializer: give \(count) a "
                     + "value, or add 'init(\(parameters)actorSystem: TrebuchetActorSystem)'")
@@ -75,7 +75,7 @@ extension TrebuchetActorDeclaration {
             let name = member.value.wireName
             let other = distributed[..<index].first { $0.value.wireName == name && $0.canCoexist(with: member) }
             guard let other else { return nil }
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "overload", at: member.value.nameToken,
                 "two distributed methods are named '\(name)': "
                     + "change the name or the argument labels of one of them",
@@ -88,7 +88,7 @@ extension TrebuchetActorDeclaration {
             let name = stream.value.observationName
             let other = streams[..<index].first { $0.value.observationName == name && $0.canCoexist(with: stream) }
             guard let other else { return nil }
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "streams", at: stream.value.name,
                 "'\(stream.value.plainName)' and '\(other.value.plainName)' have the same stream name "
                     + "'\(name)': rename one of them",
@@ -110,7 +110,7 @@ extension TrebuchetActorDeclaration {
                     oldNode: Syntax(member.declaration), newNode: Syntax(MissingDeclSyntax(placeholder: "")))
                 fixIts = [FixIt("collision.fix", "remove '\(member.name)'", [change])]
             }
-            return Problem.error(
+            return MacroDiagnostic.error(
                 "collision", at: member.token,
                 "'\(member.name)' collides with the member that '@Trebuchet' generates for \(meaning)", fixIts: fixIts)
         }

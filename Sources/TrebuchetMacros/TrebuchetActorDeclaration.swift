@@ -17,12 +17,12 @@ struct TrebuchetActorDeclaration {
     let name: TokenSyntax
     let access: AccessLevel
     let executor: Executor
-    private(set) var streams: [Conditional<StreamedProperty>] = []
-    private(set) var distributed: [Conditional<DistributedMember>] = []
+    private(set) var streams: [ConditionallyCompiled<StreamedProperty>] = []
+    private(set) var distributed: [ConditionallyCompiled<DistributedMember>] = []
     /// The handwritten members and their names.
-    private(set) var ownMembers: [Conditional<NamedMember>] = []
+    private(set) var ownMembers: [ConditionallyCompiled<NamedMember>] = []
     /// The method `func deactivate()`, called at the deactivation of the actor.
-    private(set) var deactivation: Conditional<Deactivation>?
+    private(set) var deactivation: ConditionallyCompiled<Deactivation>?
     /// Stored properties that need a value from an initializer.
     private(set) var valueless: [ValuelessProperty] = []
     private(set) var hasInitializer = false
@@ -44,25 +44,25 @@ struct TrebuchetActorDeclaration {
         diagnostics += collisions + unpersistable + uninitialized
     }
 
-    private mutating func read(_ member: Conditional<DeclSyntax>) {
+    private mutating func read(_ member: ConditionallyCompiled<DeclSyntax>) {
         let condition = member.condition
-        ownMembers += NamedMember.members(in: member.value).map { Conditional($0, if: condition) }
+        ownMembers += NamedMember.members(in: member.value).map { ConditionallyCompiled($0, if: condition) }
         do throws(DiagnosticsError) {
             switch member.value.as(DeclSyntaxEnum.self) {
             case .functionDecl(let function) where Deactivation.isDeclared(by: function):
-                deactivation = Conditional(Deactivation(function), if: condition)
+                deactivation = ConditionallyCompiled(Deactivation(function), if: condition)
             case .functionDecl(let function) where function.modifiers.isDistributed:
                 if let warning = Deactivation.warning(about: function) { diagnostics.append(warning) }
-                distributed.append(Conditional(try DistributedMember(function), if: condition))
+                distributed.append(ConditionallyCompiled(try DistributedMember(function), if: condition))
             case .initializerDecl: hasInitializer = true
             case .variableDecl(let variable):
                 valueless += ValuelessProperty.properties(in: variable)
                 if let kind = StreamedProperty.kind(of: variable) {
                     // Its own macro reports the errors.
                     guard let stream = try? StreamedProperty(variable, kind) else { return }
-                    streams.append(Conditional(stream, if: condition))
+                    streams.append(ConditionallyCompiled(stream, if: condition))
                 } else if variable.modifiers.isDistributed, let property = DistributedMember(variable) {
-                    distributed.append(Conditional(property, if: condition))
+                    distributed.append(ConditionallyCompiled(property, if: condition))
                 }
             default: break
             }

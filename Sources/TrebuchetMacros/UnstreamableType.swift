@@ -40,7 +40,7 @@ enum UnstreamableType {
     }
 
     private static func report(_ type: TypeSyntax, _ kind: String, hint: String = "") -> Diagnostic {
-        Problem.error(
+        MacroDiagnostic.error(
             "uncodable", at: type,
             "a stream needs a type that is Codable and Sendable; '\(type.trimmedDescription)' is \(kind)\(hint)"
         )

@@ -19,7 +19,7 @@ struct WireMacro: ExtensionMacro {
         let asked = protocols.map { $0.trimmedDescription.split(separator: ".").last.map(String.init) ?? "" }
         var conformances = ["Decodable", "Encodable"].filter(asked.contains).map { "Swift." + $0 }
         var body = ""
-        do throws(WireRefusal) {
+        do throws(UnsupportedWireType) {
             body = try self.body(of: declaration, access.memberPrefix, marked: node)
             conformances.append("TrebuchetActors._WireValue")
         } catch {
@@ -35,12 +35,12 @@ struct WireMacro: ExtensionMacro {
 
     private static func body(
         of declaration: some DeclGroupSyntax, _ access: String, marked node: AttributeSyntax
-    ) throws(WireRefusal) -> String {
+    ) throws(UnsupportedWireType) -> String {
         if let type = declaration.as(StructDeclSyntax.self) {
             return WireStruct(try WireProperty.all(of: type), access).source
         }
         guard let type = declaration.as(EnumDeclSyntax.self) else {
-            throw WireRefusal(
+            throw UnsupportedWireType(
                 "kind", node, "'@Wire' can only be attached to a struct, or to an enum with raw values", .error)
         }
         try WireEnum.check(type)
@@ -53,13 +53,13 @@ struct WireMacro: ExtensionMacro {
 }
 
 /// The reason why `@Wire` generates no code for a type.
-struct WireRefusal: Error {
+struct UnsupportedWireType: Error {
     let node: Syntax
-    let problem: Problem
+    let problem: MacroDiagnostic
 
     init(_ id: String, _ node: some SyntaxProtocol, _ message: String, _ severity: DiagnosticSeverity = .warning) {
         self.node = Syntax(node)
-        problem = Problem(
+        problem = MacroDiagnostic(
             id: "wire.\(id)", message: message + (severity == .warning ? "; only 'Codable' encodes it" : ""),
             severity: severity)
     }
@@ -67,15 +67,15 @@ struct WireRefusal: Error {
     /// Throws for a type with custom coding.
     static func check(
         _ generics: GenericParameterClauseSyntax?, _ members: MemberBlockItemListSyntax
-    ) throws(WireRefusal) {
-        if let generics { throw WireRefusal("generic", generics, "'@Wire' has no effect on a generic type") }
+    ) throws(UnsupportedWireType) {
+        if let generics { throw UnsupportedWireType("generic", generics, "'@Wire' has no effect on a generic type") }
         for member in members {
             if let configuration = member.decl.as(IfConfigDeclSyntax.self) {
-                throw WireRefusal(
+                throw UnsupportedWireType(
                     "condition", configuration, "'@Wire' has no effect on a type with members under '#if'")
             }
             for (name, node) in own(member.decl) where ["CodingKeys", "init(from:)", "encode(to:)"].contains(name) {
-                throw WireRefusal("own", node, "'@Wire' has no effect on a type that declares '\(name)'")
+                throw UnsupportedWireType("own", node, "'@Wire' has no effect on a type that declares '\(name)'")
             }
         }
     }
@@ -104,12 +104,12 @@ enum WireEnum {
         "String", "Int", "Int8", "Int16", "Int32", "Int64", "UInt", "UInt8", "UInt16", "UInt32", "UInt64",
     ]
 
-    static func check(_ type: EnumDeclSyntax) throws(WireRefusal) {
-        try WireRefusal.check(type.genericParameterClause, type.memberBlock.members)
+    static func check(_ type: EnumDeclSyntax) throws(UnsupportedWireType) {
+        try UnsupportedWireType.check(type.genericParameterClause, type.memberBlock.members)
         // The raw type comes first.
         let first = type.inheritanceClause?.inheritedTypes.first?.type.trimmedDescription.split(separator: ".").last
         guard let first, rawTypes.contains(String(first)) else {
-            throw WireRefusal(
+            throw UnsupportedWireType(
                 "raw", type.name, "'@Wire' has no effect on an enum without string or integer raw values")
         }
     }

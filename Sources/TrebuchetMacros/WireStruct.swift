@@ -16,8 +16,8 @@ struct WireProperty {
     private var plainName: String { name.hasPrefix("`") ? String(name.dropFirst().dropLast()) : name }
 
     /// Returns the stored properties in the order of their declaration.
-    static func all(of type: StructDeclSyntax) throws(WireRefusal) -> [WireProperty] {
-        try WireRefusal.check(type.genericParameterClause, type.memberBlock.members)
+    static func all(of type: StructDeclSyntax) throws(UnsupportedWireType) -> [WireProperty] {
+        try UnsupportedWireType.check(type.genericParameterClause, type.memberBlock.members)
         var properties: [WireProperty] = []
         for member in type.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self), !variable.modifiers.isStatic else { continue }
@@ -34,23 +34,23 @@ struct WireProperty {
         return accessors.allSatisfy { ["willSet", "didSet"].contains($0.accessorSpecifier.text) }
     }
 
-    private init(_ binding: PatternBindingSyntax, of variable: VariableDeclSyntax) throws(WireRefusal) {
+    private init(_ binding: PatternBindingSyntax, of variable: VariableDeclSyntax) throws(UnsupportedWireType) {
         guard let pattern = binding.pattern.as(IdentifierPatternSyntax.self) else {
-            throw WireRefusal("pattern", binding.pattern, "'@Wire' requires properties with one name each")
+            throw UnsupportedWireType("pattern", binding.pattern, "'@Wire' requires properties with one name each")
         }
         name = pattern.identifier.text
         if let attribute = variable.attributes.first {
-            throw WireRefusal(
+            throw UnsupportedWireType(
                 "attribute", attribute,
                 "'@Wire' cannot determine the effect of the attribute on '\(pattern.identifier.plainText)'")
         }
         let kinds: [Keyword] = [.lazy, .weak, .unowned]
         if let modifier = variable.modifiers.first(where: { kinds.map { .keyword($0) }.contains($0.name.tokenKind) }) {
-            throw WireRefusal(
+            throw UnsupportedWireType(
                 "modifier", modifier, "'@Wire' has no effect on a type with a '\(modifier.name.text)' property")
         }
         guard pattern.identifier.plainText.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) else {
-            throw WireRefusal("name", pattern, "'@Wire' has no effect on a type with a property of this name")
+            throw UnsupportedWireType("name", pattern, "'@Wire' has no effect on a type with a property of this name")
         }
         isFixed = variable.bindingSpecifier.tokenKind == .keyword(.let) && binding.initializer != nil
         if let written = binding.typeAnnotation?.type.trimmed {
@@ -60,7 +60,7 @@ struct WireProperty {
         } else if let value = binding.initializer?.value, case .known(let known) = InitialValueType(of: value) {
             type = known.description
         } else {
-            throw WireRefusal(
+            throw UnsupportedWireType(
                 "type", pattern,
                 "'@Wire' cannot infer the type of '\(pattern.identifier.plainText)': add a type annotation")
         }

@@ -52,7 +52,7 @@ final class LogReader {
         while try parts.step() {
             guard parts.integer(0) == index, index < row.parts else { break }
             let bytes = parts.bytes(1)
-            guard LogPieces.checksum(part: index, bytes, of: row.snapshot) == parts.integer(2) else {
+            guard LogChunkTables.checksum(part: index, bytes, of: row.snapshot) == parts.integer(2) else {
                 throw .damaged(connection.path, part: index, of: key)
             }
             whole += bytes
@@ -71,7 +71,8 @@ final class LogReader {
         var last = row.number
         while try entries.step() {
             let (number, base, bytes) = (entries.number(0), entries.number(1), entries.bytes(2))
-            guard LogPieces.checksum(entry: number, base: base, bytes, of: row.entries) == entries.integer(3) else {
+            guard LogChunkTables.checksum(entry: number, base: base, bytes, of: row.entries) == entries.integer(3)
+            else {
                 throw .damaged(connection.path, entry: number, of: key)
             }
             guard base == last else {

@@ -16,7 +16,7 @@ struct LogRow: Equatable {
     }
 
     /// The incarnation of the last write, and the earlier ones.
-    var lives: LogLives
+    var lives: LogIncarnations
     /// The generation of the store at the last write; 0 for a log of schema 2 that was not written since.
     var generation: UInt64
     /// The version of the snapshot. Entries up to it are released.
@@ -49,7 +49,7 @@ struct LogRow: Equatable {
     ///
     /// - Throws: `damaged`.
     init(_ row: SQLiteStatement, from first: Int32 = 0, of key: StateKey, in path: String) throws(StateStoreError) {
-        guard let lives = LogLives(row.text(first), earlierBytes: row.bytes(first + 7)) else {
+        guard let lives = LogIncarnations(row.text(first), earlierBytes: row.bytes(first + 7)) else {
             throw StateStoreError.damaged(path, "the incarnations of the log of '\(key)' are invalid")
         }
         self.lives = lives
@@ -65,7 +65,7 @@ struct LogRow: Equatable {
     }
 
     init(
-        _ lives: LogLives, in generation: UInt64, number: UInt64, entries: UInt64, snapshot: UInt64, parts: Int,
+        _ lives: LogIncarnations, in generation: UInt64, number: UInt64, entries: UInt64, snapshot: UInt64, parts: Int,
         size: Int
     ) {
         self.lives = lives
@@ -79,7 +79,7 @@ struct LogRow: Equatable {
 }
 
 /// An unfinished snapshot with the parts written so far.
-struct LogDraft: Equatable {
+struct UnfinishedSnapshot: Equatable {
     /// The version of the snapshot.
     var number: UInt64
     /// The number of its parts' rows.
@@ -112,7 +112,7 @@ struct LogDraft: Equatable {
 }
 
 /// The tables of the parts and entries of logs.
-enum LogPieces {
+enum LogChunkTables {
     /// The size of a part in bytes, when the store itself divides a snapshot.
     static let partSize = 256 << 10
 

@@ -59,13 +59,13 @@ final class LogStatements {
 
     // MARK: Unfinished snapshots
 
-    func draft(of key: StateKey) throws(StateStoreError) -> LogDraft? {
+    func draft(of key: StateKey) throws(StateStoreError) -> UnfinishedSnapshot? {
         defer { getDraft.reset() }
         try getDraft.bind(key)
-        return try getDraft.step() ? try LogDraft(getDraft, of: key, in: connection.path) : nil
+        return try getDraft.step() ? try UnfinishedSnapshot(getDraft, of: key, in: connection.path) : nil
     }
 
-    func put(_ draft: LogDraft, _ key: StateKey) throws(StateStoreError) {
+    func put(_ draft: UnfinishedSnapshot, _ key: StateKey) throws(StateStoreError) {
         try putDraft.bind(key)
         let numbers = [draft.number, draft.snapshot, UInt64(draft.checksum(key))]
         for (index, number) in numbers.enumerated() { try putDraft.bind(number, at: 2 + index) }
@@ -78,7 +78,7 @@ final class LogStatements {
 
     func insert(_ entry: LogEntry, into log: UInt64) throws(StateStoreError) {
         try entry.bytes.withBytes { bytes throws(StateStoreError) in
-            let sum = LogPieces.checksum(entry: entry.number, base: entry.base, bytes, of: log)
+            let sum = LogChunkTables.checksum(entry: entry.number, base: entry.base, bytes, of: log)
             let numbers = [log, entry.number, entry.base, UInt64(sum)]
             for (index, number) in numbers.enumerated() { try insertEntry.bind(number, at: index) }
             try insertEntry.run(blob: bytes, at: 4)
@@ -103,7 +103,7 @@ final class LogStatements {
     // MARK: Parts
 
     func put(_ bytes: UnsafeRawBufferPointer, part index: Int, of snapshot: UInt64) throws(StateStoreError) {
-        let sum = LogPieces.checksum(part: index, bytes, of: snapshot)
+        let sum = LogChunkTables.checksum(part: index, bytes, of: snapshot)
         for (column, number) in [snapshot, UInt64(index), UInt64(sum)].enumerated() {
             try putPart.bind(number, at: column)
         }
@@ -116,9 +116,9 @@ final class LogStatements {
     func put(_ bytes: [UInt8], behind parts: Int, of snapshot: UInt64) throws(StateStoreError) -> Int {
         try bytes.withBytes { bytes throws(StateStoreError) in
             var count = 0
-            while count * LogPieces.partSize < bytes.count {
-                let begin = count * LogPieces.partSize
-                let part = bytes[begin..<min(begin + LogPieces.partSize, bytes.count)]
+            while count * LogChunkTables.partSize < bytes.count {
+                let begin = count * LogChunkTables.partSize
+                let part = bytes[begin..<min(begin + LogChunkTables.partSize, bytes.count)]
                 try put(UnsafeRawBufferPointer(rebasing: part), part: parts + count, of: snapshot)
                 count += 1
             }

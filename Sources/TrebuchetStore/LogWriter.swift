@@ -10,13 +10,13 @@ final class LogWriter {
         var beginsLife = false
         /// The number of the newest entry, or of the snapshot.
         var last: UInt64 = 0
-        var draft: LogDraft?
+        var draft: UnfinishedSnapshot?
     }
 
     /// The maximum number of logs cached beyond a transaction.
     private static let mostKnown = 50_000
 
-    let garbage: LogGarbage
+    let garbage: LogGarbageCollector
     private let pieces: LogStatements
     private let generations: StoreGenerations
     private var known: [StateKey: State] = [:]
@@ -26,11 +26,11 @@ final class LogWriter {
     private var lastID: UInt64
 
     init(
-        _ connection: SQLiteConnection, _ remains: LogRemains, _ generations: StoreGenerations
+        _ connection: SQLiteConnection, _ remains: OrphanedLogRows, _ generations: StoreGenerations
     ) throws(StateStoreError) {
         self.generations = generations
         pieces = try LogStatements(connection)
-        garbage = try LogGarbage(connection, waiting: remains.garbage)
+        garbage = try LogGarbageCollector(connection, waiting: remains.garbage)
         lastID = remains.lastID
     }
 
@@ -103,7 +103,7 @@ final class LogWriter {
             garbage.add(.parts(of: draft.snapshot))
             state.draft = nil
         }
-        let draft = state.draft ?? LogDraft(number: number, snapshot: newID())
+        let draft = state.draft ?? UnfinishedSnapshot(number: number, snapshot: newID())
         if state.draft == nil { try pieces.put(draft, key) }
         try bytes.withBytes { bytes throws(StateStoreError) in
             try pieces.put(bytes, part: index, of: draft.snapshot)
@@ -135,7 +135,7 @@ final class LogWriter {
         let entries = keepsEntries ? state.row?.entries : nil
         let lives = isSame(snapshot, state) ? state.row?.lives : nil
         let row = LogRow(
-            lives ?? LogLives(snapshot.epoch), in: generations.current, number: snapshot.number,
+            lives ?? LogIncarnations(snapshot.epoch), in: generations.current, number: snapshot.number,
             entries: entries ?? newID(), snapshot: id, parts: snapshot.parts + parts,
             size: size + snapshot.bytes.count)
         try pieces.put(row, key)
@@ -190,9 +190,9 @@ final class LogWriter {
 }
 
 /// The state of logs found at the opening of a store.
-struct LogRemains {
+struct OrphanedLogRows {
     /// The rows that no log refers to.
-    var garbage: [LogGarbage.Item] = []
+    var garbage: [LogGarbageCollector.Item] = []
     /// The largest number of parts and entries.
     var lastID: UInt64 = 0
 }

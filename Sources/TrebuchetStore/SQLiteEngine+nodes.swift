@@ -42,10 +42,10 @@ extension SQLiteEngine {
     public func close() async { await live.close() }
 }
 
-extension SQLiteEngine: PlacedEngine {
+extension SQLiteEngine: FileBackedEngine {
     package func checkPlace() async throws(StateStoreError) {
         _ = try await store.get([StateKey("trebuchet.health", "probe")])
         if let failure = failedWrite.withLock({ $0 }) { throw failure }
-        try await (store as? any PlacedStore)?.checkPlace()
+        try await (store as? any FileBackedStore)?.checkPlace()
     }
 }

@@ -26,7 +26,7 @@ extension SQLiteEngine {
     /// Throws `unfit`.
     public func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
-    ) async throws(ClusterEngineError) -> TableNews { throw Self.unfit }
+    ) async throws(ClusterEngineError) -> TableChangeFeed { throw Self.unfit }
 
     /// Throws `unfit`.
     public func watch(
@@ -34,7 +34,7 @@ extension SQLiteEngine {
     ) async throws(ClusterEngineError) -> any ClusterSubscription { throw Self.unfit }
 
     /// Throws `unfit`.
-    public func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    public func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         throw Self.unfit
     }
 

@@ -64,7 +64,7 @@ public final class SQLiteEngine: ClusterEngine {
     /// Acquires a slot without an owner, or with an expired lease.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
-    ) async throws(ClusterEngineError) -> SlotClaim {
+    ) async throws(ClusterEngineError) -> SlotAcquisition {
         try await inTurn(slot) { () async throws(ClusterEngineError) in
             let fence = try live.fence(of: slot)
             let claim = try await live.acquire(slot, for: node, lasting: lasting, in: generation)
@@ -93,7 +93,7 @@ public final class SQLiteEngine: ClusterEngine {
     }
 
     /// Returns the owner of the slot now.
-    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try await load()
         return try await live.holder(of: slot)
     }
@@ -226,21 +226,21 @@ public final class SQLiteEngine: ClusterEngine {
     /// Returns the entries after a position, with a snapshot if necessary.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
-    ) async throws(ClusterEngineError) -> LogReading {
+    ) async throws(ClusterEngineError) -> LogReadResult {
         try limits.check(log)
         return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
             let head = try await head(of: log)
             if let position, try await fence(at: position.offset, of: log, head) == position.fence,
                 position.offset + 1 >= head.first
             {
-                return LogReading(
+                return LogReadResult(
                     .resumed, try await entries(behind: position.offset, limit, log, head), top: head.top)
             }
             guard let snapshot = head.snapshot else {
-                return LogReading(.start, try await entries(behind: 0, limit, log, head), top: head.top)
+                return LogReadResult(.start, try await entries(behind: 0, limit, log, head), top: head.top)
             }
             guard let bytes = try await get(StateKey(StoredClusterLog.snapshots, log.id)) else { throw damaged(log) }
-            return LogReading(
+            return LogReadResult(
                 .snapshot(ClusterLogSnapshot(snapshot, bytes)),
                 try await entries(behind: snapshot.offset, limit, log, head), top: head.top)
         }

@@ -152,7 +152,7 @@ public final class SQLiteStore: StateStore {
     }
 }
 
-extension SQLiteStore: PlacedStore {
+extension SQLiteStore: FileBackedStore {
     /// Checks, on the reading thread, that the paths of the file and of its log still lead to the open files. Writes
     /// to a removed or replaced file would succeed, and be lost.
     package func checkPlace() async throws(StateStoreError) {

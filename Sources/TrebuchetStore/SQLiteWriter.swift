@@ -26,7 +26,7 @@ final class SQLiteWriter: @unchecked Sendable {
         if file.isNew { try StoreSchema.create(file.path, options) }
         connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
         let schema = try StoreSchema.recognize(connection)
-        let remains = try StoreCheck.run(connection, schema: schema, options)
+        let remains = try StoreIntegrityCheck.run(connection, schema: schema, options)
         guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
             throw StateStoreError(
                 .unwritable, "\(file.path) cannot have a write-ahead log: its folder must be on a local disk")
@@ -38,7 +38,7 @@ final class SQLiteWriter: @unchecked Sendable {
             PRAGMA synchronous = \(synchronous); PRAGMA journal_size_limit = \(64 << 20); PRAGMA secure_delete = FAST;
             PRAGMA max_page_count = \(max(1, min(options.fileSize / pageSize, 4_294_967_294)))
             """)
-        if schema < StoreSchema.version { try StoreTakeover.run(connection, from: schema, options) }
+        if schema < StoreSchema.version { try StoreSchemaMigration.run(connection, from: schema, options) }
         generations = try StoreGenerations.begin(connection)
         begin = try SQLiteStatement("BEGIN IMMEDIATE", connection)
         commit = try SQLiteStatement("COMMIT", connection)
@@ -104,7 +104,7 @@ final class SQLiteWriter: @unchecked Sendable {
             // Here too, so that deletion keeps pace with a writer that is never idle.
             if !logs.garbage.isEmpty {
                 let writes = group.reduce(0) { $0 + $1.writes.count }
-                try logs.garbage.sweep(rows: min(LogGarbage.slice, max(100, 2 * writes)))
+                try logs.garbage.sweep(rows: min(LogGarbageCollector.slice, max(100, 2 * writes)))
             }
             return outcomes
         }
@@ -161,7 +161,7 @@ final class SQLiteWriter: @unchecked Sendable {
     func sweep() -> Bool {
         guard failure == nil, !logs.garbage.isEmpty else { return false }
         do throws(StateStoreError) {
-            try committed { () throws(StateStoreError) in try logs.garbage.sweep(rows: LogGarbage.slice) }
+            try committed { () throws(StateStoreError) in try logs.garbage.sweep(rows: LogGarbageCollector.slice) }
             return !logs.garbage.isEmpty
         } catch {
             // Postponed to a later write.

@@ -23,7 +23,7 @@ struct StoreGenerations: Sendable {
     }
 
     /// The number of stored generations: the current one, and as many before as a log has incarnations.
-    private static let most = LogLives.mostEarlier + 1
+    private static let most = LogIncarnations.mostEarlier + 1
 
     /// The generations, the oldest first and the current one last. Never empty.
     private let all: [Generation]
@@ -84,7 +84,7 @@ struct StoreGenerations: Sendable {
     }
 }
 
-extension LogLives {
+extension LogIncarnations {
     /// The earlier incarnations: for each its last version in eight bytes, the length of its epoch in one, and its
     /// epoch.
     var earlierBytes: [UInt8] {
@@ -101,14 +101,15 @@ extension LogLives {
 
     /// Decodes incarnations; nil for invalid bytes.
     init?(_ current: String, earlierBytes bytes: UnsafeRawBufferPointer) {
-        var earlier: [StreamLife] = []
+        var earlier: [StreamIncarnation] = []
         var place = 0
         while place < bytes.count {
             guard bytes.count - place >= 9 else { return nil }
             let last = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
             let end = place + 9 + Int(bytes[place + 8])
             guard end <= bytes.count else { return nil }
-            earlier.append(StreamLife(epoch: String(decoding: bytes[place + 9..<end], as: UTF8.self), last: last))
+            earlier.append(
+                StreamIncarnation(epoch: String(decoding: bytes[place + 9..<end], as: UTF8.self), last: last))
             place = end
         }
         self.init(current, after: earlier)

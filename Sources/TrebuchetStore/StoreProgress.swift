@@ -22,7 +22,7 @@ public struct StoreProgress: Equatable, Sendable {
 }
 
 /// Reports the progress at intervals.
-struct ProgressMeter {
+struct ProgressReporter {
     private let tell: (@Sendable (StoreProgress) -> Void)?
     private let all: Int
     /// The interval in nanoseconds.

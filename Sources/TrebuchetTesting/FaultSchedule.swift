@@ -14,11 +14,11 @@ package struct FaultSchedule: Sendable {
     }
 
     /// Returns the faults of one direction of a connection. Connections are numbered in the order of their acceptance.
-    package func course(ofConnection number: Int, _ direction: Direction) -> FaultCourse {
+    package func course(ofConnection number: Int, _ direction: Direction) -> FaultSequence {
         // The cut is drawn once for both directions, because it happens in one of them.
         var shared = source(number, salt: 2)
         let cut = cut(&shared)
-        return FaultCourse(
+        return FaultSequence(
             faults, cut: cut?.direction == direction ? cut?.place : nil, source(number, salt: direction.rawValue))
     }
 
@@ -28,7 +28,7 @@ package struct FaultSchedule: Sendable {
         return RandomSource(seed: mixed.next())
     }
 
-    private func cut(_ source: inout RandomSource) -> (direction: Direction, place: FaultCourse.Place)? {
+    private func cut(_ source: inout RandomSource) -> (direction: Direction, place: FaultSequence.Position)? {
         guard let range = faults.cutAfterBytes else { return nil }
         let direction = Direction.allCases.randomElement(using: &source)!
         let offset = Int.random(in: range, using: &source)
@@ -41,12 +41,12 @@ package struct FaultSchedule: Sendable {
             case ..<(faults.resets + faults.halfOpens + faults.lates): .late(silence)
             default: .inOrder
             }
-        return (direction, FaultCourse.Place(offset: offset, cut: cut))
+        return (direction, FaultSequence.Position(offset: offset, cut: cut))
     }
 }
 
 /// The faults of one direction of a connection, step by step.
-package struct FaultCourse: Sendable {
+package struct FaultSequence: Sendable {
     /// The next event of a direction.
     package enum Step: Equatable, Sendable {
         /// The next bytes, up to this number, are sent together, or in the groups in which they arrive; later bytes do
@@ -58,7 +58,7 @@ package struct FaultCourse: Sendable {
     }
 
     /// The position and the kind of a cut.
-    struct Place: Sendable {
+    struct Position: Sendable {
         let offset: Int
         let cut: FaultyLink.Cut
     }
@@ -66,14 +66,14 @@ package struct FaultCourse: Sendable {
     /// The delay of each byte.
     package let delay: Duration
     private let faults: FaultyLink.Faults
-    private let cut: Place?
+    private let cut: Position?
     private var source: RandomSource
     /// The number of bytes carried before the next step.
     private var offset = 0
     /// The position of the next stall.
     private var stallAt: Int?
 
-    init(_ faults: FaultyLink.Faults, cut: Place?, _ source: RandomSource) {
+    init(_ faults: FaultyLink.Faults, cut: Position?, _ source: RandomSource) {
         var source = source
         delay = faults.delay.map { source.duration(in: $0) } ?? .zero
         stallAt = faults.stallAfterBytes.map { max(1, Int.random(in: $0, using: &source)) }

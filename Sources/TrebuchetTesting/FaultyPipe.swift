@@ -6,7 +6,7 @@ internal import Transports
 /// One direction of a connection through a link: receives bytes, and forwards them according to its fault course.
 final class FaultyPipe {
     /// Received bytes, with the time at which they are due.
-    private struct Arrival {
+    private struct ScheduledChunk {
         var bytes: ArraySlice<UInt8>
         /// Nanoseconds of the monotonic clock.
         let due: UInt64
@@ -19,9 +19,9 @@ final class FaultyPipe {
     /// The owner of this pipe, which outlives it.
     private unowned let connection: FaultyConnection
     private let core: FaultyLinkCore
-    private var course: FaultCourse
-    private var step: FaultCourse.Step
-    private var arrivals: [Arrival] = []
+    private var course: FaultSequence
+    private var step: FaultSequence.Step
+    private var arrivals: [ScheduledChunk] = []
     private var waitingBytes = 0
     /// While it is set, nothing is forwarded.
     private var timer: LoopTimer?
@@ -38,7 +38,7 @@ final class FaultyPipe {
 
     func take(_ bytes: UnsafeRawBufferPointer) {
         guard !isStopped else { return }
-        arrivals.append(Arrival(bytes: Array(bytes)[...], due: MonotonicClock.now &+ course.delay.nanoseconds))
+        arrivals.append(ScheduledChunk(bytes: Array(bytes)[...], due: MonotonicClock.now &+ course.delay.nanoseconds))
         waitingBytes += bytes.count
         if waitingBytes > Self.mostWaiting { connection.source(of: self)?.pauseReading() }
         pump()

@@ -13,7 +13,7 @@ extension TransportError {
     static func ofOpening(status: Int?, _ error: (any Error)?, _ address: String) -> TransportError {
         if let status, status != 101 {
             let text = "\(address) responded to the upgrade with status \(status)"
-            return TransportError(.handshake, text, cause: UnexpectedStatus(status))
+            return TransportError(.handshake, text, cause: UnexpectedHTTPStatus(status))
         }
         guard let error else { return TransportError(.closed, "\(address) closed the connection") }
         let text = "\(address) cannot be reached: \(error.localizedDescription)"
@@ -33,7 +33,7 @@ extension TransportError {
         let reason = closing.reason.isEmpty ? "" : ": \(closing.reason)"
         let text = "the connection to \(address) was closed (\(closing.code)\(reason))"
         // RFC 6455 §7.4.1
-        return TransportError(.closed, text, cause: closing.code == 1009 ? MessageRefusal() : nil)
+        return TransportError(.closed, text, cause: closing.code == 1009 ? MessageTooLarge() : nil)
     }
 
     private static func code(of error: any Error) -> Code {

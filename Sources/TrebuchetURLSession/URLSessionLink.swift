@@ -80,7 +80,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
             return end(
                 TransportError(
                     .handshake, "\(address) does not support \(wanted): is it a Trebuchet server?",
-                    cause: UnspokenProtocol(wanted)))
+                    cause: SubprotocolNotSupported(wanted)))
         }
         session = task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
         state = .open

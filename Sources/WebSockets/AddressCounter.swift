@@ -7,7 +7,7 @@ final class AddressCounter: Sendable {
     /// The outcome of counting a connection.
     enum Decision {
         /// Admitted. The entry counts as long as it is alive; nil for an address that does not count.
-        case admitted(AddressEntry?)
+        case admitted(CountedConnection?)
         case refused
     }
 
@@ -18,14 +18,14 @@ final class AddressCounter: Sendable {
 
     func enter(_ address: SocketAddress?) -> Decision {
         guard let address, let key = AddressKey(address), !key.isLoopback else { return .admitted(nil) }
-        return take(key) ? .admitted(AddressEntry(key, self)) : .refused
+        return take(key) ? .admitted(CountedConnection(key, self)) : .refused
     }
 
     /// Counts a client behind a proxy.
     func enter(_ client: IPAddress) -> Decision {
         let key = AddressKey(client)
-        if key.isLoopback { return .admitted(ClientEntry(client, nil)) }
-        return take(key) ? .admitted(ClientEntry(client, self)) : .refused
+        if key.isLoopback { return .admitted(CountedProxiedConnection(client, nil)) }
+        return take(key) ? .admitted(CountedProxiedConnection(client, self)) : .refused
     }
 
     private func take(_ key: AddressKey) -> Bool {
@@ -46,7 +46,7 @@ final class AddressCounter: Sendable {
 }
 
 /// The count of one connection for its host.
-class AddressEntry {
+class CountedConnection {
     let key: AddressKey
     /// The counter, or nil for an address that does not count.
     private let counter: AddressCounter?
@@ -63,7 +63,7 @@ class AddressEntry {
 }
 
 /// The count of a connection from a proxy, with the client's address. Direct connections do not need the memory for it.
-private final class ClientEntry: AddressEntry {
+private final class CountedProxiedConnection: CountedConnection {
     private let address: IPAddress
 
     init(_ address: IPAddress, _ counter: AddressCounter?) {

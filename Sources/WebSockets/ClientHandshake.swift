@@ -10,9 +10,9 @@ struct ClientHandshake {
     let key: String
 
     /// The parameters that the server chose.
-    struct Agreement: Equatable {
+    struct Negotiated: Equatable {
         var subprotocol: String?
-        var compression: CompressionAgreement?
+        var compression: NegotiatedCompression?
     }
 
     init(
@@ -33,7 +33,7 @@ struct ClientHandshake {
         if !subprotocols.isEmpty {
             text += "Sec-WebSocket-Protocol: \(subprotocols.joined(separator: ", "))\r\n"
         }
-        if let compression { text += "Sec-WebSocket-Extensions: \(CompressionAgreement.offer(compression))\r\n" }
+        if let compression { text += "Sec-WebSocket-Extensions: \(NegotiatedCompression.offer(compression))\r\n" }
         guard subprotocols.allSatisfy({ HTTPHeadParser.isToken($0.utf8) }) else {
             throw TransportError(.handshake, "subprotocols \(subprotocols) must be HTTP tokens")
         }
@@ -66,12 +66,12 @@ struct ClientHandshake {
     func refusal(_ response: HTTPResponseHead, body: UnsafeRawBufferPointer) -> TransportError {
         var text = "\(url) responded with \(response.status) instead of 101"
         if let location = response.headers["Location"] { text += " (to \(location); redirects are not followed)" }
-        if let reason = RefusalReason.text(response.headers, body) { text += ": \(reason)" }
-        return TransportError(.handshake, text, cause: UnexpectedStatus(response.status))
+        if let reason = RejectionReason.text(response.headers, body) { text += ": \(reason)" }
+        return TransportError(.handshake, text, cause: UnexpectedHTTPStatus(response.status))
     }
 
     /// Validates the response and returns the parameters that the server chose.
-    func validate(_ response: HTTPResponseHead) throws(TransportError) -> Agreement {
+    func validate(_ response: HTTPResponseHead) throws(TransportError) -> Negotiated {
         guard response.status == 101 else {
             throw refusal(response, body: UnsafeRawBufferPointer(start: nil, count: 0))
         }
@@ -81,10 +81,10 @@ struct ClientHandshake {
         guard response.headers.values("Sec-WebSocket-Accept") == [HandshakeKey.accept(for: key)] else {
             throw TransportError(.handshake, "\(url) responded with a wrong Sec-WebSocket-Accept")
         }
-        var agreement = Agreement()
+        var agreement = Negotiated()
         if let chosen = response.headers.list("Sec-WebSocket-Extensions").first {
             guard let extensions = WebSocketExtension.list(response.headers), extensions.count == 1, let compression,
-                let agreed = CompressionAgreement(answer: extensions[0], to: compression)
+                let agreed = NegotiatedCompression(answer: extensions[0], to: compression)
             else {
                 throw TransportError(
                     .handshake, "\(url) chose extensions that were not offered in this form: \(chosen)")

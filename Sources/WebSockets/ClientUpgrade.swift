@@ -92,14 +92,14 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     private func readReason() {
         guard let refused, let refusal else { return }
         let body = UnsafeRawBufferPointer(rebasing: buffer.bytes[refused.headLength...])
-        if RefusalReason.isWhole(refused.response.headers, body) { fail(refusal) }
+        if RejectionReason.isWhole(refused.response.headers, body) { fail(refusal) }
     }
 
     private func notHTTP(_ rejection: HTTPRejection) -> TransportError {
         TransportError(.handshake, "\(handshake.url) did not send an HTTP/1.1 response: \(rejection.reason)")
     }
 
-    private func open(_ agreement: ClientHandshake.Agreement, _ headers: HTTPHeaders, headLength: Int) {
+    private func open(_ agreement: ClientHandshake.Negotiated, _ headers: HTTPHeaders, headLength: Int) {
         isFinished = true
         timer?.cancel()
         let compression = agreement.compression.flatMap { agreed in
@@ -109,7 +109,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         }
         let socket = WebSocket(
             channel, role: .client, subprotocol: agreement.subprotocol, limits: limits,
-            times: ConnectionTimes(limits), compression: compression)
+            times: ConnectionTimeouts(limits), compression: compression)
         socket.responseHeaders = headers
         let handler = makeHandler(socket)
         socket.handler = handler

@@ -77,7 +77,7 @@ struct Keepalive {
 }
 
 /// The time limits shared by all connections of a server, or those of a client.
-final class ConnectionTimes: Sendable {
+final class ConnectionTimeouts: Sendable {
     let close: Duration
     let message: Duration
     let keepalive: Keepalive.Times
@@ -88,7 +88,7 @@ final class ConnectionTimes: Sendable {
     /// Creates the limits.
     ///
     /// - Parameter accounts: the memory accounts of a server.
-    init(_ limits: WebSocketLimits, accounts: (any MemoryAccounts)? = nil) {
+    init(_ limits: WebSocketLimits, accounts: (any MemoryAccountProvider)? = nil) {
         close = limits.closeTimeout
         message = limits.messageTimeout
         keepalive = Keepalive.Times(limits)

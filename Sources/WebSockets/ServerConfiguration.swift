@@ -5,7 +5,7 @@ internal import Transports
 /// The configuration that all connections of a server share.
 final class ServerConfiguration: Sendable {
     let limits: WebSocketLimits
-    let times: ConnectionTimes
+    let times: ConnectionTimeouts
     let addresses: AddressCounter
     let memory: ServerMemory
     let proxies: TrustedProxies
@@ -17,7 +17,7 @@ final class ServerConfiguration: Sendable {
     var mostPerReactor: Int { connectionsPerReactor + max(64, connectionsPerReactor / 4) }
     let check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
-    let plain: @Sendable (PlainRequest) -> PlainAnswer?
+    let plain: @Sendable (PlainRequest) -> PlainResponse?
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
     /// Whether POST requests reach `plain` too; requests with a body never do.
@@ -28,7 +28,7 @@ final class ServerConfiguration: Sendable {
         compression: WebSocketCompression?, reactors: Int,
         check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
-        plain: @escaping @Sendable (PlainRequest) -> PlainAnswer?,
+        plain: @escaping @Sendable (PlainRequest) -> PlainResponse?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
         refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?, takesPost: Bool = false
     ) {
@@ -36,7 +36,7 @@ final class ServerConfiguration: Sendable {
         self.takesPost = takesPost
         self.limits = limits
         memory = ServerMemory(limits, shared: shared)
-        times = ConnectionTimes(limits, accounts: memory)
+        times = ConnectionTimeouts(limits, accounts: memory)
         addresses = AddressCounter(limit: limits.connectionsPerAddress)
         self.proxies = proxies
         self.subprotocols = subprotocols

@@ -8,11 +8,11 @@ package enum ServerHandshake {
     ).encoded()
 
     /// The result of a valid upgrade request.
-    package struct Agreement: Equatable, Sendable {
+    package struct Negotiated: Equatable, Sendable {
         package let acceptKey: String
         /// The first of the server's subprotocols that the client offers; nil if it offers none of them.
         package let subprotocol: String?
-        package let compression: CompressionAgreement?
+        package let compression: NegotiatedCompression?
 
         /// The response that starts the WebSocket.
         package var response: HTTPResponse {
@@ -28,7 +28,7 @@ package enum ServerHandshake {
     /// Validates the upgrade request. `subprotocols` are the server's, in its order of preference.
     package static func agree(
         _ request: HTTPRequestHead, subprotocols: [String], compression: WebSocketCompression? = nil
-    ) throws(HTTPRejection) -> Agreement {
+    ) throws(HTTPRejection) -> Negotiated {
         guard request.method == "GET" else {
             throw HTTPRejection(405, "a WebSocket upgrade requires GET", headers: ["Allow": "GET"])
         }
@@ -52,9 +52,9 @@ package enum ServerHandshake {
         guard let extensions = WebSocketExtension.list(headers) else {
             throw HTTPRejection(400, "Sec-WebSocket-Extensions is not a list of extensions")
         }
-        return Agreement(
+        return Negotiated(
             acceptKey: HandshakeKey.accept(for: keys[0]), subprotocol: subprotocols.first { offered.contains($0) },
-            compression: compression.flatMap { CompressionAgreement.answer(extensions, $0) })
+            compression: compression.flatMap { NegotiatedCompression.answer(extensions, $0) })
     }
 
     /// The rejection of a plain request, or of an unsupported protocol version (§4.2.2).

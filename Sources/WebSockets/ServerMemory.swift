@@ -4,7 +4,7 @@ internal import Synchronization
 internal import Transports
 
 /// The buffered memory of a server, in total and by address.
-final class ServerMemory: MemoryAccounts, Sendable {
+final class ServerMemory: MemoryAccountProvider, Sendable {
     /// The memory of one address.
     private struct Address {
         let budget: MemoryBudget
@@ -48,10 +48,10 @@ final class ServerMemory: MemoryAccounts, Sendable {
     }
 
     /// Returns the reason to reject a new connection from an address, or nil.
-    func refusal(of address: SocketAddress?) -> MemoryExcess? {
-        if server.isExhausted { return MemoryExcess(.server, server.limit) }
+    func refusal(of address: SocketAddress?) -> MemoryLimitExceeded? {
+        if server.isExhausted { return MemoryLimitExceeded(.server, server.limit) }
         guard let address, let key = AddressKey(address) else { return nil }
         let isExhausted = addresses.withLock { $0[key]?.budget.isExhausted ?? false }
-        return isExhausted ? MemoryExcess(.address, bytesPerAddress) : nil
+        return isExhausted ? MemoryLimitExceeded(.address, bytesPerAddress) : nil
     }
 }

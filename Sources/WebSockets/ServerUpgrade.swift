@@ -26,12 +26,13 @@ final class ServerUpgrade: ByteChannelDelegate {
     private let isProxy: Bool
     private var buffer = ByteBuffer()
     private var timer: LoopTimer?
-    private var addressEntry: AddressEntry?
+    private var addressEntry: CountedConnection?
     /// The HTTP exchange, created for the first page request.
-    private var conversation: PlainConversation?
+    private var conversation: PlainHTTPExchange?
 
     init(
-        _ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable, _ entry: AddressEntry?,
+        _ channel: ByteChannel, _ configuration: ServerConfiguration, _ table: ConnectionTable,
+        _ entry: CountedConnection?,
         isProxy: Bool
     ) {
         addressEntry = entry
@@ -183,7 +184,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     private struct Pending: @unchecked Sendable { let upgrade: ServerUpgrade }
 
     private func admitted(
-        _ admission: WebSocketUpgrade.Admission, _ upgrade: WebSocketUpgrade, _ agreement: ServerHandshake.Agreement
+        _ admission: WebSocketUpgrade.Admission, _ upgrade: WebSocketUpgrade, _ agreement: ServerHandshake.Negotiated
     ) {
         guard !isTimedOut, channel.isOpen else { return }
         guard !table.isDraining else {
@@ -200,7 +201,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func decide(
-        _ upgrade: WebSocketUpgrade, _ agreement: ServerHandshake.Agreement, _ rest: UnsafeMutableRawBufferPointer
+        _ upgrade: WebSocketUpgrade, _ agreement: ServerHandshake.Negotiated, _ rest: UnsafeMutableRawBufferPointer
     ) {
         switch configuration.accept(upgrade) {
         case .reject(let response): answer(response)
@@ -228,7 +229,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         if let excess = configuration.memory.refusal(of: client) { throw HTTPRejection(503, excess.reason) }
         timer?.cancel()
         buffer.reset(keepingAtMost: 0)
-        let conversation = conversation ?? PlainConversation(self, channel, configuration)
+        let conversation = conversation ?? PlainHTTPExchange(self, channel, configuration)
         self.conversation = conversation
         // Behind a proxy each request may come from another client, while memory is counted for only one.
         try conversation.answer(answer, to: request, mayGoOn: !isProxy, rest)
@@ -270,7 +271,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func open(
-        _ agreement: ServerHandshake.Agreement, _ headers: HTTPHeaders, _ limits: WebSocketLimits,
+        _ agreement: ServerHandshake.Negotiated, _ headers: HTTPHeaders, _ limits: WebSocketLimits,
         _ handler: any WebSocketHandler, _ rest: UnsafeMutableRawBufferPointer
     ) {
         timer?.cancel()

@@ -2,7 +2,7 @@ package import Bytes
 public import Networking
 package import Transports
 
-extension WebSocket: ByteChannelDelegate, InLine {
+extension WebSocket: ByteChannelDelegate, Resumable {
     /// The time slice in nanoseconds and the number of messages per turn of the reactor, while other work waits.
     private static let shareOfTurn: UInt64 = 100_000
     private static let messagesPerTurn = 256
@@ -37,7 +37,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
         continueReading()
     }
 
-    package func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess) { end(for: excess) }
+    package func channel(_ channel: ByteChannel, exceeds excess: MemoryLimitExceeded) { end(for: excess) }
 
     package func channelDidClose(_ channel: ByteChannel, error: TransportError?) { transportDidClose(error) }
 
@@ -135,7 +135,7 @@ extension WebSocket: ByteChannelDelegate, InLine {
         if let held {
             held.append(bytes)
         } else {
-            held = HeldInput(bytes)
+            held = PausedInputBuffer(bytes)
         }
         channel.pauseReading()
     }

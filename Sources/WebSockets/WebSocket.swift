@@ -27,7 +27,7 @@ public final class WebSocket: @unchecked Sendable {
     /// them. Freed in `deinit`.
     private let hot: UnsafeMutablePointer<HotState>
     /// Input that arrived while reading was paused.
-    var held: HeldInput?
+    var held: PausedInputBuffer?
     /// The compression state, or nil if it was not negotiated.
     let compression: MessageCompression?
     /// The generator of masking keys at a client; nil at a server.
@@ -41,25 +41,25 @@ public final class WebSocket: @unchecked Sendable {
     /// The peer's protocol violation for which this side has closed the connection.
     package internal(set) var violation: ProtocolViolation?
     /// The reason for which this side closes the connection.
-    var endings: Endings?
+    var endings: Storage?
     /// The code and reason of the end, until the handler is notified.
     var untold: (code: WebSocketCloseCode, reason: String)?
 
-    let times: ConnectionTimes
+    let times: ConnectionTimeouts
     private var closeTimer: LoopTimer?
     private var beatTimer: LoopTimer?
     /// The server's table that contains the socket, and its index there.
     var table: ConnectionTable?
     var tableIndex = 0
     /// The count of the connection for its address, as long as the socket exists.
-    var addressEntry: AddressEntry?
+    var addressEntry: CountedConnection?
     /// The host of the peer; nil for this machine, and at a client.
     package var addressKey: AddressKey? { addressEntry.flatMap { $0.key.isLoopback ? nil : $0.key } }
     package var representedAddress: SocketAddress? { addressEntry?.client }
 
     init(
         _ channel: ByteChannel, role: WebSocketRole, subprotocol: String?, limits: WebSocketLimits,
-        times: ConnectionTimes, compression: MessageCompression?, handler: (any WebSocketHandler)? = nil
+        times: ConnectionTimeouts, compression: MessageCompression?, handler: (any WebSocketHandler)? = nil
     ) {
         self.compression = compression
         self.channel = channel
@@ -135,7 +135,7 @@ public final class WebSocket: @unchecked Sendable {
         if let excess = account.hold(change) { end(for: excess) }
     }
 
-    func end(for excess: MemoryExcess) {
+    func end(for excess: MemoryLimitExceeded) {
         close(code: excess.holder == .connection ? .policyViolation : .tryAgainLater, reason: excess.reason)
     }
 

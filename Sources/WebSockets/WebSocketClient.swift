@@ -5,7 +5,7 @@
 @_exported public import struct Transports.HTTPHeaders
 @_exported public import struct Transports.SocketAddress
 @_exported public import struct Transports.TransportError
-@_exported public import struct Transports.UnexpectedStatus
+@_exported public import struct Transports.UnexpectedHTTPStatus
 public import Networking
 public import Transports
 
@@ -21,7 +21,7 @@ public enum WebSocketClient {
     ///   - compression: the compression to offer to the server; nil, the default, for none.
     ///   - reactors: the socket runs on one of them; by default on the process's reactor for clients.
     /// - Throws: `TransportError`: `.addressInvalid`, `.refused`, `.timedOut`, `.closed`, `.tls`, and `.handshake` for every
-    ///   response but a valid 101, including redirects (then the cause is an `UnexpectedStatus`); `CancellationError`.
+    ///   response but a valid 101, including redirects (then the cause is an `UnexpectedHTTPStatus`); `CancellationError`.
     public static func connect(
         to url: String, subprotocols: [String] = [], headers: HTTPHeaders = [:],
         limits: WebSocketLimits = WebSocketLimits(), tls: TLSClientSettings = TLSClientSettings(),

@@ -55,7 +55,7 @@ public final class WebSocketServer: Sendable {
         compression: WebSocketCompression? = nil, memory: MemoryBudget?, proxies: TrustedProxies = .none,
         check: (@Sendable (_ request: HTTPRequestHead, _ localAddress: SocketAddress?) -> HTTPResponse?)? = nil,
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
-        plain: @escaping @Sendable (PlainRequest) -> PlainAnswer? = { _ in nil },
+        plain: @escaping @Sendable (PlainRequest) -> PlainResponse? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
         refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, takesPost: Bool = false,
         makesRoom: Bool = false, keptBack: Int = 0, onScarcity: (@Sendable () -> Void)? = nil
@@ -82,7 +82,7 @@ public final class WebSocketServer: Sendable {
             }
             // The client of a proxy is known only after the head of its request.
             let isProxy = configuration.proxies.contains(channel.remoteAddress)
-            var entry: AddressEntry?
+            var entry: CountedConnection?
             if !isProxy {
                 switch configuration.addresses.enter(channel.remoteAddress) {
                 case .admitted(let admitted): entry = admitted

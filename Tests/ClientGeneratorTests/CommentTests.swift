@@ -123,6 +123,8 @@ import Testing
     func refused(text: String) {
         let generation = generated(echo("A", "// trebuchet: \(text)\nstruct A: Codable {}"))
         #expect(generation.hasErrors)
-        #expect(generation.messages.first?.hasPrefix("Sources/App/App.swift:3:8: error: unknown directive '// trebuchet:") == true)
+        #expect(
+            generation.messages.first?.hasPrefix("Sources/App/App.swift:3:8: error: unknown directive '// trebuchet:")
+                == true)
     }
 }

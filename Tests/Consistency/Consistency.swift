@@ -24,16 +24,16 @@ enum Consistency {
                 guard let node = GameNode(Array(arguments.dropFirst())) else { exit(2) }
                 try await node.run()
             case "play":
-                guard let crew = Crew(Array(arguments.dropFirst())) else { exit(2) }
+                guard let crew = ClientPool(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
             case "count":
                 guard let crew = CounterCrew(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
             case "play-web":
-                guard let crew = WebCrew(Array(arguments.dropFirst())) else { exit(2) }
+                guard let crew = BrowserClientPool(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
             case "write":
-                guard let crew = WriterCrew(Array(arguments.dropFirst())) else { exit(2) }
+                guard let crew = WriterPool(Array(arguments.dropFirst())) else { exit(2) }
                 try await crew.run()
             case "office":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
@@ -41,7 +41,7 @@ enum Consistency {
             case "bank":
                 guard arguments.count == 3, let port = Int(arguments[2]) else { exit(2) }
                 try await BankServer.run(file: arguments[1], port: port)
-            case "visit": try await Guest.run(Array(arguments.dropFirst()))
+            case "visit": try await ServicesTestClient.run(Array(arguments.dropFirst()))
             default:
                 let options = try Options(arguments)
                 let isGood =

@@ -9,13 +9,13 @@ import TrebuchetTesting
 func counters_42Calls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in
-        let actor = KeptCounter(actorSystem: server.actorSystem)
+        let actor = PersistedCounter(actorSystem: server.actorSystem)
         _ = try await actor.whenLocal { actor in
             actor.count = try recorded(#"0"#)
         }
         await server.expose(actor, as: "counters/42")
     } body: { client, _ in
-        let actor = try client.resolve(KeptCounter.self, id: "counters/42")
+        let actor = try client.resolve(PersistedCounter.self, id: "counters/42")
         _ = try await actor.add(1)
         _ = try await actor.add(recorded(#"9007199254740993"#))
         _ = try await actor.add(-9007199254740952)

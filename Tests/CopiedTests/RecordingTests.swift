@@ -58,7 +58,7 @@ import TrebuchetTesting
             // The second has more digits than a double holds.
             calls: [("add(_:)", ["1"]), ("add(_:)", ["9007199254740993"]), ("add(_:)", ["-9007199254740952"])]
         ) { server, name in
-            await server.expose(KeptCounter(actorSystem: server.actorSystem), as: name)
+            await server.expose(PersistedCounter(actorSystem: server.actorSystem), as: name)
         },
         Example(
             type: "TrebuchetCLI.Counter", name: "counters/around",

@@ -16,13 +16,13 @@ enum FilterFuzz {
         guard JSONText.isValue(state) else { return }
         var evaluation = FilterEvaluation(filter)
         state.withUnsafeBytes { state in
-            var parts = FilterParts()
+            var parts = FilterOperands()
             parts.find(PointerSet(FilterEvaluation.pointers(of: filter)), in: state)
             guard evaluation.take(state, &parts) == .counts else { return }
             if let part = parts.part(evaluation.pointer, of: state) {
                 precondition(JSONText.isValue(Array(part)), "the part is no JSON")
             }
-            var again = FilterParts()
+            var again = FilterOperands()
             let outcome = evaluation.take(state, &again)
             precondition(outcome == (filter.skipsEqual ? .same : .counts), "the same value came twice")
         }

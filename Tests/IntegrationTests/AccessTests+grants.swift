@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 /// Signs in whoever asks for it, over the connection that he has.
 @Trebuchet
-distributed actor Turnstile {
+distributed actor AuthorizationTestActor {
     distributed func become(_ name: String) { Caller.current?.connection.principal = Principal(id: name) }
     distributed func pass() -> String? { Caller.current?.principal?.id }
 }
@@ -18,10 +18,10 @@ extension AccessTests {
         access.authorize = { caller, _, target in target == "become(_:)" || caller?.principal?.id == "ada" }
         access.keepsGrants = true
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
-        await server.expose(Turnstile(actorSystem: server.actorSystem), as: "turnstile")
+        await server.expose(AuthorizationTestActor(actorSystem: server.actorSystem), as: "turnstile")
         let address = try await server.start()
         let client = try await connect(address, token: "ada-key")
-        let turnstile = try client.resolve(Turnstile.self, id: "turnstile")
+        let turnstile = try client.resolve(AuthorizationTestActor.self, id: "turnstile")
         #expect(try await turnstile.pass() == "ada")
         #expect(try await turnstile.pass() == "ada")
         try await turnstile.become("bob")
@@ -56,13 +56,13 @@ extension AccessTests {
         ) { address in
             let ada = try await connect(address, token: "ada-key")
             let bob = try await connect(address, token: "bob-key")
-            let one = try ada.resolve(Mirror.self, id: "one")
+            let one = try ada.resolve(CallerReportingActor.self, id: "one")
             for _ in 0..<3 { _ = try await one.bump() }
             #expect(askedSince() == ["ada one bump()"])
             #expect(try await one.callerLater() == "ada")
             #expect(try await one.callerLater() == "ada")
-            _ = try await ada.resolve(Mirror.self, id: "two").bump()
-            _ = try await bob.resolve(Mirror.self, id: "one").bump()
+            _ = try await ada.resolve(CallerReportingActor.self, id: "two").bump()
+            _ = try await bob.resolve(CallerReportingActor.self, id: "one").bump()
             for _ in 0..<2 {
                 for await _ in await one.observeCount() { break }
             }

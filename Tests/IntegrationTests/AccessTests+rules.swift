@@ -25,7 +25,9 @@ extension AccessTests {
         var access = AccessPolicy(authorize: { _, actor, target in actor == "one" && target != "caller()" })
         access.keepsGrants = keepsGrants
         let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, access: access)
-        for name in ["one", "two"] { await server.expose(Mirror(actorSystem: server.actorSystem), as: name) }
+        for name in ["one", "two"] {
+            await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: name)
+        }
         let early = TrebuchetClient(transport: .local(server))
         if way == .localBeforeStart { try await early.connect() }
         let address = try await server.start()
@@ -33,7 +35,10 @@ extension AccessTests {
             way == .localBeforeStart
             ? early : TrebuchetClient(transport: way == .local ? .local(server) : .webSocket(port: address.port))
         try await client.connect()
-        let (one, two) = (try client.resolve(Mirror.self, id: "one"), try client.resolve(Mirror.self, id: "two"))
+        let (one, two) = (
+            try client.resolve(CallerReportingActor.self, id: "one"),
+            try client.resolve(CallerReportingActor.self, id: "two")
+        )
 
         func refusal(_ call: () async throws -> Void) async -> TrebuchetError.Code? {
             do {
@@ -89,8 +94,8 @@ extension AccessTests {
             // On the connection's reactor and on another one.
             var streams: [[StateStream<Int>]] = []
             for client in clients {
-                let one = try client.resolve(Mirror.self, id: "one")
-                let two = try client.resolve(Mirror.self, id: "two")
+                let one = try client.resolve(CallerReportingActor.self, id: "one")
+                let two = try client.resolve(CallerReportingActor.self, id: "two")
                 streams.append([await one.observeCount(), await two.observeCount()])
             }
             for name in ["one", "two"] { #expect(await begun(own, 2, of: name)) }
@@ -115,12 +120,12 @@ extension AccessTests {
     func manyConnections() async throws {
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
-        await server.expose(Mirror(actorSystem: server.actorSystem), as: "one")
+        await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "one")
         var held: [(TrebuchetClient, StateStream<Int>)] = []
         for _ in 0..<150 {
             let client = TrebuchetClient(transport: .local(server))
             try await client.connect()
-            held.append((client, await (try client.resolve(Mirror.self, id: "one")).observeCount()))
+            held.append((client, await (try client.resolve(CallerReportingActor.self, id: "one")).observeCount()))
         }
         #expect(await begun(server, 150))
         await server.replaceRules { _, _, _ in false }
@@ -134,14 +139,14 @@ extension AccessTests {
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
         let (journal, system) = (Journal(), server.actorSystem)
-        server.expose(Mirror.self, as: "mirrors/*") { _ in
+        server.expose(CallerReportingActor.self, as: "mirrors/*") { _ in
             journal.note("makes it")
             await journal.wait(for: "go")
-            return Mirror(actorSystem: system)
+            return CallerReportingActor(actorSystem: system)
         }
         let client = TrebuchetClient(transport: .local(server))
         try await client.connect()
-        let stream = await (try client.resolve(Mirror.self, id: "mirrors/1")).observeCount()
+        let stream = await (try client.resolve(CallerReportingActor.self, id: "mirrors/1")).observeCount()
         await journal.wait(for: "makes it")
         await server.replaceRules { _, _, _ in false }
         for await _ in stream { Issue.record("a value without permission") }
@@ -160,13 +165,13 @@ extension AccessTests {
         var access = AccessPolicy(authenticate: Self.keys)
         access.authorize = { caller, _, target in target == "become(_:)" || caller?.principal?.id == "ada" }
         let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 1, access: access)
-        await server.expose(Turnstile(actorSystem: server.actorSystem), as: "turnstile")
-        await server.expose(Mirror(actorSystem: server.actorSystem), as: "one")
+        await server.expose(AuthorizationTestActor(actorSystem: server.actorSystem), as: "turnstile")
+        await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "one")
         let client = try await connect(try await server.start(), token: "ada-key")
-        let stream = await (try client.resolve(Mirror.self, id: "one")).observeCount()
+        let stream = await (try client.resolve(CallerReportingActor.self, id: "one")).observeCount()
         var values = stream.makeAsyncIterator()
         #expect(await values.next() == 0)
-        try await client.resolve(Turnstile.self, id: "turnstile").become("bob")
+        try await client.resolve(AuthorizationTestActor.self, id: "turnstile").become("bob")
         #expect(await values.next() == nil)
         guard case .failed(let error) = stream.outcome else {
             Issue.record("it ended in order")

@@ -10,7 +10,7 @@ import WebSockets
 
 /// Tells who calls it, from sync and async methods, on whatever reactor it lives.
 @Trebuchet
-distributed actor Mirror {
+distributed actor CallerReportingActor {
     @StreamedState var count: Int = 0
 
     distributed func caller() -> String? { Caller.current?.principal?.id }
@@ -38,8 +38,8 @@ distributed actor Mirror {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits, access: access)
         // Two of them, so that one lives on another reactor than a connection.
-        await server.expose(Mirror(actorSystem: server.actorSystem), as: "one")
-        await server.expose(Mirror(actorSystem: server.actorSystem), as: "two")
+        await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "one")
+        await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "two")
         prepare(server)
         let address = try await server.start()
         do {
@@ -65,7 +65,7 @@ distributed actor Mirror {
         do {
             let socket = try await WebSocketClient.connect(
                 to: "ws://127.0.0.1:\(address.port)/", subprotocols: subprotocols, headers: headers
-            ) { _ in Deaf() }
+            ) { _ in UnresponsiveServer() }
             socket.abort()
             return nil
         } catch {
@@ -109,12 +109,12 @@ distributed actor Mirror {
             let bob = try await connect(address, token: "bob-key")
             for name in ["one", "two"] {
                 for (client, id) in [(ada, "ada"), (bob, "bob")] {
-                    let mirror = try client.resolve(Mirror.self, id: name)
+                    let mirror = try client.resolve(CallerReportingActor.self, id: name)
                     #expect(try await mirror.caller() == id)
                     #expect(try await mirror.callerLater() == id)
                 }
             }
-            #expect(try await ada.resolve(Mirror.self, id: "one").roles() == ["editor"])
+            #expect(try await ada.resolve(CallerReportingActor.self, id: "one").roles() == ["editor"])
             await ada.close()
             await bob.close()
         }
@@ -124,7 +124,7 @@ distributed actor Mirror {
     func open() async throws {
         try await withServer(.open) { address in
             let client = try await connect(address, token: "whatever")
-            #expect(try await client.resolve(Mirror.self, id: "one").caller() == nil)
+            #expect(try await client.resolve(CallerReportingActor.self, id: "one").caller() == nil)
             await client.close()
         }
     }
@@ -178,7 +178,7 @@ distributed actor Mirror {
             let client = TrebuchetClient(
                 transport: link == .local ? .local(server) : .webSocket(port: address.port), options: options)
             let error = await #expect(throws: TransportError.self) { try await client.connect() }
-            #expect((error?.cause as? UnexpectedStatus)?.status == status, "\(token): \(error?.message ?? "")")
+            #expect((error?.cause as? UnexpectedHTTPStatus)?.status == status, "\(token): \(error?.message ?? "")")
             #expect(error?.message.contains(reason) == true, "\(token): \(error?.message ?? "")")
             #expect(error?.message.contains("pa55word") == false)
         }
@@ -220,13 +220,13 @@ distributed actor Mirror {
             let ada = try await connect(address, token: "ada-key")
             let bob = try await connect(address, token: "bob-key")
             let nobody = try await connect(address, token: nil)
-            #expect(try await ada.resolve(Mirror.self, id: "one").bump() == 1)
-            #expect(try await nobody.resolve(Mirror.self, id: "two").caller() == nil)
+            #expect(try await ada.resolve(CallerReportingActor.self, id: "one").bump() == 1)
+            #expect(try await nobody.resolve(CallerReportingActor.self, id: "two").caller() == nil)
             for (client, id, code) in [
                 (ada, "two", TrebuchetError.Code.unauthorized), (bob, "one", .unauthorized),
                 (nobody, "one", .unauthenticated),
             ] {
-                let mirror = try client.resolve(Mirror.self, id: id)
+                let mirror = try client.resolve(CallerReportingActor.self, id: id)
                 let error = await #expect(throws: TrebuchetError.self) { try await mirror.bump() }
                 #expect(error?.code == code)
                 let stream = await mirror.observeCount()
@@ -237,7 +237,7 @@ distributed actor Mirror {
                 }
                 #expect(reason.code == code)
             }
-            let counts = try await ada.resolve(Mirror.self, id: "one").observeCount()
+            let counts = try await ada.resolve(CallerReportingActor.self, id: "one").observeCount()
             for await count in counts {
                 #expect(count == 1)
                 break
@@ -264,7 +264,7 @@ distributed actor Mirror {
                 }
             }
             let first = try await connect(address, token: "ada-key")
-            let mirror = try first.resolve(Mirror.self, id: "one")
+            let mirror = try first.resolve(CallerReportingActor.self, id: "one")
             for _ in 0..<2 { #expect(try await mirror.bump() > 0) }
             let byMethod = await refused { _ = try await mirror.bump() }
             let error = await #expect(throws: TrebuchetError.self) { _ = try await mirror.bump() }
@@ -277,12 +277,12 @@ distributed actor Mirror {
             #expect(byConnection?.hasPrefix("too many calls of this connection") == true)
             // Five of the seven are used up.
             let second = try await connect(address, token: "ada-key")
-            let again = try second.resolve(Mirror.self, id: "two")
+            let again = try second.resolve(CallerReportingActor.self, id: "two")
             for _ in 0..<2 { #expect(try await again.caller() == "ada") }
             let byPrincipal = await refused { _ = try await again.caller() }
             #expect(byPrincipal?.hasPrefix("too many calls of 'ada'") == true)
             let other = try await connect(address, token: "bob-key")
-            #expect(try await other.resolve(Mirror.self, id: "one").caller() == "bob")
+            #expect(try await other.resolve(CallerReportingActor.self, id: "one").caller() == "bob")
             for client in [first, second, other] { await client.close() }
         }
     }
@@ -348,6 +348,6 @@ distributed actor Mirror {
     }
 }
 
-private final class Deaf: WebSocketHandler {
+private final class UnresponsiveServer: WebSocketHandler {
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {}
 }

@@ -12,7 +12,7 @@ import TrebuchetTesting
     /// tests do on the same reactor.
     private func allocations(_ target: String, _ arguments: String, most: Int) async throws -> Double {
         try await withTestServer(reactors: 1) { server in
-            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let peer = try await RawPeer.connect(try #require(server.address))
             func allocations(during calls: Int) async throws -> Int {

@@ -74,7 +74,7 @@ distributed actor PlainBacklog {
 
 /// Values that cannot always be written as JSON.
 @Trebuchet
-distributed actor Gauges {
+distributed actor UnencodableValueActor {
     struct Gauge: Codable, Sendable, Identifiable {
         let id: Int
         var value = 0.0

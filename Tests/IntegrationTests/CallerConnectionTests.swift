@@ -4,7 +4,7 @@ import Trebuchet
 
 /// Signs callers in, and remembers who has gone.
 @Trebuchet
-private distributed actor Porter {
+private distributed actor ConnectionReportingActor {
     private var handlers: [String: CallerConnection.CloseHandler] = [:]
     private let gone: StateRelay<[String]>
 
@@ -41,7 +41,7 @@ private struct NoCaller: Error, Codable {}
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, access: access)
         for name in ["one", "two"] {
-            await server.expose(Porter(gone: gone, actorSystem: server.actorSystem), as: name)
+            await server.expose(ConnectionReportingActor(gone: gone, actorSystem: server.actorSystem), as: name)
         }
         let address = try await server.start()
         let transport: TrebuchetTransport =
@@ -73,11 +73,11 @@ private struct NoCaller: Error, Codable {}
             let ada = try await connect()
             let other = try await connect()
             for name in ["one", "two"] {
-                let porter = try ada.resolve(Porter.self, id: name)
+                let porter = try ada.resolve(ConnectionReportingActor.self, id: name)
                 #expect(try await porter.caller() == nil)
                 try await porter.signIn(as: "ada")
                 #expect(try await porter.caller() == "ada")
-                #expect(try await other.resolve(Porter.self, id: name).caller() == nil)
+                #expect(try await other.resolve(ConnectionReportingActor.self, id: name).caller() == nil)
                 try await porter.signOut()
                 #expect(try await porter.caller() == nil)
             }
@@ -90,11 +90,11 @@ private struct NoCaller: Error, Codable {}
     func close(local: Bool) async throws {
         try await withClients(identifying, local: local) { connect in
             let client = try await connect()
-            let porter = try client.resolve(Porter.self, id: "one")
+            let porter = try client.resolve(ConnectionReportingActor.self, id: "one")
             try await porter.signIn(as: "bob")
             try await porter.signOut()
             try await porter.signIn(as: "ada")
-            try await client.resolve(Porter.self, id: "two").signIn(as: "carol")
+            try await client.resolve(ConnectionReportingActor.self, id: "two").signIn(as: "carol")
             #expect(gone.currentValue == [])
             await client.close()
             for await names in gone.stream where names.count == 2 { break }
@@ -106,7 +106,7 @@ private struct NoCaller: Error, Codable {}
     func unknown(local: Bool) async throws {
         try await withClients(.open, local: local) { connect in
             let client = try await connect()
-            let porter = try client.resolve(Porter.self, id: "one")
+            let porter = try client.resolve(ConnectionReportingActor.self, id: "one")
             #expect(try await porter.isKnown() == false)
             await #expect(throws: NoCaller.self) { try await porter.signIn(as: "ada") }
             await client.close()
@@ -117,12 +117,12 @@ private struct NoCaller: Error, Codable {}
     func localToken() async throws {
         let access = AccessPolicy(authenticate: AccessPolicy.apiKeys(["k": Principal(id: "ada")]))
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
-        await server.expose(Porter(gone: gone, actorSystem: server.actorSystem), as: "one")
+        await server.expose(ConnectionReportingActor(gone: gone, actorSystem: server.actorSystem), as: "one")
         var options = TrebuchetClient.Options()
         options.token = { "k" }
         let ada = TrebuchetClient(transport: .local(server), options: options)
         try await ada.connect()
-        #expect(try await ada.resolve(Porter.self, id: "one").caller() == "ada")
+        #expect(try await ada.resolve(ConnectionReportingActor.self, id: "one").caller() == "ada")
         let nobody = TrebuchetClient(transport: .local(server))
         let error = await #expect(throws: TransportError.self) { try await nobody.connect() }
         #expect(error?.code == .handshake)

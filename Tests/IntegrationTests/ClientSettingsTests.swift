@@ -21,9 +21,9 @@ import TrebuchetTesting
         }
         access.identifiesCallers = true
         try await withTestServer(link: link, options: options, access: access) { server in
-            await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+            await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "mirror")
         } body: { client, _ in
-            let caller = try await client.resolve(Mirror.self, id: "mirror").caller()
+            let caller = try await client.resolve(CallerReportingActor.self, id: "mirror").caller()
             #expect(caller == "red")
         }
     }
@@ -63,12 +63,14 @@ import TrebuchetTesting
         var access = AccessPolicy { Principal(id: $0.target) }
         access.identifiesCallers = true
         let test = try await TestServer(access: access) { server in
-            await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+            await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "mirror")
         }
         let url = "\(scheme)://\(test.address)\(target)"
         let client = TrebuchetClient(transport: .webSocket(url: url))
         try await client.connect()
-        #expect(try await client.resolve(Mirror.self, id: "mirror").caller() == (target.isEmpty ? "/" : target))
+        #expect(
+            try await client.resolve(CallerReportingActor.self, id: "mirror").caller()
+                == (target.isEmpty ? "/" : target))
         await client.close()
         await test.end()
     }

@@ -5,7 +5,7 @@ import TrebuchetTesting
 /// A state on the global pool.
 @Trebuchet(executor: .concurrent)
 private distributed actor Pool {
-    @StreamedState var state: Board.State = Board.State()
+    @StreamedState var state: SizedStateActor.State = SizedStateActor.State()
 
     distributed func fill(_ count: Int) -> Int {
         for _ in 0..<count { state.count += 1 }

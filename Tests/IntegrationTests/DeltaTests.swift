@@ -9,10 +9,10 @@ import TrebuchetTesting
 
     /// A server whose ledger has a thousand numbers, and a peer that observes it.
     private func withLedger(
-        _ body: (RawPeer, Ledger, TrebuchetServer, _ epoch: Substring, _ sequence: Int) async throws -> Void
+        _ body: (RawPeer, OnceWrittenNumbers, TrebuchetServer, _ epoch: Substring, _ sequence: Int) async throws -> Void
     ) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-        let ledger = Ledger(actorSystem: server.actorSystem)
+        let ledger = OnceWrittenNumbers(actorSystem: server.actorSystem)
         try await ledger.fill(1_000)
         await server.expose(ledger, as: "ledger")
         let peer = try await RawPeer.connect(server.start())
@@ -81,11 +81,11 @@ import TrebuchetTesting
     @Test("a client puts the value together, and its reader sees no difference", arguments: TestLink.allCases)
     func client(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
-            let ledger = Ledger(actorSystem: server.actorSystem)
+            let ledger = OnceWrittenNumbers(actorSystem: server.actorSystem)
             try await ledger.fill(200)
             await server.expose(ledger, as: "ledger")
         } body: { client, _ in
-            let ledger = try client.resolve(Ledger.self, id: "ledger")
+            let ledger = try client.resolve(OnceWrittenNumbers.self, id: "ledger")
             var states = await ledger.observeEntries().makeAsyncIterator()
             var expected = Array(0..<200)
             #expect(await states.next() == expected)

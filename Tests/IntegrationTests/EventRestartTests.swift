@@ -14,9 +14,9 @@ import TrebuchetTesting
         try await withTestServer(reactors: 2, store: MemoryStore()) { server in
             let system = server.actorSystem
             if onDemand {
-                server.expose(Mill.self, as: "mills/*") { _ in Mill(actorSystem: system) }
+                server.expose(EventProducerActor.self, as: "mills/*") { _ in EventProducerActor(actorSystem: system) }
             } else {
-                await server.expose(Mill(actorSystem: system), as: "mills/a")
+                await server.expose(EventProducerActor(actorSystem: system), as: "mills/a")
             }
         } body: { (test: TestServer) async throws in
             try await body(test)
@@ -74,10 +74,10 @@ import TrebuchetTesting
     func readersGoOn(ending: Ending, onDemand: Bool) async throws {
         try await withMill(onDemand: onDemand) { (test) async throws in
             let (first, second) = try await (client(test), client(test))
-            let mill = try first.resolve(Mill.self, id: "mills/a")
+            let mill = try first.resolve(EventProducerActor.self, id: "mills/a")
             var readers = [
                 await mill.observeSacks().makeAsyncIterator(),
-                await (try second.resolve(Mill.self, id: "mills/a")).observeSacks().makeAsyncIterator(),
+                await (try second.resolve(EventProducerActor.self, id: "mills/a")).observeSacks().makeAsyncIterator(),
             ]
             var steps = await mill.observeSteps().makeAsyncIterator()
             #expect(await steps.next() == 0)
@@ -104,7 +104,7 @@ import TrebuchetTesting
         [false, true])
     func beforeTheFirst(ending: Ending, onDemand: Bool) async throws {
         try await withMill(onDemand: onDemand) { (test) async throws in
-            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             var sacks = await mill.observeSacks().makeAsyncIterator()
             await begun(test, 1)
             // Its answer waits for what the observation has to write.
@@ -124,9 +124,11 @@ import TrebuchetTesting
         limits.resumeTime = .zero
         try await withTestServer(reactors: 1, limits: limits, store: store) { server in
             let system = server.actorSystem
-            server.expose(Mill.self, as: "mills/*", idle: .seconds(300)) { _ in Mill(actorSystem: system) }
+            server.expose(EventProducerActor.self, as: "mills/*", idle: .seconds(300)) { _ in
+                EventProducerActor(actorSystem: system)
+            }
         } body: { (client, server) async throws in
-            let mill = try client.resolve(Mill.self, id: "mills/a")
+            let mill = try client.resolve(EventProducerActor.self, id: "mills/a")
             let (sacks, few) = (StateKey("events", "mills/a.sacks"), StateKey("events", "mills/a.few"))
             func letGo() async {
                 for stream in ["observeSacks", "observeFew"] {
@@ -162,7 +164,7 @@ import TrebuchetTesting
     func startedAgain(ending: Ending) async throws {
         try await withMill { (test) async throws in
             let before = try await client(test)
-            let mill = try before.resolve(Mill.self, id: "mills/a")
+            let mill = try before.resolve(EventProducerActor.self, id: "mills/a")
             let stream = await mill.observeSacks()
             var sacks = stream.makeAsyncIterator()
             await begun(test, 1)
@@ -174,7 +176,7 @@ import TrebuchetTesting
             await before.close()
             await end(test, ending)
             try await test.restart()
-            let after = try await client(test).resolve(Mill.self, id: "mills/a")
+            let after = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             let goingOn = await after.observeSacks(since: place)
             var rest = goingOn.makeAsyncIterator()
             for number in 5...10 { #expect(try await rest.next() == number) }
@@ -187,7 +189,7 @@ import TrebuchetTesting
     @Test("all that is kept may come at once to a reader that takes its time, and what is sent then behind it")
     func allOfIt() async throws {
         try await withMill { (test) async throws in
-            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             let place = await mill.observeSacks()
             #expect(await eventually { place.bookmark != nil })
             for _ in 0..<10 { _ = try await mill.grind(100) }
@@ -206,7 +208,7 @@ import TrebuchetTesting
         arguments: Ending.allCases)
     func overflow(ending: Ending) async throws {
         try await withMill { (test) async throws in
-            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             let stream = await mill.observeFew()
             await begun(test, 1, "observeFew")
             _ = try await mill.grind(1)
@@ -232,7 +234,7 @@ import TrebuchetTesting
     @Test("events that are not persisted say after a restart that some were missed")
     func notPersisted() async throws {
         try await withMill { (test) async throws in
-            let mill = try await client(test).resolve(Mill.self, id: "mills/a")
+            let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             let stream = await mill.observeDust()
             await begun(test, 1, "observeDust")
             _ = try await mill.grind(3)
@@ -254,7 +256,7 @@ import TrebuchetTesting
         var random = RandomSource(seed: seed)
         try await withMill { (test) async throws in
             let client = try await client(test)
-            let mill = try client.resolve(Mill.self, id: "mills/a")
+            let mill = try client.resolve(EventProducerActor.self, id: "mills/a")
             var sacks = await mill.observeSacks().makeAsyncIterator()
             await begun(test, 1)
             var seen = 0
@@ -268,7 +270,8 @@ import TrebuchetTesting
                 await test.kill()
                 try await test.restart()
                 load.cancel()
-                let own = try Mill.resolve(id: TrebuchetActorID("mills/a"), using: test.server.actorSystem)
+                let own = try EventProducerActor.resolve(
+                    id: TrebuchetActorID("mills/a"), using: test.server.actorSystem)
                 #expect(try await own.ground() >= seen)
                 await load.value
             }
@@ -283,7 +286,7 @@ import TrebuchetTesting
 
 /// Counts what it grinds, and tells of each sack.
 @Trebuchet
-distributed actor Mill {
+distributed actor EventProducerActor {
     @StreamedEvents(persisted: true) var sacks: Int
     @StreamedEvents(buffer: 4, persisted: true, keeping: 16) var few: Int
     @StreamedEvents var dust: Int

@@ -4,18 +4,18 @@ import Testing
 
 /// What was sent between a client of protocol 2 and its server, one message in a line: `>` to the server, `<` from it.
 struct Exchange {
-    private struct Line {
+    private struct RecordedMessage {
         let isToServer: Bool
         let text: String
     }
 
-    private let lines: [Line]
+    private let lines: [RecordedMessage]
 
     /// - Parameter name: of a file of the folder Exchanges.
     init(_ name: String) throws {
         let path = try #require(Bundle.module.path(forResource: name, ofType: "txt", inDirectory: "Exchanges"))
         lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map {
-            Line(isToServer: $0.hasPrefix("> "), text: String($0.dropFirst(2)))
+            RecordedMessage(isToServer: $0.hasPrefix("> "), text: String($0.dropFirst(2)))
         }
     }
 

@@ -24,7 +24,7 @@ import TrebuchetTesting
     @Test("one update of 1,000 elements to 1,000 subscribers is encoded once; after 1,000 aborts none is left")
     func thousandSubscribers() async throws {
         try await withTestServer { server in
-            let board = Board(actorSystem: server.actorSystem)
+            let board = SizedStateActor(actorSystem: server.actorSystem)
             try await board.fill(items: 1_000, padding: 0)
             await server.expose(board, as: "board")
         } body: { client, server in
@@ -33,7 +33,7 @@ import TrebuchetTesting
             #expect(await server.subscriberCount(of: "board", "observeState") == 1_000)
 
             let before = await server.encodeCount(of: "board", "observeState")
-            let board = try client.resolve(Board.self, id: "board")
+            let board = try client.resolve(SizedStateActor.self, id: "board")
             #expect(try await board.add() == 1)
             for peer in peers {
                 let update = try await peer.next()
@@ -55,7 +55,7 @@ import TrebuchetTesting
     )
     func versionsOfOneTurn() async throws {
         try await withTestServer(reactors: 1) { server in
-            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let address = try #require(server.address)
             let subscriber = try await subscribers(1, address)[0]
@@ -82,7 +82,7 @@ import TrebuchetTesting
         arguments: [40, 400])
     func differencesOfOneTurn(calls: Int) async throws {
         try await withTestServer(reactors: 1) { server in
-            let board = Board(actorSystem: server.actorSystem)
+            let board = SizedStateActor(actorSystem: server.actorSystem)
             try await board.fill(items: 0, padding: 20_000)
             await server.expose(board, as: "board")
         } body: { _, server in
@@ -114,7 +114,7 @@ import TrebuchetTesting
         var limits = ServerLimits()
         limits.oldVersionPatience = .seconds(600)
         try await withTestServer(reactors: 1, limits: limits) { server in
-            let board = Board(actorSystem: server.actorSystem)
+            let board = SizedStateActor(actorSystem: server.actorSystem)
             try await board.fill(items: 0, padding: 1 << 20)
             await server.expose(board, as: "board")
         } body: { _, server in
@@ -145,7 +145,9 @@ import TrebuchetTesting
     )
     func namesOfTheirOwn() async throws {
         try await withTestServer(reactors: 1) { server in
-            for name in ["board", "other"] { await server.expose(Board(actorSystem: server.actorSystem), as: name) }
+            for name in ["board", "other"] {
+                await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: name)
+            }
         } body: { _, server in
             let address = try #require(server.address)
             let caller = try await RawPeer.connect(address)

@@ -233,7 +233,7 @@ import TrebuchetTesting
         var faults = FaultyLink.Faults()
         faults.pieceBytes = 1...20
         try await withTestServer { server in
-            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let link = try FaultyLink(to: #require(server.address), seed: 3, faults: faults)
             var options = TrebuchetClient.Options()
@@ -242,7 +242,7 @@ import TrebuchetTesting
             let client = TrebuchetClient(
                 transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
             try await client.connect()
-            let board = try client.resolve(Board.self, id: "board")
+            let board = try client.resolve(SizedStateActor.self, id: "board")
             for count in 1...50 { #expect(try await board.add() == count) }
             await client.close()
             await link.close()
@@ -252,7 +252,7 @@ import TrebuchetTesting
 }
 
 @Suite struct FaultScheduleTests {
-    private func steps(_ seed: UInt64, _ number: Int, _ direction: FaultSchedule.Direction) -> [FaultCourse.Step] {
+    private func steps(_ seed: UInt64, _ number: Int, _ direction: FaultSchedule.Direction) -> [FaultSequence.Step] {
         var course = FaultSchedule(seed: seed, faults: .harsh).course(ofConnection: number, direction)
         return (0..<500).map { _ in course.next() }
     }
@@ -266,7 +266,7 @@ import TrebuchetTesting
     }
 
     /// Follows a course to its cut, or past where it could be; nil when there is none.
-    private func cut(_ course: FaultCourse, _ faults: FaultyLink.Faults) -> FaultyLink.Cut? {
+    private func cut(_ course: FaultSequence, _ faults: FaultyLink.Faults) -> FaultyLink.Cut? {
         var course = course
         var offset = 0
         while offset <= faults.cutAfterBytes!.upperBound {

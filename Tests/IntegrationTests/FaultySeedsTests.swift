@@ -38,9 +38,9 @@ import TrebuchetTesting
         arguments: seeds)
     func seed(_ seed: UInt64) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
-        await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+        await server.expose(OnceWrittenNumbers(actorSystem: server.actorSystem), as: "ledger")
         let address = try await server.start()
-        var scenes: [(link: FaultyLink, client: TrebuchetClient, ledger: Ledger)] = []
+        var scenes: [(link: FaultyLink, client: TrebuchetClient, ledger: OnceWrittenNumbers)] = []
         for index in 0..<2 {
             let link = try FaultyLink(to: address, seed: seed * 2 + UInt64(index), faults: Self.faults)
             var options = TrebuchetClient.Options()
@@ -50,7 +50,7 @@ import TrebuchetTesting
             let client = TrebuchetClient(
                 transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
             try await client.connect()
-            scenes.append((link, client, try client.resolve(Ledger.self, id: "ledger")))
+            scenes.append((link, client, try client.resolve(OnceWrittenNumbers.self, id: "ledger")))
         }
         var readers: [Task<[[Int]], Never>] = []
         for scene in scenes {
@@ -72,7 +72,7 @@ import TrebuchetTesting
         #expect(await eventually(within: .seconds(60)) { scenes.allSatisfy { $0.link.counters.leftOpen == 0 } })
         #expect(await eventually(within: .seconds(60)) { await server.connectionCount <= scenes.count })
         // The end, at which the readers stop; written without a network.
-        let own = try Ledger.resolve(id: TrebuchetActorID("ledger"), using: server.actorSystem)
+        let own = try OnceWrittenNumbers.resolve(id: TrebuchetActorID("ledger"), using: server.actorSystem)
         try await own.add(Self.end)
         let last = try await own.all()
         #expect(Set(last).count == last.count, "nothing is there twice; seed \(seed)")
@@ -94,7 +94,7 @@ import TrebuchetTesting
 
     private static let end = -1
 
-    private static func read(_ ledger: Ledger) async -> [[Int]] {
+    private static func read(_ ledger: OnceWrittenNumbers) async -> [[Int]] {
         var seen: [[Int]] = []
         for await entries in await ledger.observeEntries() {
             seen.append(entries)
@@ -103,7 +103,7 @@ import TrebuchetTesting
         return seen
     }
 
-    private static func write(_ ledger: Ledger, from first: Int) async -> Written {
+    private static func write(_ ledger: OnceWrittenNumbers, from first: Int) async -> Written {
         var written = Written()
         for number in first..<(first + numbersPerWriter) {
             let isRepeated = number.isMultiple(of: 2)

@@ -5,7 +5,7 @@ import TrebuchetTesting
 /// A board on the global pool.
 @Trebuchet(executor: .concurrent)
 private distributed actor PoolBoard {
-    @StreamedState var state: Board.State = Board.State()
+    @StreamedState var state: SizedStateActor.State = SizedStateActor.State()
 
     distributed func add() -> Int {
         state.count += 1
@@ -18,8 +18,8 @@ private distributed actor PoolBoard {
     private func withBoards(_ body: (TrebuchetServer) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let system = server.actorSystem
-        server.expose(Board.self, as: "boards/*") { _ in Board(actorSystem: system) }
-        for name in ["a", "b"] { await server.expose(Board(actorSystem: system), as: name) }
+        server.expose(SizedStateActor.self, as: "boards/*") { _ in SizedStateActor(actorSystem: system) }
+        for name in ["a", "b"] { await server.expose(SizedStateActor(actorSystem: system), as: name) }
         await server.expose(PoolBoard(actorSystem: system), as: "pool")
         try await server.start()
         try await body(server)

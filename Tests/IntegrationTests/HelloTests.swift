@@ -11,7 +11,7 @@ import TrebuchetTesting
         _ body: (RawPeer) async throws -> Void
     ) async throws {
         try await withTestServer(limits: limits) { server in
-            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let peer = try await RawPeer.connect(#require(server.address), subprotocols: subprotocols)
             try await body(peer)
@@ -54,7 +54,7 @@ import TrebuchetTesting
     @Test("a script that cannot read the answer to its upgrade repeats a call with the name of its hello")
     func browser() async throws {
         try await withTestServer { server in
-            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let address = try #require(server.address)
             var names: [String] = []

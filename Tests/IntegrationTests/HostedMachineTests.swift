@@ -9,8 +9,9 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct HostedMachineTests {
     /// Returns when the stream has given a state that the condition accepts.
     private func wait(
-        _ states: inout StateStream<DoorMachine.State>.AsyncIterator, _ condition: (DoorMachine.State) -> Bool
-    ) async throws -> DoorMachine.State {
+        _ states: inout StateStream<EntryRequestMachine.State>.AsyncIterator,
+        _ condition: (EntryRequestMachine.State) -> Bool
+    ) async throws -> EntryRequestMachine.State {
         while let state = await states.next() {
             if condition(state) { return state }
         }
@@ -20,17 +21,17 @@ import TrebuchetTesting
     @Test("a client sends inputs and sees every state that they and the effects lead to", arguments: TestLink.allCases)
     func remoteMachine(link: TestLink) async throws {
         let journal = Journal()
-        let keeper = Keeper(lets: { name in
+        let keeper = EntryDecisionKey(lets: { name in
             journal.note("\(name) asks")
             await journal.wait(for: "\(name) is answered")
             return name != "Mallory"
         })
         try await withTestServer(link: link) { server in
-            await server.expose(Door(keeper: keeper, actorSystem: server.actorSystem), as: "door")
+            await server.expose(EntryRequestActor(keeper: keeper, actorSystem: server.actorSystem), as: "door")
         } body: { client, _ in
-            let door = try client.resolve(Door.self, id: "door")
+            let door = try client.resolve(EntryRequestActor.self, id: "door")
             var states = await door.observeState().makeAsyncIterator()
-            #expect(await states.next() == DoorMachine.State())
+            #expect(await states.next() == EntryRequestMachine.State())
 
             try await door.send(.ring(name: "Blob"))
             #expect(try await wait(&states) { $0.phase == .asking }.visitors == [])
@@ -55,19 +56,20 @@ import TrebuchetTesting
         let journal = Journal()
         let watchers = Mutex<[@Sendable () -> Void]>([])
         try await withTestServer { server in
-            let keeper = Keeper(
+            let keeper = EntryDecisionKey(
                 lets: { _ in true },
                 watch: { watcher in
                     watchers.withLock { $0.append(watcher) }
                     journal.note("watching")
                 },
                 unwatch: { journal.note("unwatched") })
-            await server.expose(Door(keeper: keeper, actorSystem: server.actorSystem), as: "door")
+            await server.expose(EntryRequestActor(keeper: keeper, actorSystem: server.actorSystem), as: "door")
         } body: { client, server in
-            let door = try client.resolve(Door.self, id: "door")
+            let door = try client.resolve(EntryRequestActor.self, id: "door")
             let other = TrebuchetClient(transport: .local(server))
             try await other.connect()
-            var states = await (try other.resolve(Door.self, id: "door")).observeState().makeAsyncIterator()
+            var states = await (try other.resolve(EntryRequestActor.self, id: "door")).observeState()
+                .makeAsyncIterator()
             try await door.send(.watch)
             try await door.send(.ring(name: "Blob"))
             _ = try await wait(&states) { $0.phase == .open }
@@ -83,10 +85,10 @@ import TrebuchetTesting
 
     @Test("the machine alone is a table, whatever hosts it")
     func pureMachine() {
-        let (asking, effect) = DoorMachine.reduceInput(.init(), .ring(name: "Blob"))
+        let (asking, effect) = EntryRequestMachine.reduceInput(.init(), .ring(name: "Blob"))
         #expect(asking?.phase == .asking)
         #expect(effect == .merge(.chime, .ask(name: "Blob")))
-        #expect(DoorMachine.reduceIOResult(.init(phase: .asking), .refused).0?.phase == .closed)
-        #expect(DoorMachine.reduceInput(.init(phase: .asking), .ring(name: "Eve")).0 == nil)
+        #expect(EntryRequestMachine.reduceIOResult(.init(phase: .asking), .refused).0?.phase == .closed)
+        #expect(EntryRequestMachine.reduceInput(.init(phase: .asking), .ring(name: "Eve")).0 == nil)
     }
 }

@@ -321,7 +321,7 @@ import TrebuchetTesting
     @Test("after a version that could not be encoded nobody gets changes that lack those of that version")
     func unencodable() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-        let gauges = Gauges(actorSystem: server.actorSystem)
+        let gauges = UnencodableValueActor(actorSystem: server.actorSystem)
         await server.expose(gauges, as: "backlog")
         let peer = try await RawPeer.connect(server.start())
         peer.send(Self.observe)

@@ -27,7 +27,7 @@ struct Message: Decodable {
         /// Of a `streamError`.
         var code: String?
         var result: Int?
-        var data: Board.State?
+        var data: SizedStateActor.State?
         var base: UInt64?
         var patch: [Operation]?
     }

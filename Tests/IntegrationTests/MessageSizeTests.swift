@@ -10,7 +10,7 @@ import TrebuchetTesting
         let server: TrebuchetServer
         let link: FaultyLink
         let client: TrebuchetClient
-        let hoard: Hoard
+        let hoard: PayloadEchoActor
         let journal = Journal()
 
         init(
@@ -18,7 +18,7 @@ import TrebuchetTesting
             _ change: (inout TrebuchetClient.Options) -> Void = { _ in }
         ) async throws {
             server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits)
-            await server.expose(Hoard(journal: journal, actorSystem: server.actorSystem), as: "hoard")
+            await server.expose(PayloadEchoActor(journal: journal, actorSystem: server.actorSystem), as: "hoard")
             link = try FaultyLink(to: await server.start(), seed: 1)
             var options = TrebuchetClient.Options()
             options.reconnect.initialDelay = .milliseconds(5)
@@ -26,7 +26,7 @@ import TrebuchetTesting
             change(&options)
             client = TrebuchetClient(
                 transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
-            hoard = try client.resolve(Hoard.self, id: "hoard")
+            hoard = try client.resolve(PayloadEchoActor.self, id: "hoard")
             if connects { try await client.connect() }
         }
 
@@ -123,7 +123,7 @@ import TrebuchetTesting
             #expect(error?.code == .invalidArguments)
             #expect(error?.message.contains("the server's limit is 65536") == true, "\(error?.message ?? "")")
         }
-        let stream = try await scene.client.resolve(Hoard.self, id: text).observePile()
+        let stream = try await scene.client.resolve(PayloadEchoActor.self, id: text).observePile()
         for await _ in stream {}
         guard case .failed(let error) = stream.outcome else {
             Issue.record("\(String(describing: stream.outcome))")
@@ -162,7 +162,7 @@ import TrebuchetTesting
     func largeBeginning() async throws {
         let scene = try await Scene()
         let bystander = await scene.bystander()
-        let stream = try await scene.client.resolve(Hoard.self, id: Self.large).observePile()
+        let stream = try await scene.client.resolve(PayloadEchoActor.self, id: Self.large).observePile()
         for await _ in stream {}
         guard case .failed(let error) = stream.outcome else {
             Issue.record("\(String(describing: stream.outcome))")

@@ -31,7 +31,7 @@ private distributed actor Counter {
         var isConnected: Bool
     }
 
-    private func picture(of observer: ActorObserver<Ledger, [Int]>) -> Picture {
+    private func picture(of observer: ActorObserver<OnceWrittenNumbers, [Int]>) -> Picture {
         Picture(
             value: observer.value, isConnecting: observer.isConnecting, error: observer.error?.code,
             isConnected: observer.connectionState == .connected)
@@ -53,10 +53,10 @@ private distributed actor Counter {
 
     private func withLedger(
         _ change: (inout TrebuchetClient.Options) -> Void = { _ in },
-        _ body: (TrebuchetClient, FaultyLink, Ledger) async throws -> Void
+        _ body: (TrebuchetClient, FaultyLink, OnceWrittenNumbers) async throws -> Void
     ) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-        let ledger = Ledger(actorSystem: server.actorSystem)
+        let ledger = OnceWrittenNumbers(actorSystem: server.actorSystem)
         await server.expose(ledger, as: "ledger")
         let link = try FaultyLink(to: try await server.start(), seed: 1)
         let client = client(to: link.address, change)
@@ -69,7 +69,7 @@ private distributed actor Counter {
     @Test("a connection that breaks is told, and the value stays until there is a newer one")
     func reconnection() async throws {
         try await withLedger { client, link, ledger in
-            @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+            @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries
             let observer = $entries
             let pictures = Journal()
             let watch = Task {
@@ -106,10 +106,10 @@ private distributed actor Counter {
     )
     func ownWrite() async throws {
         try await withLedger { client, _, _ in
-            @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+            @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries
             let observer = $entries
             await self.untilTrue { observer.value == [] }
-            let remote = try client.resolve(Ledger.self, id: "ledger")
+            let remote = try client.resolve(OnceWrittenNumbers.self, id: "ledger")
             let missed = Mutex<[Int]>([])
             let isDone = Atomic(false)
             let calls = Task.detached {
@@ -132,7 +132,7 @@ private distributed actor Counter {
     func givingUp() async throws {
         for retries in [true, false] {
             try await withLedger({ $0.reconnect = .never }) { client, link, ledger in
-                @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+                @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries
                 let observer = $entries
                 try await link.refuseConnections {
                     await self.untilTrue { observer.error != nil }
@@ -162,12 +162,12 @@ private distributed actor Counter {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0),
             access: AccessPolicy(authenticate: AccessPolicy.apiKeys(["right": Principal(id: "ada")])))
-        await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+        await server.expose(OnceWrittenNumbers(actorSystem: server.actorSystem), as: "ledger")
         let tokens = Journal()
         let client = client(to: try await server.start()) { options in
             options.token = { tokens.entries.last ?? "wrong" }
         }
-        @ObservedActor("ledger", observe: \Ledger.observeEntries, client: client) var entries
+        @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries
         let observer = $entries
         await untilTrue { observer.error != nil }
         #expect(observer.error?.code == .unavailable)

@@ -26,9 +26,9 @@ import TrebuchetTesting
     func onDemand() async throws {
         try await withTestServer(reactors: 2) { server in
             let system = server.actorSystem
-            server.expose(Bell.self, as: "bells/*") { _ in
+            server.expose(CombinedCallActor.self, as: "bells/*") { _ in
                 await Task.yield()
-                return Bell(journal: Journal(), opening: DispatchSemaphore(value: 0), actorSystem: system)
+                return CombinedCallActor(journal: Journal(), opening: DispatchSemaphore(value: 0), actorSystem: system)
             }
         } body: { _, server in
             let peers = [try await peer(server, onReactor: 0), try await peer(server, onReactor: 1)]
@@ -47,7 +47,7 @@ import TrebuchetTesting
     func exposed() async throws {
         try await withTestServer(reactors: 2) { server in
             for number in 0..<8 {
-                let gate = Bell(
+                let gate = CombinedCallActor(
                     journal: Journal(), opening: DispatchSemaphore(value: 0), actorSystem: server.actorSystem)
                 await server.expose(gate, as: "gate-\(number)")
             }

@@ -10,9 +10,9 @@ import TrebuchetTesting
     @Test("a remote state is the head of a chain, and the chain the head of a relay", arguments: TestLink.allCases)
     func remoteChain(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
-            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { client, _ in
-            let board = try client.resolve(Board.self, id: "board")
+            let board = try client.resolve(SizedStateActor.self, id: "board")
             let journal = Journal()
             let counts = await board.observeState().stream().map { $0.count }.removeDuplicates()
             let subscription = await counts.tap { journal.note("\($0)") }

@@ -6,7 +6,7 @@ import TrebuchetTesting
     @Test("an update that a call causes is on the caller's connection before the answer", arguments: [1, 2])
     func updateBeforeAnswer(reactors: Int) async throws {
         try await withTestServer(reactors: reactors) { server in
-            for name in ["a", "b"] { await server.expose(Board(actorSystem: server.actorSystem), as: name) }
+            for name in ["a", "b"] { await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: name) }
         } body: { _, server in
             // Eight connections, so that actors of either reactor are called from both.
             for _ in 0..<8 {

@@ -11,17 +11,17 @@ import TrebuchetTesting
         let server: TrebuchetServer
         let link: FaultyLink
         let client: TrebuchetClient
-        let ledger: Ledger
+        let ledger: OnceWrittenNumbers
 
         init(
             seed: UInt64 = 1, faults: FaultyLink.Faults = .none,
             _ change: (inout TrebuchetClient.Options) -> Void = { _ in }
         ) async throws {
             server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-            await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+            await server.expose(OnceWrittenNumbers(actorSystem: server.actorSystem), as: "ledger")
             link = try FaultyLink(to: try await server.start(), seed: seed, faults: faults)
             client = ReconnectionTests.client(to: link.address, change)
-            ledger = try client.resolve(Ledger.self, id: "ledger")
+            ledger = try client.resolve(OnceWrittenNumbers.self, id: "ledger")
         }
 
         func end() async {
@@ -68,7 +68,7 @@ import TrebuchetTesting
     @Test("who resumes and has the newest value is not sent it again; another epoch, or none, gets it")
     func sequence() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-        await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+        await server.expose(OnceWrittenNumbers(actorSystem: server.actorSystem), as: "ledger")
         let address = try await server.start()
         let first = try await RawPeer.connect(address)
         first.send(
@@ -112,7 +112,7 @@ import TrebuchetTesting
     @Test("of a stream that is taken up and one that is begun behind it, in one write, each has its own name")
     func streamNamesAtOnce() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
-        await server.expose(Ledger(actorSystem: server.actorSystem), as: "ledger")
+        await server.expose(OnceWrittenNumbers(actorSystem: server.actorSystem), as: "ledger")
         let address = try await server.start()
         // Some of them on another reactor than the actor, where a stream takes a while to begin.
         for _ in 0..<8 {
@@ -143,7 +143,9 @@ import TrebuchetTesting
     )
     func sameNames() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
-        let ledgers = [Ledger(actorSystem: server.actorSystem), Ledger(actorSystem: server.actorSystem)]
+        let ledgers = [
+            OnceWrittenNumbers(actorSystem: server.actorSystem), OnceWrittenNumbers(actorSystem: server.actorSystem),
+        ]
         for (number, ledger) in ledgers.enumerated() { await server.expose(ledger, as: "ledger-\(number)") }
         let address = try await server.start()
         // Some of them on other reactors than the actors.
@@ -216,9 +218,9 @@ import TrebuchetTesting
     func unknownOutcome() async throws {
         let scene = try await Scene()
         let journal = Journal()
-        await scene.server.expose(Board(journal: journal, actorSystem: scene.server.actorSystem), as: "board")
+        await scene.server.expose(SizedStateActor(journal: journal, actorSystem: scene.server.actorSystem), as: "board")
         try await scene.client.connect()
-        let board = try scene.client.resolve(Board.self, id: "board")
+        let board = try scene.client.resolve(SizedStateActor.self, id: "board")
         let call = Task { try await board.hold("a") }
         await journal.wait(for: "a began")
         await scene.link.cutAll()
@@ -290,7 +292,7 @@ import TrebuchetTesting
         let port = scene.server.address?.port ?? 0
         await scene.server.shutdown(drain: .milliseconds(50))
         let second = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port))
-        await second.expose(Ledger(actorSystem: second.actorSystem), as: "ledger")
+        await second.expose(OnceWrittenNumbers(actorSystem: second.actorSystem), as: "ledger")
         try await second.start()
         #expect(await states.next() == [])
         try await scene.ledger.add(8)

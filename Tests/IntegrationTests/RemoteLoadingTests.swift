@@ -8,11 +8,11 @@ import TrebuchetTesting
     @Test("a loader around a distributed call shows loading, a further attempt after unavailable, and the value")
     func retryOnUnavailable() async throws {
         try await withTestServer { server in
-            await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let address = try #require(server.address)
             let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
-            let board = try client.resolve(Board.self, id: "board")
+            let board = try client.resolve(SizedStateActor.self, id: "board")
             var attempts = 0
             var failures: [TrebuchetError.Code] = []
             let loader = RetryableLoader(

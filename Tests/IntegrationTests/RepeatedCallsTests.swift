@@ -13,7 +13,7 @@ import WebSockets
         let address: SocketAddress
         let link: FaultyLink
         let client: TrebuchetClient
-        let board: Board
+        let board: SizedStateActor
         let journal = Journal()
 
         init(
@@ -23,12 +23,12 @@ import WebSockets
             server = TrebuchetServer(
                 transport: .webSocket(host: "127.0.0.1", port: 0), reactors: reactors, limits: limits, access: access)
             for name in ["board", "other"] {
-                await server.expose(Board(journal: journal, actorSystem: server.actorSystem), as: name)
+                await server.expose(SizedStateActor(journal: journal, actorSystem: server.actorSystem), as: name)
             }
             address = try await server.start()
             link = try FaultyLink(to: address, seed: 1)
             client = RepeatedCallsTests.client(to: link.address, change)
-            board = try client.resolve(Board.self, id: "board")
+            board = try client.resolve(SizedStateActor.self, id: "board")
         }
 
         /// Two connections on different reactors of the server.
@@ -192,7 +192,7 @@ import WebSockets
         await scene.link.stall()
         await scene.server.shutdown(drain: .zero)
         let second = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port))
-        await second.expose(Board(journal: scene.journal, actorSystem: second.actorSystem), as: "board")
+        await second.expose(SizedStateActor(journal: scene.journal, actorSystem: second.actorSystem), as: "board")
         try await second.start()
         await scene.link.cutAll()
         await scene.link.resume()

@@ -13,9 +13,9 @@ import TrebuchetTesting
     let store = MemoryStore()
 
     /// A server over the store, until the body has ended.
-    private func withServer(_ body: (KeptBacklog, RawPeer) async throws -> Void) async throws {
+    private func withServer(_ body: (PersistedBacklog, RawPeer) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), store: store)
-        let backlog = KeptBacklog(actorSystem: server.actorSystem)
+        let backlog = PersistedBacklog(actorSystem: server.actorSystem)
         await server.expose(backlog, as: "backlog")
         let peer = try await RawPeer.connect(server.start())
         try await body(backlog, peer)
@@ -113,7 +113,7 @@ import TrebuchetTesting
 
 /// States that are kept.
 @Trebuchet
-distributed actor KeptBacklog {
+distributed actor PersistedBacklog {
     @StreamedState(persisted: true) var entries = KeyedCollection<Entry>()
     @StreamedState(persisted: true) var title = ""
     @StreamedState(delivery: .every(), persisted: true) var lines: [String] = []

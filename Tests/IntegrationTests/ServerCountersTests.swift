@@ -4,7 +4,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Trebuchet
-private distributed actor Loiterer {
+private distributed actor LongRunningActor {
     @StreamedState var count: Int = 0
     private let never = StateRelay(false)
 
@@ -22,10 +22,10 @@ private distributed actor Loiterer {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let system = server.actorSystem
         let gate = StateRelay(false)
-        await server.expose(Loiterer(actorSystem: system), as: "loiterer")
-        server.expose(Loiterer.self, as: "late/*") { _ in
+        await server.expose(LongRunningActor(actorSystem: system), as: "loiterer")
+        server.expose(LongRunningActor.self, as: "late/*") { _ in
             for await isOpen in gate.stream where isOpen { break }
-            return Loiterer(actorSystem: system)
+            return LongRunningActor(actorSystem: system)
         }
         let peer = try await RawPeer.connect(try await server.start())
         peer.invoke("a1", "loiterer", "loiter()")

@@ -17,7 +17,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         _ body: (TrebuchetServer, SocketAddress) async throws -> Void
     ) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0, tls: settings))
-        await server.expose(Board(actorSystem: server.actorSystem), as: "board")
+        await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         let address = try await server.start()
         do {
             try await body(server, address)
@@ -32,7 +32,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         let client = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port, tls: settings))
         do {
             try await client.connect()
-            let count = try await client.resolve(Board.self, id: "board").add()
+            let count = try await client.resolve(SizedStateActor.self, id: "board").add()
             await client.close()
             return count
         } catch {
@@ -46,7 +46,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         try await withServer { _, address in
             let client = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port, tls: trusting))
             try await client.connect()
-            let board = try client.resolve(Board.self, id: "board")
+            let board = try client.resolve(SizedStateActor.self, id: "board")
             #expect(try await board.add() == 1)
             // More than a record and than what a socket takes at once.
             try await board.fill(items: 200_000, padding: 1 << 20)
@@ -141,7 +141,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         try await withServer(settings) { server, address in
             let old = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port, tls: trusting))
             try await old.connect()
-            let board = try old.resolve(Board.self, id: "board")
+            let board = try old.resolve(SizedStateActor.self, id: "board")
             #expect(try await board.add() == 1)
 
             try Data("no certificate".utf8).write(to: files.0)

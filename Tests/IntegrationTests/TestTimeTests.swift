@@ -219,10 +219,10 @@ private distributed actor Oracle {
         var options = TrebuchetClient.Options()
         options.callTimeout = nil
         try await withTestServer(limits: limits, options: options, clock: clock) { server in
-            await server.expose(Host(actorSystem: server.actorSystem), as: "host")
+            await server.expose(ClientReferenceHolder(actorSystem: server.actorSystem), as: "host")
         } body: { client, _ in
-            let host = try client.resolve(Host.self, id: "host")
-            let visitor = Visitor(journal: journal, actorSystem: client.actorSystem)
+            let host = try client.resolve(ClientReferenceHolder.self, id: "host")
+            let visitor = CalledClientActor(journal: journal, actorSystem: client.actorSystem)
             try await host.enter(visitor)
             let call = Task { try await withDeadline(.seconds(7_200)) { try await host.askToWait(36_000_000) } }
             await journal.wait(for: "waits")

@@ -24,7 +24,7 @@ import WebSockets
         access.onConnect = { guests.add($0) }
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits, access: access)
-        await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+        await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "mirror")
         let address = try await server.start()
         do {
             try await body(address, guests)

@@ -54,13 +54,13 @@ enum Mutate {
 struct Session {
     private let options: Options
     private let workshop: Workshop
-    private let equivalents: EquivalentSlips
+    private let equivalents: EquivalentMutants
     private let changes: ChangedLines?
     private let modules: [String]
 
     private struct Candidate {
         let module: String
-        let slip: Slip
+        let slip: Mutant
         let source: String
 
         /// The same as long as its function's text is, more or less.
@@ -80,7 +80,7 @@ struct Session {
     init(_ options: Options) throws {
         self.options = options
         let list = options.root + "/Tests/equivalent-mutants.txt"
-        equivalents = try EquivalentSlips((try? String(contentsOfFile: list, encoding: .utf8)) ?? "")
+        equivalents = try EquivalentMutants((try? String(contentsOfFile: list, encoding: .utf8)) ?? "")
         changes = try options.changedSince.map { try ChangedLines(since: $0, root: options.root) }
         let all = try FileManager.default.contentsOfDirectory(atPath: options.root + "/Sources")
         for module in options.modules ?? [] where !all.contains(module) {
@@ -173,13 +173,13 @@ struct Session {
         let folder = options.root + "/Sources/" + module
         let paths = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
         var sources: [String: String] = [:]
-        var slips: [Slip] = []
+        var slips: [Mutant] = []
         for path in paths.sorted() where path.hasSuffix(".swift") && !path.contains(".docc/") {
             let file = "Sources/\(module)/\(path)"
             if let changes, !changes.files.contains(file) { continue }
             let source = try String(contentsOfFile: options.root + "/" + file, encoding: .utf8)
             sources[file] = source
-            slips += SlipFinder.slips(in: source, file: file).filter { slip in
+            slips += MutantFinder.slips(in: source, file: file).filter { slip in
                 guard let changes else { return true }
                 let change = slip.difference(in: source)
                 return changes.contains(file, change.line...(change.line + max(0, change.before.count - 1)))

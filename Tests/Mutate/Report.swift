@@ -5,7 +5,7 @@ import Mutations
 struct Report {
     struct Line {
         let module: String
-        let slip: Slip
+        let slip: Mutant
         let change: LineChange
         let outcome: Outcome?
         /// Why the slip changes nothing, as the list of such says.

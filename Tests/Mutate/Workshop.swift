@@ -25,7 +25,7 @@ struct Workshop {
     ///
     /// - Parameter slips: with their numbers.
     /// - Returns: the numbers of those that do not compile.
-    func build(_ slips: [Int: Slip], targets: [String], progress: (String) -> Void) throws -> Set<Int> {
+    func build(_ slips: [Int: Mutant], targets: [String], progress: (String) -> Void) throws -> Set<Int> {
         var slips = slips
         var dropped: Set<Int> = []
         for round in 1...40 {
@@ -68,7 +68,7 @@ struct Workshop {
     }
 
     /// Makes the copy what the package is, with the slips; leaves alone what is so already.
-    private func write(_ slips: [Int: Slip]) throws -> [String: Schemata] {
+    private func write(_ slips: [Int: Mutant]) throws -> [String: Schemata] {
         let files = FileManager.default
         var wanted: Set<String> = []
         var schemata: [String: Schemata] = [:]

@@ -3,13 +3,13 @@ public enum Sample {
     /// - Returns: up to `count` slips, the more from a file the more it has, of as many kinds as there are.
     ///
     /// A change of the sources changes the draw only where slips came or went, more or less.
-    public static func draw(_ count: Int, from slips: [Slip], seed: UInt64) -> [Slip] {
+    public static func draw(_ count: Int, from slips: [Mutant], seed: UInt64) -> [Mutant] {
         guard count > 0, !slips.isEmpty else { return [] }
         let files = Dictionary(grouping: slips, by: \.file).sorted { rank($0.key, seed) < rank($1.key, seed) }
         // Points at even distances along all slips, file after file: each file gets those that fall into it.
         let offset = Double(rank("offset", seed) % 1_000) / 1_000
         let distance = Double(slips.count) / Double(count)
-        var drawn: [Slip] = []
+        var drawn: [Mutant] = []
         var end = 0
         for (file, candidates) in files {
             end += candidates.count
@@ -23,7 +23,7 @@ public enum Sample {
     }
 
     /// One of each kind first, then the second of each, in an order of chance.
-    private static func kinds(of slips: [Slip], _ seed: UInt64) -> [Slip] {
+    private static func kinds(of slips: [Mutant], _ seed: UInt64) -> [Mutant] {
         Dictionary(grouping: slips, by: \.kind).values
             .flatMap { alike in
                 alike.sorted { $0.rank(seed: seed) < $1.rank(seed: seed) }.enumerated()

@@ -5,7 +5,7 @@ public struct Schemata: Sendable {
     private let places: [(number: Int, lines: ClosedRange<Int>)]
 
     /// - Parameter slips: of this file, with their numbers.
-    public init(source: String, slips: [Int: Slip]) {
+    public init(source: String, slips: [Int: Mutant]) {
         let bytes = Array(source.utf8)
         let sorted = slips.sorted { left, right in
             let (a, b) = (left.value.range, right.value.range)
@@ -57,7 +57,7 @@ public struct Schemata: Sendable {
 
     private struct Writer {
         let bytes: [UInt8]
-        let slips: [(number: Int, slip: Slip)]
+        let slips: [(number: Int, slip: Mutant)]
         var output: [UInt8] = []
         var line = 1
         var places: [(number: Int, lines: ClosedRange<Int>)] = []
@@ -80,7 +80,7 @@ public struct Schemata: Sendable {
             put(bytes[position..<range.upperBound])
         }
 
-        private mutating func write(_ numbered: (number: Int, slip: Slip), index: Int) {
+        private mutating func write(_ numbered: (number: Int, slip: Mutant), index: Int) {
             let first = line
             for piece in numbered.slip.pieces {
                 switch piece {
@@ -88,7 +88,7 @@ public struct Schemata: Sendable {
                     let question = "isSlipping(\(numbered.number))"
                     put(
                         Array(
-                            text.split(separator: Slip.switchMark, omittingEmptySubsequences: false).joined(
+                            text.split(separator: Mutant.switchMark, omittingEmptySubsequences: false).joined(
                                 separator: question
                             ).utf8)[...])
                 case .source(let part): write(part, from: index + 1)

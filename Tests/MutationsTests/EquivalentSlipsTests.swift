@@ -37,12 +37,12 @@ struct EquivalentSlipsTests {
 
     @Test("an entry is known by its file, its function and its lines, wherever they stand")
     func matching() throws {
-        let list = try EquivalentSlips(Self.list)
-        let slips = SlipFinder.slips(in: Self.source, file: "Sources/A/A.swift")
+        let list = try EquivalentMutants(Self.list)
+        let slips = MutantFinder.slips(in: Self.source, file: "Sources/A/A.swift")
         let listed = slips.filter { list.entry(for: $0, in: Self.source) != nil }
         #expect(listed.map(\.kind) == [.moved, .moved, .unguarded])
         #expect(list.entry(for: listed[0], in: Self.source)?.reason == "Equal ones are the same.")
-        let elsewhere = SlipFinder.slips(in: Self.source, file: "Sources/A/B.swift")
+        let elsewhere = MutantFinder.slips(in: Self.source, file: "Sources/A/B.swift")
         #expect(elsewhere.allSatisfy { list.entry(for: $0, in: Self.source) == nil })
     }
 
@@ -50,18 +50,18 @@ struct EquivalentSlipsTests {
         "an entry without a function, lines or a reason is refused",
         arguments: ["Sources/A/A.swift\n-a\n+b\nc", "Sources/A/A.swift A.b\n+b\nc", "Sources/A/A.swift A.b\n-a\n+b"])
     func malformed(text: String) {
-        #expect(throws: EquivalentSlips.Malformed.self) { try EquivalentSlips(text) }
+        #expect(throws: EquivalentMutants.MalformedEntry.self) { try EquivalentMutants(text) }
     }
 
     @Test("each entry of this repository is a slip that can be made")
     func entries() throws {
         let text = try String(contentsOf: Self.root.appending(path: "Tests/equivalent-mutants.txt"), encoding: .utf8)
-        let list = try EquivalentSlips(text)
-        var sources: [String: (text: String, slips: [Slip])] = [:]
+        let list = try EquivalentMutants(text)
+        var sources: [String: (text: String, slips: [Mutant])] = [:]
         for entry in list.entries {
             if sources[entry.file] == nil {
                 let source = try String(contentsOf: Self.root.appending(path: entry.file), encoding: .utf8)
-                sources[entry.file] = (source, SlipFinder.slips(in: source, file: entry.file))
+                sources[entry.file] = (source, MutantFinder.slips(in: source, file: entry.file))
             }
             let (source, slips) = try #require(sources[entry.file])
             let alike = slips.filter { $0.function == entry.function }

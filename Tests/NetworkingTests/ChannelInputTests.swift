@@ -88,7 +88,7 @@ struct ChannelInputTests {
     @Test("the end of the peer's side is the end, told once, and then all is let go")
     func end() async throws {
         weak var channel: ByteChannel?
-        weak var ears: Ears?
+        weak var ears: RecordingChannelDelegate?
         do {
             let rig = try await ChannelRig()
             channel = rig.channel
@@ -121,7 +121,7 @@ struct ChannelInputTests {
         let (message, hasDelegate) = await reactor.perform { () -> (String?, Bool) in
             let channel = ByteChannel(Socket(descriptor: -1), on: reactor)
             do throws(TransportError) {
-                try channel.start(Ears())
+                try channel.start(RecordingChannelDelegate())
                 return (nil, true)
             } catch {
                 return (error.message, channel.delegate != nil)
@@ -267,7 +267,7 @@ struct ChannelInputTests {
         accepted.set(SO_SNDBUF, to: 8 << 10)
         let channel = ByteChannel(accepted, on: reactor)
         func ask() async -> Bool { await reactor.perform { channel.isPeerTaking() } }
-        await reactor.perform { try! channel.start(Ears()) }
+        await reactor.perform { try! channel.start(RecordingChannelDelegate()) }
         #expect(await reactor.perform { channel.remoteAddress == peer.localAddress })
         #expect(await reactor.perform { channel.localAddress == peer.remoteAddress })
         // Nothing waits.

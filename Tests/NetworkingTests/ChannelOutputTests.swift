@@ -178,7 +178,7 @@ struct ChannelOutputTests {
 
     @Test("bytes that wait are counted from 4 KiB on, as they come and go")
     func held() async throws {
-        let accounts = Accountant()
+        let accounts = RecordingMemoryAccounts()
         let rig = try await ChannelRig(limits: ChannelLimits(accounts: accounts))
         await rig.on {
             rig.fill()
@@ -207,7 +207,7 @@ struct ChannelOutputTests {
 
     @Test("the delegate hears once of what is too much, with what is held counted until the end")
     func excess() async throws {
-        let accounts = Accountant(limit: 10_000)
+        let accounts = RecordingMemoryAccounts(limit: 10_000)
         let rig = try await ChannelRig(limits: ChannelLimits(accounts: accounts))
         await rig.on {
             rig.fill()
@@ -216,7 +216,7 @@ struct ChannelOutputTests {
         #expect(await rig.on { rig.ears.excesses.isEmpty })
         await rig.on { rig.write(1) }
         await rig.settle()
-        #expect(await rig.on { rig.ears.excesses } == [MemoryExcess(.connection, 10_000)])
+        #expect(await rig.on { rig.ears.excesses } == [MemoryLimitExceeded(.connection, 10_000)])
         #expect(await rig.on { rig.channel.isOpen })
         #expect(accounts.budget.usedBytes == 10_001)
     }

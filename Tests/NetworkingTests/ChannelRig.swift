@@ -18,7 +18,7 @@ final class ChannelRig: @unchecked Sendable {
     let reactor: Reactor
     let channel: ByteChannel
     let peer: Socket
-    let ears = Ears()
+    let ears = RecordingChannelDelegate()
 
     /// Two ends within this machine's memory: what is sent is there when the call returns.
     init(limits: ChannelLimits = .standard, isStarted: Bool = true) async throws {
@@ -110,12 +110,12 @@ final class ChannelRig: @unchecked Sendable {
 /// Notes what a channel tells.
 ///
 /// `@unchecked Sendable`: used on the channel's reactor alone.
-final class Ears: ByteChannelDelegate, @unchecked Sendable {
+final class RecordingChannelDelegate: ByteChannelDelegate, @unchecked Sendable {
     var reads: [Int] = []
     var received: [UInt8] = []
     var becameWritable = 0
     var ends: [TransportError?] = []
-    var excesses: [MemoryExcess] = []
+    var excesses: [MemoryLimitExceeded] = []
     var onRead: ((ByteChannel) -> Void)?
     var onBytes: ((ByteChannel, UnsafeMutableRawBufferPointer) -> Void)?
 
@@ -126,12 +126,12 @@ final class Ears: ByteChannelDelegate, @unchecked Sendable {
         onBytes?(channel, bytes)
     }
     func channelDidBecomeWritable(_ channel: ByteChannel) { becameWritable += 1 }
-    func channel(_ channel: ByteChannel, exceeds excess: MemoryExcess) { excesses.append(excess) }
+    func channel(_ channel: ByteChannel, exceeds excess: MemoryLimitExceeded) { excesses.append(excess) }
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) { ends.append(error) }
 }
 
 /// Makes accounts of one budget, and counts them.
-final class Accountant: MemoryAccounts {
+final class RecordingMemoryAccounts: MemoryAccountProvider {
     let budget: MemoryBudget
     let limit: Int
     let made = Atomic<Int>(0)

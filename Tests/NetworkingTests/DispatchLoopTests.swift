@@ -59,7 +59,7 @@ import Testing
 
     @Test("what a timer leaves for the end of its turn is done before the next one")
     func turns() async {
-        final class Task: EndOfTurn {
+        final class Task: EndOfTurnTask {
             let work: () -> Void
             init(_ work: @escaping () -> Void) { self.work = work }
             func endOfTurn() { work() }

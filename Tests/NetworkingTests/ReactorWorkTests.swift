@@ -95,7 +95,7 @@ struct ReactorWorkTests {
         #expect(at - before >= 20_000_000)
     }
 
-    private final class Chore: EndOfTurn, InLine, Sendable {
+    private final class Chore: EndOfTurnTask, Resumable, Sendable {
         let work: @Sendable () -> Void
         init(_ work: @escaping @Sendable () -> Void) { self.work = work }
         func endOfTurn() { work() }
@@ -141,7 +141,7 @@ struct ReactorWorkTests {
     /// Stands in line again so often, and then says so.
     ///
     /// `@unchecked Sendable`: used on its reactor alone.
-    private final class Long: InLine, @unchecked Sendable {
+    private final class Long: Resumable, @unchecked Sendable {
         let reactor: Reactor
         let done: Journal
         var rounds = 200

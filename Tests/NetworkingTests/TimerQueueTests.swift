@@ -42,10 +42,10 @@ import Testing
     @Test("ten thousand cancelled timers do not stay in memory")
     func sweep() {
         var queue = TimerQueue()
-        final class Held {}
-        weak var last: Held?
+        final class RetainedByTimer {}
+        weak var last: RetainedByTimer?
         for deadline in 0..<10_000 {
-            let held = Held()
+            let held = RetainedByTimer()
             last = held
             let timer = LoopTimer(deadline: UInt64(deadline)) { _ = held }
             queue.add(timer)

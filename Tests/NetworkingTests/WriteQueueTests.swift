@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct WriteQueueTests {
     /// A socket that takes so many bytes at each call, or gives an error, in this order; then it takes nothing.
-    private struct Taker {
+    private struct WriteQueueReader {
         var answers: [Int]
         var got: [UInt8] = []
         /// How many pieces each call had.
@@ -46,7 +46,7 @@ import Testing
         #expect([queue.count, queue.sharedCount, queue.ownCount] == [16, 6, 10])
         // 5 own, 4 shared, 1 shared, 5 own, 1 shared: a shared piece counts until its last byte is gone.
         let sharedLeft = [6, 6, 6, 6, 6, 6, 6, 6, 6, 2, 1, 1, 1, 1, 1, 1, 0]
-        var taker = Taker([])
+        var taker = WriteQueueReader([])
         while !queue.isEmpty {
             taker.answers = [step]
             #expect(queue.flush { taker.take($0) } == 0)
@@ -58,7 +58,7 @@ import Testing
         // And from anew.
         Self.append([9], to: &queue)
         #expect(queue.count == 1)
-        taker = Taker([1])
+        taker = WriteQueueReader([1])
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.got == [9])
     }
@@ -67,7 +67,7 @@ import Testing
     func pieces() {
         var queue = WriteQueue()
         for number in 0..<70 { queue.append(Self.shared([UInt8(number)])) }
-        var taker = Taker([32, 32, 6])
+        var taker = WriteQueueReader([32, 32, 6])
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.pieces == [32, 32, 6])
         #expect(taker.got == Array(0..<70))
@@ -79,12 +79,12 @@ import Testing
         queue.append(Self.shared([]))
         #expect(queue.pieceCount == 0)
         Self.append([], to: &queue)
-        var taker = Taker([])
+        var taker = WriteQueueReader([])
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.pieces == [])
         // What comes behind the empty piece is sent.
         Self.append([1], to: &queue)
-        taker = Taker([1])
+        taker = WriteQueueReader([1])
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.got == [1])
     }
@@ -97,7 +97,7 @@ import Testing
         ] as [([Int], Int32, Int)] {
             var queue = WriteQueue()
             Self.append([1, 2, 3, 4], to: &queue)
-            var taker = Taker(answers)
+            var taker = WriteQueueReader(answers)
             #expect(queue.flush { taker.take($0) } == error)
             #expect(taker.pieces.count == calls)
             #expect(queue.count == 4 - taker.got.count)
@@ -109,7 +109,7 @@ import Testing
         var queue = WriteQueue()
         Self.append([UInt8](repeating: 1, count: first), to: &queue)
         Self.append([2], to: &queue)
-        var taker = Taker([first + 1])
+        var taker = WriteQueueReader([first + 1])
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.pieces == [pieces])
         #expect(taker.got.count == first + 1)
@@ -120,7 +120,7 @@ import Testing
     func grows() {
         var queue = WriteQueue()
         Self.append([1, 2, 3], to: &queue)
-        var taker = Taker([2])
+        var taker = WriteQueueReader([2])
         #expect(queue.flush { taker.take($0) } == 0)
         Self.append([4, 5], to: &queue)
         #expect(queue.count == 3)
@@ -141,7 +141,7 @@ import Testing
             queue.append(shared)
         }
         Self.append([4], to: &queue)
-        var taker = Taker([2])
+        var taker = WriteQueueReader([2])
         _ = queue.flush { taker.take($0) }
         #expect(held != nil)
         taker.answers = [1]

@@ -112,7 +112,7 @@ package final class FaultyEngine: ClusterEngine {
     }
     package func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
-    ) async throws(ClusterEngineError) -> SlotClaim {
+    ) async throws(ClusterEngineError) -> SlotAcquisition {
         try check(\.givesNoSlots)
         return try await engine.acquire(slot, for: node, lasting: lasting, in: generation)
     }
@@ -124,7 +124,7 @@ package final class FaultyEngine: ClusterEngine {
         try check()
         return try await engine.release(lease)
     }
-    package func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+    package func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try check()
         return try await engine.holder(of: slot)
     }
@@ -170,7 +170,7 @@ package final class FaultyEngine: ClusterEngine {
     }
     package func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
-    ) async throws(ClusterEngineError) -> LogReading {
+    ) async throws(ClusterEngineError) -> LogReadResult {
         reading.withLock { $0 += 1 }
         await wait { $0.hangsReads }
         reading.withLock { $0 -= 1 }
@@ -221,7 +221,7 @@ extension FaultyEngine {
     }
     package func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
-    ) async throws(ClusterEngineError) -> TableNews {
+    ) async throws(ClusterEngineError) -> TableChangeFeed {
         try check()
         return try await engine.news(of: table, after: number, limit: limit)
     }
@@ -231,7 +231,8 @@ extension FaultyEngine {
         try check()
         return try await engine.watch(table, receive)
     }
-    package func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    package func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
+    {
         try check()
         return try await engine.take(takes, of: table)
     }

@@ -12,7 +12,7 @@ import TrebuchetTesting
         "the trace of a call ends with it: what a task calls that it has begun has no span of it",
         arguments: [true, false])
     func traces(hearsOfCalls: Bool) async throws {
-        let (listener, journal) = (Listener(hearsOfCalls ? [.spans, .calls] : .spans), Journal())
+        let (listener, journal) = (RecordingEventHandler(hearsOfCalls ? [.spans, .calls] : .spans), Journal())
         try await InspectorRig.with { server in
             server.addListener(listener)
             await server.expose(Worker(journal: journal, actorSystem: server.actorSystem), as: "worker")

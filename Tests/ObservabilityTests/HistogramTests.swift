@@ -6,15 +6,15 @@ import Testing
 @Suite struct HistogramTests {
     @Test("a time is counted in the first bucket that it fits in, and all times beyond the last in one")
     func buckets() {
-        let counts = ShardCounts()
+        let counts = ShardMetrics()
         for time in [0, 50_000, 50_001, 10_000_000_000, 10_000_000_001, 1 << 40] as [UInt64] {
             counts.count(.storeWrites, took: time)
         }
         let times = counts.sum.times(of: .storeWrites)
-        #expect(times.buckets.count == TimeBuckets.bounds.count + 1)
+        #expect(times.buckets.count == DurationBuckets.bounds.count + 1)
         #expect(times.buckets.first == 2)
         #expect(times.buckets[1] == 1)
-        #expect(times.buckets[TimeBuckets.bounds.count - 1] == 1)
+        #expect(times.buckets[DurationBuckets.bounds.count - 1] == 1)
         #expect(times.buckets.last == 2)
         #expect(times.count == 6)
         #expect(times.sum == 20_000_000_001 + 100_001 + 1 << 40)
@@ -22,7 +22,7 @@ import Testing
 
     @Test("calls that are counted together are all quick when they were together, and else one of them is not")
     func together() {
-        let counts = ShardCounts()
+        let counts = ShardMetrics()
         counts.count(row: 5, 16, took: 50_000)
         #expect(counts.sum.times(row: 5)?.buckets[0] == 16)
         counts.count(row: 5, 16, took: 300_000)
@@ -35,23 +35,23 @@ import Testing
 
     @Test("rows are made when they are first used, keep what was counted before, and have an end")
     func rows() {
-        let counts = ShardCounts()
+        let counts = ShardMetrics()
         counts.count(row: 3, took: 7)
         counts.count(row: 900, took: 1)
         counts.count(row: 3, took: 8)
-        counts.count(row: ShardCounts.mostRows, took: 1)
+        counts.count(row: ShardMetrics.mostRows, took: 1)
         counts.count(row: .max, took: 1)
         let sum = counts.sum
         #expect(sum.times(row: 3)?.sum == 15)
         #expect(sum.times(row: 900)?.count == 1)
         #expect(sum.times(row: 4) == nil)
-        #expect(sum.times(row: ShardCounts.mostRows) == nil)
+        #expect(sum.times(row: ShardMetrics.mostRows) == nil)
         #expect(sum.times(of: .otherCalls).count == 2)
     }
 
     @Test("the sum of two reactors has both, whichever has more rows")
     func sum() {
-        let (few, many) = (ShardCounts(), ShardCounts())
+        let (few, many) = (ShardMetrics(), ShardMetrics())
         few.count(.connectionsOpened)
         few.countRefusal(by: "streams")
         many.count(.connectionsOpened, 2)
@@ -59,7 +59,7 @@ import Testing
         many.countRefusal(by: "filters")
         many.count(row: 50, took: 60_000)
         for (one, other) in [(few, many), (many, few)] {
-            var sum = CountSum()
+            var sum = MetricTotals()
             sum.add(one.sum)
             sum.add(other.sum)
             #expect(sum[.connectionsOpened] == 3)
@@ -70,11 +70,11 @@ import Testing
 
     @Test("each method of a type has a row of its own, and each code of an error a place")
     func names() {
-        let numbers = MethodRows.all.map(\.number)
+        let numbers = MethodHistogramIndex.all.map(\.number)
         #expect(Set(numbers).count == numbers.count)
-        #expect(numbers.allSatisfy { $0 >= TimedWork.allCases.count })
-        #expect(Set(Figure.codes.map(\.figure)).count == Figure.codes.count)
-        #expect(Figure.error("timeout") == .timeout)
-        #expect(Figure.error("an app's own") == .otherError)
+        #expect(numbers.allSatisfy { $0 >= TimedOperation.allCases.count })
+        #expect(Set(Metric.codes.map(\.figure)).count == Metric.codes.count)
+        #expect(Metric.error("timeout") == .timeout)
+        #expect(Metric.error("an app's own") == .otherError)
     }
 }

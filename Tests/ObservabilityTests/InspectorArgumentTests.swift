@@ -69,7 +69,7 @@ import TrebuchetTesting
 
     @Test("of very many calls at once some are noted, the rest is not, and later ones are again")
     func budget() throws {
-        var budget = NoteBudget()
+        var budget = RecorderRateLimiter()
         let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
         let call = ServerEvent.Call(number: 1, peer: peer, actor: "a", type: "A", method: "f()")
         var (taken, rest): (Int, UInt64?) = (0, nil)
@@ -96,7 +96,7 @@ import TrebuchetTesting
                     stream: stream, number: 1, calls: [], moreCalls: 0, bytes: 1 << 20, isPatch: false,
                     bytesForReaders: bytesForReaders))
         }
-        var (seldom, often, observed) = (NoteBudget(), NoteBudget(), NoteBudget())
+        var (seldom, often, observed) = (RecorderRateLimiter(), RecorderRateLimiter(), RecorderRateLimiter())
         for second in 1...20 as ClosedRange<UInt64> {
             #expect(seldom.take(version(1 << 20), at: second * 1_000_000_000).values == nil)
         }
@@ -131,9 +131,9 @@ import TrebuchetTesting
     func pauses() async throws {
         try await InspectorRig.with { client, server, _ async throws in
             // So little that a slow machine has more to do, too.
-            let recorder = InspectorRecorder(server.parts.events, on: server.shards, budget: NoteBudget(60))
+            let recorder = InspectorRecorder(server.parts.events, on: server.shards, budget: RecorderRateLimiter(60))
             func look(_ name: String) async throws -> Looked {
-                let look = try ActorLook(name, InspectorQuery("versions=200"))
+                let look = try ActorDetailQuery(name, InspectorQuery("versions=200"))
                 return try Looked(try #require(try await server.inspectedActor(look, recorder)))
             }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -143,7 +143,8 @@ import TrebuchetTesting
                     for _ in 0..<50 { group.addTask { _ = try await shelf.put("") } }
                     try await group.waitForAll()
                 }
-                return try await Looked(recorder.calls(CallsLook(InspectorQuery("limit=1"))))["pauses"].count ?? 0 > 0
+                return try await Looked(recorder.calls(CallListQuery(InspectorQuery("limit=1"))))["pauses"].count ?? 0
+                    > 0
             }
             #expect(isPaused)
             let isNoted = try await eventually {
@@ -154,7 +155,7 @@ import TrebuchetTesting
             #expect(isNoted)
             let versions = try await look("shelf")["recorded"]["versions"].list
             #expect(versions.contains { $0["partial"].flag == true })
-            let all = try await Looked(recorder.calls(CallsLook(InspectorQuery("limit=2000"))))
+            let all = try await Looked(recorder.calls(CallListQuery(InspectorQuery("limit=2000"))))
             #expect(all["kept"].count ?? 0 < 2_000)
             recorder.end()
         }

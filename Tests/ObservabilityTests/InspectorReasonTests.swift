@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 /// Sells what is on a shelf, or says why not.
 @Trebuchet
-distributed actor Till {
+distributed actor PricedItemShop {
     enum Problem: Error {
         case soldOut
         case notYours(String)
@@ -26,7 +26,7 @@ distributed actor Till {
 
 /// What is sent as differences.
 @Trebuchet
-distributed actor Slate {
+distributed actor PatchedStateActor {
     @StreamedState var lines: [String] = ["", "", "", ""]
 
     distributed func write(_ line: String, at place: Int) { lines[place] = line }
@@ -58,7 +58,7 @@ distributed actor Slate {
     @Test("who takes nothing is named at each version that he has not got, and has skipped them when he is gone")
     func behind() async throws {
         try await InspectorRig.with { server in
-            await server.expose(Slate(actorSystem: server.actorSystem), as: "slate")
+            await server.expose(PatchedStateActor(actorSystem: server.actorSystem), as: "slate")
         } _: { client, server, rig async throws in
             _ = try await rig.json("/inspect/connections")
             var peer: RawPeer? = try RawPeer(try #require(server.address), receiveBuffer: 4_096)
@@ -75,7 +75,7 @@ distributed actor Slate {
                 })
             let number = try #require(connection?["connection"].count)
             try await rig.follow("slate")
-            let slate = try client.resolve(Slate.self, id: "slate")
+            let slate = try client.resolve(PatchedStateActor.self, id: "slate")
             func connected() async throws -> Looked? {
                 try await rig.json("/inspect/connections")["connections"].list.first {
                     $0["connection"].count == number
@@ -148,12 +148,12 @@ distributed actor Slate {
     @Test("of an error that a method throws is said what it is called and its number, and why arguments do not fit")
     func errors() async throws {
         try await InspectorRig.with { server in
-            await server.expose(Till(actorSystem: server.actorSystem), as: "till")
+            await server.expose(PricedItemShop(actorSystem: server.actorSystem), as: "till")
         } _: { client, server, rig async throws in
             _ = try await rig.json("/inspect/calls")
-            let listener = Listener([.server, .calls])
+            let listener = RecordingEventHandler([.server, .calls])
             server.addListener(listener)
-            let till = try client.resolve(Till.self, id: "till")
+            let till = try client.resolve(PricedItemShop.self, id: "till")
             for secret in ["", "swordfish"] {
                 await #expect(throws: TrebuchetError.self) { try await till.refuse(secret) }
             }
@@ -164,7 +164,7 @@ distributed actor Slate {
             }
             let answer = try await rig.answer("/inspect/calls")
             let calls = try await rig.json("/inspect/calls")["calls"].list
-            let problem = "ObservabilityTests.Till.Problem"
+            let problem = "ObservabilityTests.PricedItemShop.Problem"
             #expect(
                 calls.map { $0["thrown"].text } == [
                     nil, nil, "ObservabilityTests.Shelf.Refused", "\(problem).notYours", "\(problem).soldOut",
@@ -188,12 +188,12 @@ distributed actor Slate {
     @Test("which other actors a call needs is said")
     func others() async throws {
         try await InspectorRig.with { server in
-            await server.expose(Till(actorSystem: server.actorSystem), as: "till")
+            await server.expose(PricedItemShop(actorSystem: server.actorSystem), as: "till")
             let system = server.actorSystem
             server.expose(Shelf.self, as: "made/*") { _ in Shelf(actorSystem: system) }
         } _: { client, server, rig async throws in
             _ = try await rig.json("/inspect/calls")
-            let till = try client.resolve(Till.self, id: "till")
+            let till = try client.resolve(PricedItemShop.self, id: "till")
             // One that is called in place, and one that is made when it is called.
             for name in ["shelf", "made/one"] { _ = try await till.sell("a", at: name) }
             let calls = try await rig.json("/inspect/actors/till")["calls"].list

@@ -161,7 +161,7 @@ import TrebuchetTesting
 
     @Test("a line of the log has the time at which it happened, also of a call that took long")
     func oldCall() {
-        var ring = CallRing()
+        var ring = RecentCallBuffer()
         let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
         func call(_ number: UInt64) -> ServerEvent.Call {
             ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
@@ -241,7 +241,7 @@ import TrebuchetTesting
         try await withTestServer(clock: TestTime(reactors: 2)) { _ in
         } body: { _, server async throws in
             let recorder = InspectorRecorder(server.parts.events, on: server.shards)
-            _ = await recorder.calls(try CallsLook(InspectorQuery("")))
+            _ = await recorder.calls(try CallListQuery(InspectorQuery("")))
             let gate = ThreadSemaphore()
             server.shards[0].reactor.execute { gate.wait() }
             defer { gate.signal() }

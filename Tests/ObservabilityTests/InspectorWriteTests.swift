@@ -19,7 +19,7 @@ import TrebuchetTesting
     @Test(
         "a method is called as whom somebody says, its outcome is shown, and the log has who asked, without arguments")
     func call() async throws {
-        let lines = Listener(.server)
+        let lines = RecordingEventHandler(.server)
         try await InspectorRig.with(writes: true) { server in
             server.addListener(lines)
         } _: { client, _, rig async throws in

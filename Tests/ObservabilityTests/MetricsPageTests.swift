@@ -13,9 +13,9 @@ import Testing
 
     /// The text of a server in which every metric has a sample.
     private static var text: String {
-        let counts = ShardCounts()
-        for figure in Figure.allCases { counts.count(figure) }
-        for work in TimedWork.allCases { counts.count(work, took: 1_000_000) }
+        let counts = ShardMetrics()
+        for figure in Metric.allCases { counts.count(figure) }
+        for work in TimedOperation.allCases { counts.count(work, took: 1_000_000) }
         counts.count(row: 20, took: 5)
         counts.countRefusal(by: "callsPerConnection")
         var list = MetricList()
@@ -23,9 +23,9 @@ import Testing
         list.refusals = [401: 2]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
         list.now.cluster = MetricList.Cluster()
-        let process = ProcessFigures(
+        let process = ProcessMetrics(
             processorSeconds: 1, residentBytes: 1, virtualBytes: 1, openFiles: 1, mostFiles: 1, started: 1, threads: 1)
-        return list.text([MethodRows.Row(number: 20, type: "Demo.List", method: "add(_:)")], process: process)
+        return list.text([MethodHistogramIndex.Row(number: 20, type: "Demo.List", method: "add(_:)")], process: process)
     }
 
     @Test("the page has the name, the type and the labels of every metric, and of no other")

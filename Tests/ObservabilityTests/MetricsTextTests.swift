@@ -14,7 +14,7 @@ import Testing
         text.add("b", .gauge, "Half.", 0.5)
         text.add("c", .gauge, "Two.", [(["x": "1", "y": "a\"b\\c\nd"], 1), (["x": "2", "y": ""], 1e16)])
         text.add("none", .gauge, "None.", [(MetricsText.Labels, Double)]())
-        let counts = ShardCounts()
+        let counts = ShardMetrics()
         counts.count(.storeWrites, took: 1)
         counts.count(.storeWrites, took: 60_000)
         text.add("d_seconds", "Times.", [([:], counts.sum.times(of: .storeWrites))])
@@ -38,13 +38,13 @@ import Testing
 
     @Test("two types of one name are one series, and what was never called is none")
     func merged() {
-        let counts = ShardCounts()
+        let counts = ShardMetrics()
         counts.count(row: 10, took: 1)
         counts.count(row: 11, took: 2)
         var list = MetricList()
         list.counts.add(counts.sum)
         let rows = [(10, "a()"), (11, "a()"), (12, "b()")].map {
-            MethodRows.Row(number: $0.0, type: "T", method: $0.1)
+            MethodHistogramIndex.Row(number: $0.0, type: "T", method: $0.1)
         }
         let text = list.text(rows)
         #expect(text.contains("\ntrebuchet_call_duration_seconds_count{type=\"T\",method=\"a()\"} 2\n"))
@@ -57,7 +57,7 @@ import Testing
 
     @Test("what the system says of this process is there")
     func process() throws {
-        let process = try #require(ProcessFigures.read())
+        let process = try #require(ProcessMetrics.read())
         #expect(process.processorSeconds > 0 && process.residentBytes > 1 << 20 && process.threads > 1)
         #expect(process.openFiles > 2 && process.mostFiles.map { $0 > process.openFiles } ?? true)
         let age = Date().timeIntervalSince1970 - process.started
@@ -70,9 +70,9 @@ import Testing
             if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"),
             "there is no promtool: scripts/bootstrap --prometheus"))
     func promtool() async throws {
-        let counts = ShardCounts()
-        for figure in Figure.allCases { counts.count(figure) }
-        for work in TimedWork.allCases { counts.count(work, took: 1_000_000) }
+        let counts = ShardMetrics()
+        for figure in Metric.allCases { counts.count(figure) }
+        for work in TimedOperation.allCases { counts.count(work, took: 1_000_000) }
         counts.count(row: 20, took: 5)
         counts.countRefusal(by: "callsPerConnection")
         var list = MetricList()
@@ -80,7 +80,7 @@ import Testing
         list.refusals = [401: 2, 503: 1]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
         list.now.cluster = MetricList.Cluster()
-        let text = list.text([MethodRows.Row(number: 20, type: "Demo.List<\"\n\\>", method: "add(_:)")])
+        let text = list.text([MethodHistogramIndex.Row(number: 20, type: "Demo.List<\"\n\\>", method: "add(_:)")])
         let file = NSTemporaryDirectory() + "metrics-\(UUID())"
         defer { try? FileManager.default.removeItem(atPath: file) }
         try Data(text.utf8).write(to: URL(fileURLWithPath: file))

@@ -7,7 +7,7 @@ import TrebuchetTesting
 /// What a server tells those who listen.
 @Suite(.timeLimit(.minutes(5))) struct ServerEventTests {
     private func withShelf(
-        _ listener: Listener, access: AccessPolicy = .open, journal: Journal = Journal(),
+        _ listener: RecordingEventHandler, access: AccessPolicy = .open, journal: Journal = Journal(),
         store: (any StateStore)? = nil,
         _ body: (Shelf, TrebuchetClient, TrebuchetServer) async throws -> Void
     ) async throws {
@@ -21,7 +21,7 @@ import TrebuchetTesting
 
     @Test("calls are told with who, where and what, in place and in tasks, and not what with")
     func calls() async throws {
-        let listener = Listener(.calls)
+        let listener = RecordingEventHandler(.calls)
         try await withShelf(listener) { shelf, client, _ async throws in
             #expect(try await shelf.put("secret one") == 1)
             #expect(try await shelf.putLater("secret two") == 2)
@@ -40,7 +40,7 @@ import TrebuchetTesting
 
     @Test("a call that is refused says why, to those who listen")
     func refused() async throws {
-        let listener = Listener(.calls)
+        let listener = RecordingEventHandler(.calls)
         try await withTestServer(access: AccessPolicy(authorize: { _, _, target in target != "put(_:)" })) { server in
             server.addListener(listener)
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
@@ -62,7 +62,7 @@ import TrebuchetTesting
         "each call that changed an observed state is named by one version, whether it ran in place, in a task, or many came at once"
     )
     func causes() async throws {
-        let listener = Listener([.calls, .versions, .streams])
+        let listener = RecordingEventHandler([.calls, .versions, .streams])
         try await withShelf(listener) { shelf, _, _ async throws in
             let states = await shelf.observeBooks()
             var seen = states.makeAsyncIterator()
@@ -82,7 +82,7 @@ import TrebuchetTesting
         #expect(Set(named) == calls)
         #expect(named.count == calls.count, "none is named twice")
         #expect(listener.versions.allSatisfy { $0.stream.actor == "shelf" && $0.stream.target == "observeBooks" })
-        let begun = listener.events.compactMap { event -> ServerEvent.StreamBeginning? in
+        let begun = listener.events.compactMap { event -> ServerEvent.StreamStart? in
             if case .streamBegan(_, _, let beginning) = event { beginning } else { nil }
         }
         #expect(begun == [.first])
@@ -90,7 +90,7 @@ import TrebuchetTesting
 
     @Test("a version of a persisted state names its calls too, and writes are told")
     func persisted() async throws {
-        let listener = Listener([.calls, .versions, .store])
+        let listener = RecordingEventHandler([.calls, .versions, .store])
         try await withTestServer(store: MemoryStore()) { server in
             server.addListener(listener)
             await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept")
@@ -111,7 +111,7 @@ import TrebuchetTesting
 
     @Test("connections are told from their beginning to their end, with who signs in meanwhile")
     func connections() async throws {
-        let listener = Listener(.connections)
+        let listener = RecordingEventHandler(.connections)
         var access = AccessPolicy.open
         access.identifiesCallers = true
         try await withShelf(listener, access: access) { shelf, _, server async throws in
@@ -137,7 +137,7 @@ import TrebuchetTesting
 
     @Test("a server tells that it is to end before it has ended, and then nothing more")
     func end() async throws {
-        let listener = Listener(.server)
+        let listener = RecordingEventHandler(.server)
         let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
         server.addListener(listener)
         try await server.start()
@@ -155,7 +155,7 @@ import TrebuchetTesting
 
     @Test("limits that are reached are told by the names of their settings, and counted")
     func limits() async throws {
-        let listener = Listener(.limits)
+        let listener = RecordingEventHandler(.limits)
         var limits = ServerLimits()
         limits.callsPerMethod = ["put(_:)": RateLimit(callsPerSecond: 0.01, burst: 1)]
         try await withTestServer(limits: limits) { server in

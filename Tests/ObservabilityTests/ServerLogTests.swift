@@ -78,7 +78,7 @@ import TrebuchetTesting
 
     @Test("of refusals there is a line a second, with how many there were beside it")
     func pauses() {
-        var pauses = LogPauses()
+        var pauses = LogRateLimiter()
         let second: UInt64 = 1_000_000_000
         #expect(pauses.begin("refused", at: 5 * second) == 0)
         #expect(pauses.begin("refused", at: 5 * second + 1) == nil)

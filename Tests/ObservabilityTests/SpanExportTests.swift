@@ -16,8 +16,9 @@ import TrebuchetTesting
 
         var lines: [String] { texts.withLock { $0 } }
 
-        func exporter(_ url: String, _ change: (inout OTLPExporter.Pace) -> Void = { _ in }) throws -> OTLPExporter {
-            var pace = OTLPExporter.Pace()
+        func exporter(_ url: String, _ change: (inout OTLPExporter.Timeouts) -> Void = { _ in }) throws -> OTLPExporter
+        {
+            var pace = OTLPExporter.Timeouts()
             (pace.gathering, pace.afterFailure) = (.milliseconds(10), .milliseconds(20))
             change(&pace)
             return try OTLPExporter(url: url, pace: pace) { line in self.texts.withLock { $0.append(line) } }

@@ -39,7 +39,7 @@ distributed actor Shelf {
 }
 
 /// Keeps what it is told.
-final class Listener: ServerListener {
+final class RecordingEventHandler: ServerEventHandler {
     let kinds: ServerEvent.Kinds
     private let heard = Mutex<[ServerEvent]>([])
 

@@ -40,7 +40,7 @@ import TrebuchetTesting
 
     @Test("calls of a trace have spans at the server, in place and in tasks, children of their caller's")
     func spans() async throws {
-        let listener = Listener([.spans, .calls])
+        let listener = RecordingEventHandler([.spans, .calls])
         let context = try #require(TraceContext(Self.traceparent))
         try await withTraced(listener) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -68,7 +68,7 @@ import TrebuchetTesting
 
     @Test("of a trace that is not kept there are no spans, and calls begin traces as often as is asked for")
     func sampling() async throws {
-        let listener = Listener(.spans)
+        let listener = RecordingEventHandler(.spans)
         try await withTraced(listener) { client, server async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             _ = try await shelf.put("a")
@@ -106,7 +106,7 @@ import TrebuchetTesting
 
     @Test("methods are within the span of their call, and what they call is a child of it")
     func children() async throws {
-        let listener = Listener(.spans)
+        let listener = RecordingEventHandler(.spans)
         let told = Mutex<[TraceSpan]>([])
         var options = TrebuchetClient.Options()
         options.spanEnded = { span in told.withLock { $0.append(span) } }
@@ -136,7 +136,7 @@ import TrebuchetTesting
 
     @Test("what an actor calls at a client is a child of its call, and the client's actor is within it")
     func clientActors() async throws {
-        let listener = Listener(.spans)
+        let listener = RecordingEventHandler(.spans)
         let context = try #require(TraceContext(Self.traceparent))
         try await withTraced(listener) { client, _ async throws in
             let traced = try client.resolve(Traced.self, id: "traced")
@@ -154,7 +154,7 @@ import TrebuchetTesting
 
     @Test("a client begins traces by itself when it is to")
     func client() async throws {
-        let listener = Listener(.spans)
+        let listener = RecordingEventHandler(.spans)
         var options = TrebuchetClient.Options()
         options.traceSampling = 1
         try await withTraced(listener, options: options) { client, _ async throws in
@@ -167,7 +167,7 @@ import TrebuchetTesting
 
     @Test("the time that an answer waits for the store is a child of the call")
     func store() async throws {
-        let listener = Listener(.spans)
+        let listener = RecordingEventHandler(.spans)
         try await withTraced(listener, sampling: 1, store: MemoryStore()) { client, _ async throws in
             let shelf = try client.resolve(KeptShelf.self, id: "kept")
             // The first makes the actor.
@@ -201,7 +201,7 @@ import TrebuchetTesting
 
 /// Runs `body` with a server that tells somebody, and a client of it.
 func withTraced(
-    _ listener: any ServerListener, sampling: Double = 0,
+    _ listener: any ServerEventHandler, sampling: Double = 0,
     options: TrebuchetClient.Options = TrebuchetClient.Options(), store: (any StateStore)? = nil,
     _ body: (TrebuchetClient, TrebuchetServer) async throws -> Void
 ) async throws {
@@ -216,7 +216,7 @@ func withTraced(
     }
 }
 
-extension Listener {
+extension RecordingEventHandler {
     fileprivate var spans: [TraceSpan] {
         events.compactMap { if case .spanEnded(let span) = $0 { span } else { nil } }
     }

@@ -26,11 +26,11 @@ package enum Finding: Sendable, Equatable, CustomStringConvertible {
 struct Judge {
     let plan: Plan
     let durability: SQLiteStore.Durability
-    let ledger: [[Ledger.Entry]]
+    let ledger: [[AcknowledgedWrites.Entry]]
     /// By the writer, the epochs of its log so far, those of earlier looks too.
     private(set) var epochs: [Set<String>]
 
-    init(plan: Plan, durability: SQLiteStore.Durability, _ ledger: Ledger) {
+    init(plan: Plan, durability: SQLiteStore.Durability, _ ledger: AcknowledgedWrites) {
         (self.plan, self.durability) = (plan, durability)
         (self.ledger, epochs) = (ledger.entries, ledger.epochs)
     }

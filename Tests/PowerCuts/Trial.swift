@@ -24,13 +24,13 @@ package struct Trial: Sendable {
         let folder = try Folder()
         defer { folder.remove() }
         let disk = Disk(honesty, cutAt: plan.cutAt, cutMove: plan.cutMove)
-        let ledger = Ledger(writers: plan.writers)
+        let ledger = AcknowledgedWrites(writers: plan.writers)
         try await disk.use { try await write(disk, folder.path + "/data.db", ledger) }
         return try await judge(disk, ledger, lock: folder.path + "/data.db-lock")
     }
 
     /// Until the power goes, or all is written.
-    private func write(_ disk: Disk, _ path: String, _ ledger: Ledger) async throws {
+    private func write(_ disk: Disk, _ path: String, _ ledger: AcknowledgedWrites) async throws {
         var options = SQLiteStore.Options()
         options.durability = durability
         options.wayToDisk = disk.name
@@ -50,7 +50,9 @@ package struct Trial: Sendable {
         disk.cutNow()
     }
 
-    private func write(_ store: SQLiteStore, _ writer: Int, _ batches: Int, _ disk: Disk, _ ledger: Ledger) async {
+    private func write(_ store: SQLiteStore, _ writer: Int, _ batches: Int, _ disk: Disk, _ ledger: AcknowledgedWrites)
+        async
+    {
         if let epoch = try? await store.log(plan.log(writer).key)?.snapshot.epoch { ledger.use(epoch, writer) }
         for _ in 0..<batches {
             let number = ledger.begin(writer)
@@ -85,7 +87,7 @@ package struct Trial: Sendable {
     }
 
     /// - Parameter lock: the store's lock, which comes back beside one of the files.
-    private func judge(_ disk: Disk, _ ledger: Ledger, lock: String) async throws -> Outcome {
+    private func judge(_ disk: Disk, _ ledger: AcknowledgedWrites, lock: String) async throws -> Outcome {
         var outcome = Outcome()
         outcome.cut = disk.cut ?? ""
         outcome.events = disk.events

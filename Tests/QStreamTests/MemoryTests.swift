@@ -60,7 +60,7 @@ import Testing
     func cancelInside() async {
         let subject = Subject(value: 0)
         let log = Log<Int>()
-        let box = Kept<AnySubscription?>(nil)
+        let box = OperatorState<AnySubscription?>(nil)
         box.exchange(
             await subject.subscribe { value in
                 log.note(value)
@@ -75,7 +75,7 @@ import Testing
     func cancelDuring() async {
         let subject = Subject(value: 0)
         let log = Log<Int>()
-        let second = Kept<AnySubscription?>(nil)
+        let second = OperatorState<AnySubscription?>(nil)
         let first = await subject.subscribe { _ in second.exchange(nil) }
         second.exchange(await subject.subscribe { log.note($0) })
         await subject.set(1)

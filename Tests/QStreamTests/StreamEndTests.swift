@@ -77,7 +77,7 @@ import Testing
 
     @Test("a chain that two hold is let go by the last of them")
     func sharedChain() async {
-        let (subject, freed) = (Kept<Subject<Int>?>(nil), Counter())
+        let (subject, freed) = (OperatorState<Subject<Int>?>(nil), Counter())
         subject.exchange(Subject(value: 0) { freed.add(1) })
         var head = await subject.value?.map { $0 }
         subject.exchange(nil)
@@ -119,7 +119,7 @@ import Testing
     func merges() async {
         let subject = Subject(value: 0)
         let merged = await subject.merge(subject)
-        let log = Kept<[Int]>([])
+        let log = OperatorState<[Int]>([])
         let tap = await merged.tap { value in log.withLock { $0.append(value) } }
         await subject.set(1)
         #expect(log.value == [0, 1, 1])
@@ -130,7 +130,7 @@ import Testing
     func childSets() async {
         let (a, b) = (Subject(value: 0), Subject(value: 0))
         let both = await a.combineLatest(b)
-        let log = Kept<[String]>([])
+        let log = OperatorState<[String]>([])
         let tap = await both.tap { left, right in
             log.withLock { $0.append("\(left)\(right)") }
         }
@@ -145,7 +145,7 @@ import Testing
         var all: [Counter] = []
         for _ in 0..<10_000 {
             let (subject, running) = (Subject(value: 0), Counter())
-            let kept = Kept<Streams.Derived<Int?>?>(nil)
+            let kept = OperatorState<Streams.Derived<Int?>?>(nil)
             kept.exchange(
                 await subject.mapToFuture { value -> Int? in
                     if value == 0 { return 0 }
@@ -219,7 +219,7 @@ import Testing
         let subject = Subject<Int?>(value: nil)
         #expect(await subject.get() == .some(.none))
         let (filtered, unique) = (await subject.filter { _ in true }, await subject.removeDuplicates())
-        let log = Kept<[Int?]>([])
+        let log = OperatorState<[Int?]>([])
         let tap = await unique.tap { value in log.withLock { $0.append(value) } }
         await subject.set(nil)
         await subject.set(1)
@@ -234,7 +234,7 @@ import Testing
 }
 
 private final class Counter: Sendable {
-    private let number = Kept(0)
+    private let number = OperatorState(0)
     var value: Int { number.value }
     func add(_ other: Int) { number.withLock { $0 += other } }
 }

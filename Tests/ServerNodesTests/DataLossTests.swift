@@ -105,7 +105,7 @@ import TrebuchetCluster
         engine.loseNewest(2, of: log)
         let lease = try #require(try await engine.holder(of: log.slot)?.lease)
         let top = try await engine.read(log, after: nil).top
-        let other = LogAppend(PartitionEntry.bytes(of: []), expectedTop: top.offset)
+        let other = LogAppend(ActorLogEntry.bytes(of: []), expectedTop: top.offset)
         #expect(try await engine.append(other, to: log, under: lease) == .accepted(top.offset + 1))
         await #expect(throws: TrebuchetError.self) { try await tally.add(10) }
         if policy == .end {

@@ -44,13 +44,13 @@ import TrebuchetCluster
         let second = try await nextOwner(engine)
         let found = try #require(try await second.log(key))
         #expect(found.snapshot.epoch != "first")
-        #expect(found.earlier == [StreamLife(epoch: "first", last: 5)])
+        #expect(found.earlier == [StreamIncarnation(epoch: "first", last: 5)])
         #expect(found.last == 5)
         try await append(6...7, second)
         // In the same life, whatever it had to read anew.
         #expect(try await second.log(key)?.snapshot.epoch == found.snapshot.epoch)
         let third = try #require(try await nextOwner(engine).log(key))
-        #expect(third.earlier == found.earlier + [StreamLife(epoch: found.snapshot.epoch, last: 7)])
+        #expect(third.earlier == found.earlier + [StreamIncarnation(epoch: found.snapshot.epoch, last: 7)])
         // One that changed nothing was seen all the same.
         let fourth = try #require(try await nextOwner(engine).log(key))
         #expect(fourth.earlier.map(\.last) == [5, 7, 7])
@@ -107,9 +107,9 @@ import TrebuchetCluster
         }
         let store = try await nextOwner(replica)
         let found = try #require(try await store.log(key))
-        #expect(found.earlier == [StreamLife(epoch: "first", last: 3)])
+        #expect(found.earlier == [StreamIncarnation(epoch: "first", last: 3)])
         try await append(4...6, store)
-        #expect(try await store.log(key)?.earlier == [StreamLife(epoch: "first", last: 3)])
+        #expect(try await store.log(key)?.earlier == [StreamIncarnation(epoch: "first", last: 3)])
     }
 
     /// An engine that has the first entries of another's log, under the same lease.
@@ -158,12 +158,12 @@ import TrebuchetCluster
 
     @Test("a log is in the life that its owner has begun, unless the owner may have lost what it wrote")
     func goesOn() {
-        let partition = Partition("a")
+        let partition = ActorLog("a")
         let last = LogPosition(fence: 3, offset: 50)
         #expect(partition.goesOn(at: last, under: 3) && !partition.goesOn(at: last, under: 3, hasLost: true))
         partition.didRead(to: LogPosition(fence: 2, offset: 49), under: 3)
         #expect(!partition.goesOn(at: LogPosition(fence: 2, offset: 49), under: 3))
-        partition.didLoad(PartitionContents(), at: last, PartitionSize(), under: 3)
+        partition.didLoad(ActorLogContents(), at: last, ActorLogSize(), under: 3)
         #expect(partition.goesOn(at: last, under: 3, hasLost: true) && !partition.goesOn(at: last, under: 4))
     }
 
@@ -210,7 +210,7 @@ import TrebuchetCluster
         for number in 0..<20 { _ = try await store.get([StateKey("calls", "x/1", partition: "b\(number)")]) }
         try await append(6...7, store)
         let next = try #require(try await nextOwner(engine).log(key))
-        #expect(next.earlier.last == StreamLife(epoch: epoch, last: 7))
+        #expect(next.earlier.last == StreamIncarnation(epoch: epoch, last: 7))
     }
 
     @Test(
@@ -291,7 +291,7 @@ import TrebuchetCluster
             #expect(found.snapshot.number == 8)
             #expect(found.snapshot.bytes == (inParts ? [9] : []) + bytes)
             #expect(found.entries.map(\.number) == [9, 10, 11, 12])
-            #expect(found.earlier.first == StreamLife(epoch: "first", last: 5))
+            #expect(found.earlier.first == StreamIncarnation(epoch: "first", last: 5))
         }
     }
 

@@ -38,8 +38,8 @@ import TrebuchetCluster
         let key = StateKey("n", "k", partition: name)
         try await store.write([.put([1], key)])
         // Its owner dies at that part.
-        let entry = PartitionEntry.bytes(of: [.put([UInt8](repeating: 2, count: 1_200_000), key)])
-        let parts = EntryParts.split(entry)
+        let entry = ActorLogEntry.bytes(of: [.put([UInt8](repeating: 2, count: 1_200_000), key)])
+        let parts = SplitLogEntry.split(entry)
         #expect(parts.count == 3)
         let reading = try await engine.read(ClusterLog(name), after: nil)
         var top = try #require(reading.entries.last?.position.offset)
@@ -80,20 +80,20 @@ import TrebuchetCluster
     @Test("parts make what was split, in their order alone")
     func splitting() {
         let entry = [UInt8]((0..<1_600_000).map { UInt8(truncatingIfNeeded: $0 % 251) })
-        let parts = EntryParts.split([1] + entry)
-        #expect(parts.allSatisfy { $0.count <= EntryParts.partBytes + 9 } && parts.count == 4)
-        var gathering = EntryParts()
+        let parts = SplitLogEntry.split([1] + entry)
+        #expect(parts.allSatisfy { $0.count <= SplitLogEntry.partBytes + 9 } && parts.count == 4)
+        var gathering = SplitLogEntry()
         #expect(parts.dropLast().allSatisfy { gathering.take($0) == nil })
         #expect(gathering.take(parts[3]) == [1] + entry)
         // A whole one between, one left out, one twice, and the end of another.
         for wrong in [[0, 1, 3], [0, 1, 1, 2, 3], [1, 2, 3], [3]] {
-            gathering = EntryParts()
+            gathering = SplitLogEntry()
             #expect(wrong.allSatisfy { gathering.take(parts[$0]) == nil }, "\(wrong)")
         }
-        gathering = EntryParts()
+        gathering = SplitLogEntry()
         #expect(
             gathering.take(parts[0]) == nil && gathering.take([1, 2]) == [1, 2] && gathering.take(parts[1]) == nil)
-        #expect(EntryParts.split([1, 2]) == [[1, 2]])
+        #expect(SplitLogEntry.split([1, 2]) == [[1, 2]])
     }
 }
 

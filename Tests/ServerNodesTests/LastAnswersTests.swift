@@ -89,9 +89,9 @@ import TrebuchetCluster
             #expect(client.answers("1").isEmpty)
             let next = try await nodes[1].textClient()
             next.repeat(1, till, "hold(_:)", #"["lastAnswers"]"#, of: client.session)
-            Payments.shared.letGo("lastAnswers")
+            PaymentLog.shared.letGo("lastAnswers")
             #expect(await next.answer(1)?.contains("lastAnswers") == true)
-            #expect(Payments.shared.count("lastAnswers") == 1)
+            #expect(PaymentLog.shared.count("lastAnswers") == 1)
             next.abort()
         }
     }

@@ -82,7 +82,7 @@ import TrebuchetCluster
         engine.loseNewest(1, of: log)
         try await append(6...6, second)
         let next = try #require(try await store().log(key))
-        #expect(next.earlier.last == StreamLife(epoch: epoch, last: 6) && losses.entries.isEmpty)
+        #expect(next.earlier.last == StreamIncarnation(epoch: epoch, last: 6) && losses.entries.isEmpty)
     }
 
     @Test("a restore that is interrupted goes on at the next attempt")
@@ -119,7 +119,7 @@ import TrebuchetCluster
         // A node that goes on all the same begins another life.
         store.forgetAll()
         let log = try #require(try await store.log(key))
-        #expect(log.last == 2 && log.earlier == [StreamLife(epoch: "first", last: 2)])
+        #expect(log.last == 2 && log.earlier == [StreamIncarnation(epoch: "first", last: 2)])
     }
 
     @Test("entries that others have in the place of lost ones are not continued")
@@ -127,7 +127,7 @@ import TrebuchetCluster
         let store = try await begun()
         engine.loseNewest(3, of: log)
         let lease = try #require(try await engine.holder(of: log.slot)?.lease)
-        _ = try await engine.append(LogAppend(PartitionEntry.bytes(of: []), expectedTop: 2), to: log, under: lease)
+        _ = try await engine.append(LogAppend(ActorLogEntry.bytes(of: []), expectedTop: 2), to: log, under: lease)
         let error = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
         #expect(error?.code == .failed && losses.entries.count == 1)
     }
@@ -146,7 +146,7 @@ import TrebuchetCluster
         _ = try await engine.append(LogAppend(entry.payload, expectedTop: 0), to: log, under: lease)
         #expect(try await store.get(key) == nil)
         #expect(try await engine.read(log, after: nil).top == .start)
-        let partition = Partition("b")
+        let partition = ActorLog("b")
         partition.didRemove(under: 1, isInDoubt: true)
         partition.didRead(to: LogPosition(fence: 1, offset: 7), under: 1)
         #expect(
@@ -159,7 +159,7 @@ import TrebuchetCluster
     func unanswered() async throws {
         let store = try await begun()
         let lease = try #require(try await engine.holder(of: log.slot)?.lease)
-        let entry = PartitionEntry.bytes(of: [.append(LogEntry(number: 6, base: 5, bytes: [6]), key)])
+        let entry = ActorLogEntry.bytes(of: [.append(LogEntry(number: 6, base: 5, bytes: [6]), key)])
         _ = try await engine.append(LogAppend(entry, expectedTop: 5), to: log, under: lease)
         await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
         #expect(try await store.log(key)?.last == 6)
@@ -193,7 +193,7 @@ import TrebuchetCluster
     @Test("kept entries have at most so many bytes, of all logs together, and the oldest go first")
     func bounded() async throws {
         let recent = RecentEntries(mostBytes: 10 * 1_128)
-        let partitions = ["a", "b", "c"].map { Partition($0) }
+        let partitions = ["a", "b", "c"].map { ActorLog($0) }
         for number in 1...1_000 as ClosedRange<UInt64> {
             for partition in partitions {
                 let place = LogPosition(fence: 1, offset: number)

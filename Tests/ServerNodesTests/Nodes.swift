@@ -23,12 +23,22 @@ extension Node {
         ) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
-            server.expose(Roll.self, as: "rolls/*", placement: .cluster) { _ in Roll(actorSystem: system) }
+            server.expose(OrderedCallLog.self, as: "rolls/*", placement: .cluster) { _ in
+                OrderedCallLog(actorSystem: system)
+            }
             server.expose(Shelf.self, as: "shelves/*", placement: .cluster) { _ in Shelf(actorSystem: system) }
-            server.expose(Till.self, as: "tills/*", placement: .cluster) { _ in Till(actorSystem: system) }
-            server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
-            server.expose(Clerk.self, as: "clerks/*", placement: .cluster) { _ in Clerk(actorSystem: system) }
-            server.expose(Chime.self, as: "chimes/*", placement: .cluster) { _ in Chime(actorSystem: system) }
+            server.expose(CashRegister.self, as: "tills/*", placement: .cluster) { _ in
+                CashRegister(actorSystem: system)
+            }
+            server.expose(LargeStateActor.self, as: "boards/*", placement: .cluster) { _ in
+                LargeStateActor(actorSystem: system)
+            }
+            server.expose(CrossNodeCaller.self, as: "clerks/*", placement: .cluster) { _ in
+                CrossNodeCaller(actorSystem: system)
+            }
+            server.expose(PersistedEventActor.self, as: "chimes/*", placement: .cluster) { _ in
+                PersistedEventActor(actorSystem: system)
+            }
         }
     }
 

@@ -29,7 +29,7 @@ import TrebuchetCluster
                 let second = try await node.textClient()
                 second.repeat(1, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
                 #expect(try #require(await second.answer(1)).contains("unknownOutcome"))
-                #expect(Payments.shared.count(what) == 1)
+                #expect(PaymentLog.shared.count(what) == 1)
                 // One that has surely not come before is made.
                 second.repeat(2, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
                 if node === nodes[0] { #expect(try #require(await second.answer(2)).contains(#""result":0"#)) }
@@ -44,7 +44,7 @@ import TrebuchetCluster
             let till = nodes[1].names("tills")[0]
             let first = try await nodes[0].textClient()
             first.callOnce(1, till, "hold(_:)", #"["long"]"#)
-            #expect(await eventually { Payments.shared.count("long") == 1 })
+            #expect(await eventually { PaymentLog.shared.count("long") == 1 })
             first.abort()
             #expect(await eventually { lines(at: nodes[1]) == 0 })
             let second = try await nodes[0].textClient()
@@ -52,9 +52,9 @@ import TrebuchetCluster
             #expect(await second.answer(2) != nil)
             #expect(await eventually { keptCalls(at: nodes[1]) == 1 })
             second.repeat(1, till, "hold(_:)", #"["long"]"#, of: first.session)
-            Payments.shared.letGo("long")
+            PaymentLog.shared.letGo("long")
             #expect(await second.answer(1) != nil)
-            #expect(Payments.shared.count("long") == 1)
+            #expect(PaymentLog.shared.count("long") == 1)
             second.abort()
         }
     }
@@ -72,11 +72,11 @@ import TrebuchetCluster
             let till = nodes[1].names("tills")[0]
             let own = #","session":"\#(client.session)","timeoutMilliseconds":50000"#
             client.call(1, till, "hold(_:)", #"["\#(what)"]"#, more: own)
-            #expect(await eventually { Payments.shared.count(what) == 1 })
+            #expect(await eventually { PaymentLog.shared.count(what) == 1 })
             way.set { $0.isAway = true }
             breakLines(nodes[0], nodes[1])
             #expect(try #require(await client.answer(1)).contains("unknownOutcome"))
-            Payments.shared.letGo(what)
+            PaymentLog.shared.letGo(what)
             client.abort()
         }
     }
@@ -117,9 +117,9 @@ import TrebuchetCluster
             for node in nodes {
                 let what = "pretended at \(node.member.node.name)"
                 let client = try await nodes[0].client()
-                let till = try client.resolve(Till.self, id: node.names("tills")[0])
+                let till = try client.resolve(CashRegister.self, id: node.names("tills")[0])
                 let error = await #expect(throws: TrebuchetError.self) { try await till.pretend(what) }
-                #expect(error?.code == .unavailable && Payments.shared.count(what) == 1)
+                #expect(error?.code == .unavailable && PaymentLog.shared.count(what) == 1)
             }
         }
     }
@@ -139,7 +139,7 @@ import TrebuchetCluster
             let second = try await nodes[0].textClient()
             second.repeat(1, till, "pay(_:_:)", #"["second line",0]"#, of: first.session)
             #expect(try #require(await second.answer(1)).contains(#""result":0"#))
-            #expect(Payments.shared.count("second line") == 1)
+            #expect(PaymentLog.shared.count("second line") == 1)
             second.abort()
         }
     }
@@ -189,7 +189,7 @@ import TrebuchetCluster
             #expect(await eventually { lines(at: nodes[0]) == 1 })
             // Its reactors have other work for a while.
             for (number, till) in tills.enumerated() { direct.call(number, till, "burn(_:_:)", #"["anew",50]"#) }
-            #expect(await eventually { Payments.shared.count("anew") > 0 })
+            #expect(await eventually { PaymentLog.shared.count("anew") > 0 })
             gate.set { $0.holdsMessages = false }
             for callID in 3...5 {
                 peer.callOnce(callID, tills[0], "pay(_:_:)", #"["after",\#(callID)]"#)
@@ -218,7 +218,7 @@ import TrebuchetCluster
                 peer.repeat(200 + callID, "tills/a", "pay(_:_:)", #"["made up",0]"#, of: session)
                 #expect(try #require(await peer.answer(200 + callID)).contains("unknownOutcome"))
             }
-            #expect(Payments.shared.count("made up") == 0)
+            #expect(PaymentLog.shared.count("made up") == 0)
             peer.abort()
         }
     }
@@ -257,11 +257,11 @@ import TrebuchetCluster
             let escaped = till.replacing("/", with: #"\/"#)
             let first = try await nodes[0].textClient()
             first.callOnce(1, escaped, #"hold(\u005f:)"#, #"["escaped"]"#)
-            #expect(await eventually { Payments.shared.count("escaped") == 1 })
+            #expect(await eventually { PaymentLog.shared.count("escaped") == 1 })
             breakLines(nodes[0], nodes[1])
             // By then its node has asked again.
             #expect(await eventually { lines(at: nodes[0]) == 1 && lines(at: nodes[1]) == 1 })
-            Payments.shared.letGo("escaped")
+            PaymentLog.shared.letGo("escaped")
             #expect(try #require(await first.answer(1)).contains(#""result":"escaped""#))
             first.abort()
             for (node, name) in [(0, till), (0, escaped), (1, till), (1, escaped)] {
@@ -270,7 +270,7 @@ import TrebuchetCluster
                 #expect(try #require(await second.answer(1)).contains(#""result":"escaped""#))
                 second.abort()
             }
-            #expect(Payments.shared.count("escaped") == 1)
+            #expect(PaymentLog.shared.count("escaped") == 1)
         }
     }
 

@@ -11,7 +11,7 @@ import TrebuchetCluster
 /// One course drawn from a seed: nodes come, go, die and lose the way to their engine while clients call and observe. The engine's time, by
 /// which leases go, stands still but when the course turns it on. What everybody was told is compared with what is there in the end.
 final class Schedule: Sendable {
-    private struct Place {
+    private struct ScheduledNode {
         let node: Node
         let way: FaultyEngine
     }
@@ -23,11 +23,11 @@ final class Schedule: Sendable {
     private let seed: UInt64
     private let clock = ManualEngineClock()
     private let engine: MemoryEngine
-    private let places = Mutex<[Place]>([])
+    private let places = Mutex<[ScheduledNode]>([])
     private let born = Mutex(0)
     /// How often each fault came.
     let faults = Mutex<[String: Int]>([:])
-    private let book = RollBook()
+    private let book = OrderedCallChecker()
 
     init(seed: UInt64) {
         self.seed = seed
@@ -49,8 +49,8 @@ final class Schedule: Sendable {
         for _ in 0..<12 { await pass(200) }
         let clients = try await connect()
         let observers = try clients.enumerated().flatMap { number, client in
-            try RollBook.names.filter { _ in Int.random(in: 0..<2, using: &random) == 0 }.map {
-                RollObserver(try client.resolve(Roll.self, id: $0), $0, "client \(number)", book)
+            try OrderedCallChecker.names.filter { _ in Int.random(in: 0..<2, using: &random) == 0 }.map {
+                OrderedCallObserver(try client.resolve(OrderedCallLog.self, id: $0), $0, "client \(number)", book)
             }
         }
         let reading = observers.map { observer in Task { await observer.run() } }
@@ -103,7 +103,7 @@ final class Schedule: Sendable {
         let node = try Node(
             "n\(number)", engine, through: way, settings: Self.settings, clock: clock, isReached: number % 2 == 0)
         try await node.start()
-        places.withLock { $0.append(Place(node: node, way: way)) }
+        places.withLock { $0.append(ScheduledNode(node: node, way: way)) }
     }
 
     /// Time passes, and each node makes a round in it.
@@ -171,7 +171,7 @@ final class Schedule: Sendable {
         options.callTimeout = .seconds(40)
         var clients: [TrebuchetClient] = []
         for _ in 0..<Self.clients {
-            let transport = RovingTransport { self.places.withLock { $0.map(\.node) } }
+            let transport = NodeSwitchingTransport { self.places.withLock { $0.map(\.node) } }
             let client = TrebuchetClient(transport: transport, options: options)
             try await client.connect()
             clients.append(client)
@@ -182,16 +182,16 @@ final class Schedule: Sendable {
     private func call(_ client: TrebuchetClient, first: Int, _ source: RandomSource) async throws {
         var random = source
         for number in 0..<Self.callsPerClient {
-            guard let name = RollBook.names.randomElement(using: &random) else { return }
-            let roll = try client.resolve(Roll.self, id: name)
+            guard let name = OrderedCallChecker.names.randomElement(using: &random) else { return }
+            let roll = try client.resolve(OrderedCallLog.self, id: name)
             await book.note(first + number, on: name) { try await roll.sign(first + number) }
         }
     }
 
-    private func compare(_ client: TrebuchetClient, _ observers: [RollObserver]) async throws {
+    private func compare(_ client: TrebuchetClient, _ observers: [OrderedCallObserver]) async throws {
         var rolls: [String: [Int]] = [:]
-        for name in RollBook.names {
-            let roll = try client.resolve(Roll.self, id: name)
+        for name in OrderedCallChecker.names {
+            let roll = try client.resolve(OrderedCallLog.self, id: name)
             // One more, so that each observer has something to come to.
             _ = try await roll.sign(0)
             rolls[name] = try await roll.read()

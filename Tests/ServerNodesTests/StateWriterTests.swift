@@ -8,7 +8,7 @@ import Testing
 /// What is written for actors that have a log each.
 @Suite(.timeLimit(.minutes(5))) struct StateWriterTests {
     /// Takes what it is given, once it may.
-    private final class Logs: PartitionedStore {
+    private final class Logs: PerActorStore {
         private let contents = Mutex<(isOpen: Bool, writes: [[StateWrite]])>((false, []))
 
         var writes: [[StateWrite]] { contents.withLock { $0.writes } }
@@ -20,11 +20,11 @@ import Testing
         ) async throws(StateStoreError) -> [StateEntry] { [] }
         func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { nil }
         func ownership(of actor: String) -> UInt64 { 1 }
-        func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
-            PartitionLook(.whole(nil), PartitionSeen(fence: 0, offset: 0))
+        func look(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError) -> ActorLogReadResult {
+            ActorLogReadResult(.whole(nil), ActorLogPosition(fence: 0, offset: 0))
         }
         func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {}
-        func calls(of actor: String) async throws(StateStoreError) -> EarlierCalls { EarlierCalls() }
+        func calls(of actor: String) async throws(StateStoreError) -> IdempotencyIndex { IdempotencyIndex() }
         func values(of actor: String, in namespace: String) async throws(StateStoreError) -> [String: [UInt8]] { [:] }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) {
             _ = await eventually { self.contents.withLock { $0.isOpen } }
@@ -37,14 +37,14 @@ import Testing
         let logs = Logs()
         let reactor = try Reactor(name: "writer")
         let writer = StateWriter(
-            logs, StoreClaim(logs, for: "states"), ErrorDisclosure(showsText: false) { _ in }, stateSize: 1 << 20,
+            logs, StoreOwnership(logs, for: "states"), ErrorDisclosure(showsText: false) { _ in }, stateSize: 1 << 20,
             eventBytes: 1 << 20, answerTime: .zero, reactor: reactor)
         let most = StateWriter.mostOverdue
         for round in 0..<10 {
             await reactor.perform {
                 for number in 0..<most / 4 {
                     let actor = number.isMultiple(of: 2) ? "a" : "b"
-                    writer.forget(CallNamespace.key("1.1.1", UInt64(round * most + number), of: actor), nil)
+                    writer.forget(IdempotencyNamespace.key("1.1.1", UInt64(round * most + number), of: actor), nil)
                 }
             }
             #expect(await reactor.perform { writer.expiryCount } <= most)

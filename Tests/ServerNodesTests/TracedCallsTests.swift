@@ -14,7 +14,7 @@ import TrebuchetCluster
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
     /// Keeps the spans of one node.
-    private final class Spans: ServerListener {
+    private final class Spans: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .spans
         private let heard = Mutex<[TraceSpan]>([])
 
@@ -80,12 +80,12 @@ import TrebuchetCluster
             let (here, there) = (listen(to: nodes[0]), listen(to: nodes[1]))
             let context = try #require(TraceContext(Self.traceparent))
             let client = try await nodes[0].client()
-            let clerk = try client.resolve(Clerk.self, id: #require(nodes[0].names("clerks").first))
+            let clerk = try client.resolve(CrossNodeCaller.self, id: #require(nodes[0].names("clerks").first))
             let tallies = [nodes[0].names(1)[0], nodes[1].names(1)[0]]
             #expect(try await TraceContext.with(context) { try await clerk.count(tallies) } == 2)
             #expect(await eventually { there.all.contains { $0.kind == .server } })
             #expect(await eventually { here.all.count { $0.kind == .server } == 2 })
-            let outer = try #require(here.all.first { $0.name.hasSuffix("Clerk/count(_:)") })
+            let outer = try #require(here.all.first { $0.name.hasSuffix("CrossNodeCaller/count(_:)") })
             #expect(outer.parentID == context.spanID)
             let inner = (here.all + there.all).filter { $0.name.hasSuffix("Tally/add(_:)") }
             #expect(inner.count == 2)
@@ -118,7 +118,7 @@ import TrebuchetCluster
             let answer = try #require(await client.answer(2))
             #expect(answer.contains(#""result":2"#))
             #expect(traceparent(in: answer)?.hasPrefix("00-\(Self.trace)-") == true, "\(answer)")
-            #expect(Payments.shared.count("traced") == 2)
+            #expect(PaymentLog.shared.count("traced") == 2)
             let sent = texts()
             #expect(
                 sent.contains { $0.contains(#""type":"repeat""#) && $0.contains(member(Self.traceparent)) }, "\(sent)")

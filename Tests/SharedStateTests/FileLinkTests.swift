@@ -179,14 +179,14 @@ struct FileLinkTests {
             try make(folder.appendingPathComponent("there"), with: 1)
             try manager.createSymbolicLink(atPath: folder.path + "/link", withDestinationPath: "here/../there")
             var steps: [String] = []
-            let end = LinkedPath.resolve(folder.path + "/./link/count.json") { folder, name, isLast in
+            let end = SymlinkResolution.resolve(folder.path + "/./link/count.json") { folder, name, isLast in
                 steps.append("\(folder)/\(name)\(isLast ? "!" : "")")
             }
             #expect(end == folder.path + "/there/count.json")
             let expected = ["link", "here", "there", "there/count.json!"].map { "\(folder.path)/\($0)" }
             #expect(Array(steps.suffix(4)) == expected)
-            #expect(LinkedPath.resolve("/no folder/../a file/") == "/a file")
-            #expect(LinkedPath.resolve("count.json") == manager.currentDirectoryPath + "/count.json")
+            #expect(SymlinkResolution.resolve("/no folder/../a file/") == "/a file")
+            #expect(SymlinkResolution.resolve("count.json") == manager.currentDirectoryPath + "/count.json")
         }
     }
 }

@@ -9,7 +9,7 @@ import TrebuchetCluster
 
 /// Tells callers who they are.
 @Trebuchet
-distributed actor Mirror {
+distributed actor SignedInCallerReporter {
     distributed func caller() -> String? { Caller.current?.principal?.id }
     distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
 }
@@ -44,7 +44,7 @@ final class Alarm: Sendable {
 
 /// A server with accounts that it shares with others.
 final class AuthNode: Sendable {
-    let way: TablesWay
+    let way: TableEngineRoute
     let accounts: Accounts
     let alarm = Alarm()
     let server: TrebuchetServer
@@ -56,7 +56,7 @@ final class AuthNode: Sendable {
         _ engine: MemoryEngine, _ clock: ManualEngineClock, _ mailbox: Mailbox, _ limits: AuthLimits
     ) async throws {
         let (alarm, lines) = (alarm, lines)
-        way = TablesWay(engine)
+        way = TableEngineRoute(engine)
         accounts = try await Accounts(
             engine: way, mailer: mailbox, limits: limits, report: { _, line in lines.note(line) },
             now: { 1_800_000_000_000 + Int64(clock.milliseconds) }
@@ -66,7 +66,7 @@ final class AuthNode: Sendable {
         server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, access: access, log: { _ in })
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
-        await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+        await server.expose(SignedInCallerReporter(actorSystem: server.actorSystem), as: "mirror")
         port = try await server.start().port
     }
 
@@ -129,8 +129,8 @@ extension TrebuchetClient {
         get throws { try resolve(AuthService.self, id: AuthService.name) }
     }
 
-    private var mirror: Mirror {
-        get throws { try resolve(Mirror.self, id: "mirror") }
+    private var mirror: SignedInCallerReporter {
+        get throws { try resolve(SignedInCallerReporter.self, id: "mirror") }
     }
 
     /// Who the server takes this client for.

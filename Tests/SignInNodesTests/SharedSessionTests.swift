@@ -96,7 +96,7 @@ import TrebuchetCluster
             nodes.b.way.set { $0.losesMessages = true }
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             nodes.b.way.set { faults in
-                faults.news = { TableNews(life: $0.life, top: 1, cut: 0, [.init(1, [])], isComplete: true) }
+                faults.news = { TableChangeFeed(life: $0.life, top: 1, cut: 0, [.init(1, [])], isComplete: true) }
             }
             nodes.b.alarm.ring()
             #expect(await client.losesItsRights())

@@ -183,11 +183,11 @@ struct CancelledEffectTests {
 @MainActor
 final class Owner {
     private(set) var state: [Int] = []
-    private let machine: EmbeddedMachine<[Int], Int>
+    private let machine: EmbeddedReducer<[Int], Int>
     private var tasks: [StoreTask] = []
 
     init<R: Reducer>(_ reducer: () -> R) where R.State == [Int], R.Action == Int {
-        machine = EmbeddedMachine(reducer: reducer)
+        machine = EmbeddedReducer(reducer: reducer)
     }
 
     @discardableResult

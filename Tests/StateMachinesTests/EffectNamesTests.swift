@@ -177,13 +177,13 @@ struct EffectNamesTests {
 
     @Test("a clock whose own code throttles is asked while nothing of the throttling is locked")
     func throttlingClock() {
-        let (throttles, plain) = (Throttles(), TestClock())
+        let (throttles, plain) = (ThrottleRegistry(), TestClock())
         let clock = AskedClock {
-            _ = throttles.begin(EffectID("other"), .seconds(1), latest: false, plain, CancellationMark())
+            _ = throttles.begin(EffectID("other"), .seconds(1), latest: false, plain, CancellationFlag())
         }
-        guard case .go = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock, CancellationMark()),
+        guard case .go = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag()),
             case .wait(.seconds(1), let ticket) = throttles.begin(
-                EffectID("a"), .seconds(1), latest: true, clock, CancellationMark())
+                EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag())
         else {
             Issue.record("the first goes, and the second waits")
             return

@@ -4,7 +4,7 @@ import Testing
 @Suite("The methods that run effects", .timeLimit(.minutes(5)))
 struct EffectRunnerTests {
     private func results(of effect: Scripted.IOEffect) async -> [String] {
-        let host = MachineHost(initialState: Scripted.State()) { Scripted() }
+        let host = ReducerHost(initialState: Scripted.State()) { Scripted() }
         await host.send(.input(.play(effect))).finish()
         return await host.state.results
     }
@@ -31,24 +31,24 @@ struct EffectRunnerTests {
 
     @Test("may be those of a generic machine", arguments: [1, 2])
     func generic(key: Int) async {
-        let host = MachineHost(initialState: Keyed<Int>.State()) { Keyed<Int>() }
+        let host = ReducerHost(initialState: Keyed<Int>.State()) { Keyed<Int>() }
         await host.send(.input(.find(key))).finish()
         #expect(await host.state.found == [key])
-        let other = MachineHost(initialState: Keyed<String>.State()) { Keyed<String>() }
+        let other = ReducerHost(initialState: Keyed<String>.State()) { Keyed<String>() }
         await other.send(.input(.find("a"))).finish()
         #expect(await other.state.found == ["a"])
     }
 
     @Test("may be isolated to an actor, and change it")
     func isolated() async {
-        let host = MachineHost(initialState: Isolated.State()) { Isolated() }
+        let host = ReducerHost(initialState: Isolated.State()) { Isolated() }
         await host.send(.input(.count(by: 2))).finish()
         #expect(await host.state.counts == [2, 4, 2])
     }
 
     @Test("are found for labels and names that are words of the language")
     func names() async {
-        let host = MachineHost(initialState: Named.State()) { Named() }
+        let host = ReducerHost(initialState: Named.State()) { Named() }
         await host.send(
             .input(
                 .play(
@@ -61,7 +61,7 @@ struct EffectRunnerTests {
 
     @Test("run for children of a machine, whatever of their results the parent handles")
     func children() async {
-        let host = MachineHost(initialState: Family.State()) { Family() }
+        let host = ReducerHost(initialState: Family.State()) { Family() }
         await host.send(.first(.input(.talk))).finish()
         await host.send(.second(.input(.talk))).finish()
         await host.send(.scripted(.input(.play(.merge(.ping))))).finish()
@@ -76,7 +76,7 @@ struct EffectRunnerTests {
 
     @Test("run for a child that has no children of its own")
     func defaultNestedBody() async {
-        let host = MachineHost(initialState: Talking.State()) { Talking() }
+        let host = ReducerHost(initialState: Talking.State()) { Talking() }
         await host.send(.input(.talk)).finish()
         #expect(await host.state.words == ["a"])
     }

@@ -25,7 +25,7 @@ struct EffectTests {
     }
 
     typealias Piece = Effect<Player.Action>
-    private let host = MachineHost(initialState: [String]()) { Player() }
+    private let host = ReducerHost(initialState: [String]()) { Player() }
 
     private func play(_ effect: @escaping @Sendable () -> Piece) async -> StoreTask {
         await host.send(.play(effect))
@@ -160,7 +160,7 @@ struct EffectTests {
     @Test("end when their host goes, those that have not started too")
     func endOfHost() async {
         let recorder = Recorder()
-        var host: MachineHost<[String], Player.Action>? = MachineHost(initialState: [String]()) { Player() }
+        var host: ReducerHost<[String], Player.Action>? = ReducerHost(initialState: [String]()) { Player() }
         let task = await host?.send(
             .play {
                 .merge(
@@ -242,7 +242,7 @@ struct EffectTests {
     }
 
     private static func sendMany(_ add: @escaping @Sendable (Piece, Piece) -> Piece) async {
-        let host = MachineHost(initialState: [String]()) { Player() }
+        let host = ReducerHost(initialState: [String]()) { Player() }
         await host.send(.play { (0..<10_000).reduce(.none) { effect, _ in add(effect, .send(.note("n"))) } })
         let count = await host.state.count
         precondition(count == 10_000)
@@ -250,7 +250,7 @@ struct EffectTests {
 
     @Test("leave nothing behind when they have ended")
     func noLeftovers() async {
-        let machine = EmbeddedMachine<[String], Player.Action> { Player() }
+        let machine = EmbeddedReducer<[String], Player.Action> { Player() }
         var state: [String] = []
         let effect: Piece = .concatenate(
             Self.notes("a").cancellable(id: 1), .merge(.send(.note("b")), Self.notes("c").cancellable(id: 2)))

@@ -204,7 +204,7 @@ struct ReducerTests {
         // In a process of its own: what is too deep for the stack ends it.
         await #expect(processExitsWith: .success) {
             let rows = IdentifiedArray(uniqueElements: (0..<10_000).map { Counter.State(id: $0) })
-            let host = MachineHost(initialState: rows) {
+            let host = ReducerHost(initialState: rows) {
                 Reduce<IdentifiedArrayOf<Counter.State>, IdentifiedActionOf<Counter>> { state, _ in
                     state.removeAll()
                     return .none

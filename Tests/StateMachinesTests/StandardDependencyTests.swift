@@ -135,7 +135,7 @@ struct ClockTests {
         await clock.advance(by: .seconds(2))
         await eventually("two are awake") { seen.entries.count == 2 }
         #expect(seen.entries == ["1 at 1.0 seconds", "2 at 2.0 seconds"])
-        await #expect(throws: TestClock.StillSleeping.self) { try await clock.checkSuspension() }
+        await #expect(throws: TestClock.SuspensionError.self) { try await clock.checkSuspension() }
         await clock.run()
         for task in tasks { await task.value }
         #expect(clock.now.offset == .seconds(3))

@@ -117,7 +117,7 @@ struct StateMachineTests {
 
     @Test("runs in a host")
     func inHost() async {
-        let host = MachineHost(initialState: Search.State(query: "a")) {
+        let host = ReducerHost(initialState: Search.State(query: "a")) {
             Search()
         } withDependencies: {
             $0[Search.Service.self].find = { ["hosted \($0)"] }
@@ -148,7 +148,7 @@ struct StateMachineTests {
             }
         }
         let recorder = Recorder()
-        var host: MachineHostOf<Watching>? = MachineHost(initialState: .init()) { Watching(recorder: recorder) }
+        var host: ReducerHostOf<Watching>? = ReducerHost(initialState: .init()) { Watching(recorder: recorder) }
         let task = await host?.send(.input(.watch))
         await eventually("both values have come") { await host?.state.values == [1, 2] }
         #expect(recorder.entries == [])
@@ -169,7 +169,7 @@ struct StateMachineTests {
                 nextState(State(isOn: !state.isOn))
             }
         }
-        let host = MachineHost(initialState: Switch.State()) { Switch() }
+        let host = ReducerHost(initialState: Switch.State()) { Switch() }
         await host.send(.input(.toggle))
         #expect(await host.state.isOn)
     }

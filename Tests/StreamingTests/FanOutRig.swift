@@ -89,14 +89,14 @@ final class FanOutRig: @unchecked Sendable {
     private let system: TrebuchetActorSystem
 
     init(_ reactor: Reactor) {
-        let parts = ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in })
+        let parts = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in })
         system = TrebuchetActorSystem(loops: [reactor], locals: parts.locals)
         shard = system.shards[0]
         server = ServerShard(states: shard, on: reactor, index: 0, parts: parts, system: system)
     }
 
     /// Where it tells what happens.
-    var events: ServerEvents { server.events }
+    var events: EventBus { server.events }
 
     func observed() -> Observed { Observed(shard) }
 
@@ -116,7 +116,7 @@ final class FanOutRig: @unchecked Sendable {
 
     @discardableResult
     func observe(
-        _ source: StreamHub, _ connection: ServerConnection, sent: UInt64 = 0, as label: ServerEvent.Stream? = nil
+        _ source: StreamProducer, _ connection: ServerConnection, sent: UInt64 = 0, as label: ServerEvent.Stream? = nil
     ) -> Broadcaster {
         let streamID = Array("s\(connection.streams.count)".utf8)
         var made: Broadcaster?

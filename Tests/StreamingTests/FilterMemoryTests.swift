@@ -20,7 +20,7 @@ import TrebuchetWire
     ) throws -> [(connection: ServerConnection, link: FanOutRig.Link)] {
         try filters.map { filter in
             let made = rig.connection()
-            var terms = FilterTerms()
+            var terms = FilterQuota()
             terms.byteLimit = limit
             let source = try state.source.filtered(filter, clock: reactor, terms: terms)
             rig.observe(source, made.connection)
@@ -43,7 +43,7 @@ import TrebuchetWire
             var number = 0
             func bring(_ connection: UInt64, _ principal: String?) -> Result<FilteredSource, any Error> {
                 number += 1
-                let terms = FilterTerms(limits, Parties(connection: connection, principal: principal, host: nil))
+                let terms = FilterQuota(limits, QuotaScopes(connection: connection, principal: principal, host: nil))
                 return Result { try state.source.filtered(.path("/\(number)"), clock: reactor, terms: terms) }
             }
             func refusal(_ outcome: Result<FilteredSource, any Error>) -> String? {
@@ -57,7 +57,7 @@ import TrebuchetWire
             #expect(refusal(bring(1, nil))?.hasPrefix("quota exceeded: this connection has 4 of the 64") == true)
             #expect(refusal(bring(5, "ann"))?.hasPrefix("quota exceeded: 'ann' has 16 of the 64") == true)
             // What is there already is nobody's.
-            let terms = FilterTerms(limits, Parties(connection: 1, principal: "ann", host: nil))
+            let terms = FilterQuota(limits, QuotaScopes(connection: 1, principal: "ann", host: nil))
             let again = try? state.source.filtered(.path("/1"), clock: reactor, terms: terms)
             #expect(again === brought.first)
             // Others have theirs, and what nobody uses any more is free again.
@@ -229,7 +229,7 @@ import TrebuchetWire
                 let rig = FanOutRig(reactor)
                 let state = rig.observed()
                 let readers = try observe([.path("/text"), .path("/text")], rig, state)
-                let source = try state.source.filtered(.path("/text"), clock: reactor, terms: FilterTerms())
+                let source = try state.source.filtered(.path("/text"), clock: reactor, terms: FilterQuota())
                 let reader = LocalSubscriber(on: rig.shard)
                 reader.subscribe(to: source) { source.attach($0) }
                 rig.endTurns()

@@ -47,7 +47,7 @@ import TrebuchetWire
             return withExtendedLifetime(cell) { (observed, published) }
         }
         #expect(observed == [false, true, false])
-        #expect(published[0] >= EagerBytes.leastPerUpdate && published[1] == 0)
+        #expect(published[0] >= EncodeBudget.leastPerUpdate && published[1] == 0)
     }
 
     @Test(

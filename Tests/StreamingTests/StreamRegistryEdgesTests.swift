@@ -145,7 +145,7 @@ import TrebuchetWire
         let target = StreamTarget(actorID: "a", name: "observeEvents")
         let asked = registry.subscribe(
             callNumber: 1, target: target, sink: sink(stream), since: EventBookmark(epoch: "e", number: 5))
-        let beginning = StreamRegistry.Beginning.resumption(streamID: "new", target, epoch: "e", lastSequence: 5)
+        let beginning = StreamRegistry.StartMode.resumption(streamID: "new", target, epoch: "e", lastSequence: 5)
         #expect(asked == beginning)
         #expect(registry.beginAnew().map(\.beginning) == [beginning])
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 9)

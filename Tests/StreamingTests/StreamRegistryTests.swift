@@ -23,13 +23,13 @@ import TrebuchetWire
         Array(text.utf8).withUnsafeBytes { _ = registry.handleStreamData(streamID: "s1", sequence: sequence, data: $0) }
     }
 
-    private mutating func patch(_ sequence: UInt64, base: UInt64, _ text: String) -> StreamRegistry.Anew? {
+    private mutating func patch(_ sequence: UInt64, base: UInt64, _ text: String) -> StreamRegistry.Resubscription? {
         Array(text.utf8).withUnsafeBytes {
             registry.handleStreamPatch(streamID: "s1", sequence: sequence, base: base, patch: $0, maximumBytes: 1000)
         }
     }
 
-    private static let whole = StreamRegistry.Anew(
+    private static let whole = StreamRegistry.Resubscription(
         callNumber: 1, streamID: "s1", target: StreamTarget(actorID: "a", name: "observeState"))
 
     @Test("a difference from the value that is there makes the next one")

@@ -132,11 +132,11 @@ struct WriterTests {
     @Test("an update is a head for each and a tail for all")
     func streamData() throws {
         var buffer = ByteBuffer()
-        StreamDataParts.appendPrefix(into: &buffer)
-        #expect(buffer.count == StreamDataParts.prefixCount)
+        StreamDataEncoding.appendPrefix(into: &buffer)
+        #expect(buffer.count == StreamDataEncoding.prefixCount)
         buffer.append(utf8: "s9")
         Array(#"{"n":7}"#.utf8).withUnsafeBytes {
-            StreamDataParts.appendSuffix(sequence: 42, data: $0, into: &buffer)
+            StreamDataEncoding.appendSuffix(sequence: 42, data: $0, into: &buffer)
         }
         var envelope = ScannedEnvelope()
         try envelope.scan(buffer.bytes)

@@ -74,7 +74,8 @@ import Testing
         let words = try #require(page.firstMatch(of: /grep -rn "(.*)" Sources/)).1
         let sources = repository.files.filter { $0.path.hasPrefix("Sources/") }
         #expect(sources.count { $0.lines.contains { $0.contains(words) } } == 1)
-        #expect(NamedTests.findings(in: "CONTRIBUTING.md", page, files: repository.files).map(\.description) == [])
+        #expect(
+            PageTestReferences.findings(in: "CONTRIBUTING.md", page, files: repository.files).map(\.description) == [])
     }
 
     @Test("the workflows call scripts that are there, and the package index documents the libraries")

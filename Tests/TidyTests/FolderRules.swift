@@ -112,8 +112,8 @@ enum FolderRules {
             for folder in folders.symmetricDifference(floorOf.keys).sorted() {
                 let message =
                     folders.contains(folder)
-                    ? "the folder has no floor; give it one in FolderPlan.swift"
-                    : "FolderPlan.swift names it, and there is no such folder"
+                    ? "the folder has no floor; give it one in FolderLayout.swift"
+                    : "FolderLayout.swift names it, and there is no such folder"
                 findings.append(Finding(path: "Sources/\(module)/\(folder)", message: message))
             }
             for use in uses(in: files) {

@@ -44,7 +44,7 @@ enum ImportRules {
             guard let own = floors[target.name] else {
                 return [
                     Finding(
-                        path: "Package.swift", message: "\(target.name) has no floor; give it one in FloorPlan.swift")
+                        path: "Package.swift", message: "\(target.name) has no floor; give it one in LayerRules.swift")
                 ]
             }
             return target.dependencies.compactMap { name in

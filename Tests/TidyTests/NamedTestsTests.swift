@@ -10,8 +10,10 @@ import Testing
         var counts: [String: Int] = [:]
         for page in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where page.hasSuffix(".md") {
             let text = try String(contentsOf: folder.appending(path: page), encoding: .utf8)
-            counts[(page as NSString).lastPathComponent] = NamedTests.names(in: text).count
-            for finding in NamedTests.findings(in: "Docs/\(page)", text, files: files) { Issue.record("\(finding)") }
+            counts[(page as NSString).lastPathComponent] = PageTestReferences.names(in: text).count
+            for finding in PageTestReferences.findings(in: "Docs/\(page)", text, files: files) {
+                Issue.record("\(finding)")
+            }
         }
         for page in ["Conformance", "Persistence", "Services", "SharedState", "Streaming", "ThreatModel"] {
             #expect(counts["\(page).md", default: 0] >= 15, "\(page)")
@@ -32,7 +34,7 @@ import Testing
             ("`swift test --filter ATests`, ATests.two, `Tests/ATests`", []),
         ])
     func names(text: String, expected: [String]) {
-        #expect(NamedTests.names(in: text).map(\.description) == expected)
+        #expect(PageTestReferences.names(in: text).map(\.description) == expected)
     }
 
     @Test(
@@ -61,6 +63,6 @@ import Testing
             """)
         let more = SourceText(
             path: "Tests/ATests/ATests+more.swift", "extension ATests {\n    @Test func five() {}\n}")
-        #expect(NamedTests.findings(in: "Docs/A.md", text, files: [suite, more]).isEmpty == isThere)
+        #expect(PageTestReferences.findings(in: "Docs/A.md", text, files: [suite, more]).isEmpty == isThere)
     }
 }

@@ -23,21 +23,21 @@ struct TidyTests {
             let part = section.components(separatedBy: "        // Beside the floors").first ?? ""
             let targets = Manifest(part.components(separatedBy: "\n").dropFirst().joined(separator: "\n")).targets
             #expect(!targets.isEmpty)
-            for target in targets { #expect(FloorPlan.floors[target.name] == floor, "\(target.name) under \(floor)") }
+            for target in targets { #expect(LayerRules.floors[target.name] == floor, "\(target.name) under \(floor)") }
         }
     }
 
     @Test("modules import only what their target lists, and only lower floors")
     func imports() {
-        report(ImportRules.findings(in: repository.manifest, floors: FloorPlan.floors))
+        report(ImportRules.findings(in: repository.manifest, floors: LayerRules.floors))
         for file in repository.files {
-            report(ImportRules.findings(in: file, manifest: repository.manifest, floors: FloorPlan.floors))
+            report(ImportRules.findings(in: file, manifest: repository.manifest, floors: LayerRules.floors))
         }
     }
 
     @Test("folders use only folders of lower floors of their module")
     func folders() {
-        report(FolderRules.findings(in: repository.files, floors: FolderPlan.floors))
+        report(FolderRules.findings(in: repository.files, floors: FolderLayout.floors))
     }
 
     @Test("fewer than 15 source files are so short that they belong with another")

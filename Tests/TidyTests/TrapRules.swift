@@ -34,14 +34,15 @@ enum TrapRules {
             reason: "a value that the program itself gives, mostly when it starts",
             files: [
                 "Platform/OnThread.swift": 1, "Relays/EventQueue.swift": 1,
-                "Trebuchet/Inspector/InspectorAddress.swift": 1,
+                "Trebuchet/Inspector/InspectorEndpoint.swift": 1,
                 "Trebuchet/Limits/RateLimit.swift": 1, "Trebuchet/Server/TrebuchetServer+pages.swift": 1,
                 "Trebuchet/Server/TrebuchetServer+rules.swift": 1, "Trebuchet/Server/TrebuchetServer.swift": 1,
-                "TrebuchetActors/Telling/Figure.swift": 1,
+                "TrebuchetActors/Telling/Metric.swift": 1,
                 "TrebuchetClient/ClientAddresses.swift": 1, "TrebuchetServices/Auth/Accounts/Accounts.swift": 1,
                 "TrebuchetServices/Auth/Mail/CommandMailer.swift": 1,
                 "TrebuchetServices/Auth/OpenID/OpenIDProvider.swift": 1,
-                "TrebuchetServices/Collections/Client/CollectionLinks.swift": 1, "TrebuchetStore/WorkerThread.swift": 1,
+                "TrebuchetServices/Collections/Client/ClientCollections.swift": 1,
+                "TrebuchetStore/WorkerThread.swift": 1,
                 "WebSockets/WebSocket+sending.swift": 1,
             ]),
         Group(
@@ -62,18 +63,20 @@ enum TrapRules {
         Group(
             reason: "texts and whole numbers, which always have a form in JSON",
             files: [
-                "Trebuchet/Server/Nodes/RelayedClient.swift": 1, "Trebuchet/Server/Nodes/SharedMessage.swift": 1,
-                "TrebuchetActors/Persistence/StoredCall.swift": 1,
+                "Trebuchet/Server/Nodes/ForwardedClient.swift": 1,
+                "Trebuchet/Server/Nodes/SharedStreamMessage.swift": 1,
+                "TrebuchetActors/Persistence/PersistedIdempotencyRecord.swift": 1,
             ]),
         Group(
             reason: "what the lines before it have made so",
             files: [
                 "Bytes/ByteBuffer.swift": 1, "Networking/Reactor.swift": 1, "Platform/WorkQueue.swift": 1,
-                "Trebuchet/Server/Nodes/SharedStreams.swift": 1, "TrebuchetActors/Dispatch/ActorRecord.swift": 1,
-                "TrebuchetActors/Persistence/StateReader.swift": 1,
+                "Trebuchet/Server/Nodes/SharedStreamSubscriptions.swift": 1,
+                "TrebuchetActors/Dispatch/ActorRecord.swift": 1,
+                "TrebuchetActors/Persistence/StoredStateDecoder.swift": 1,
                 "TrebuchetServices/Collections/Server/Queries/CollectionReader.swift": 1,
                 "TrebuchetServices/Collections/Server/Queries/RowList.swift": 1,
-                "TrebuchetWire/Patch/JSONDraft.swift": 1, "WebSockets/Compression/Deflater.swift": 1,
+                "TrebuchetWire/Patch/EditableJSON.swift": 1, "WebSockets/Compression/Deflater.swift": 1,
                 "WebSockets/WebSocket+sending.swift": 1,
             ]),
         Group(

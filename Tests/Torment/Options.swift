@@ -85,7 +85,7 @@ struct Options: Sendable {
     }
 
     /// The lines of the servers that these families need.
-    var lines: Set<Course.Line> {
+    var lines: Set<Scenario.PortKind> {
         Set([.plain] + (isTLS ? [.tls, .bare] : []) + (families.contains(.output) ? [.full, .closed] : []))
     }
 

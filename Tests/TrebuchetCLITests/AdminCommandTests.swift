@@ -257,11 +257,13 @@ import TrebuchetTesting
             #expect(done.status == 2 && done.error.contains("confirm with --yes"), "\(command): \(done.error)")
         }
         #expect(try await bench.admin("documents", "todos", "--json").output.isEmpty == false)
-        try Confirmation.decide(isSure: true, isTerminal: false) { nil }
-        for answer in ["y", "Y", "yes"] { try Confirmation.decide(isSure: false, isTerminal: true) { answer } }
+        try DestructiveActionPrompt.decide(isSure: true, isTerminal: false) { nil }
+        for answer in ["y", "Y", "yes"] {
+            try DestructiveActionPrompt.decide(isSure: false, isTerminal: true) { answer }
+        }
         for answer in ["n", "", "yesterday", nil] {
-            #expect(throws: Confirmation.Denied.self) {
-                try Confirmation.decide(isSure: false, isTerminal: true) { answer }
+            #expect(throws: DestructiveActionPrompt.Denied.self) {
+                try DestructiveActionPrompt.decide(isSure: false, isTerminal: true) { answer }
             }
         }
         #expect(await bench.server.stop() == 0)

@@ -7,7 +7,7 @@ import Transports
 import TrebuchetTesting
 import WebSockets
 
-private final class Deaf: WebSocketHandler {
+private final class UnresponsivePeer: WebSocketHandler {
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {}
 }
 
@@ -154,7 +154,7 @@ private final class Deaf: WebSocketHandler {
         // Who does not say that he knows of the end is waited for.
         let silent = try await WebSocketClient.connect(
             to: "ws://127.0.0.1:\(#require(port))/", subprotocols: ["trebuchet.v3"]
-        ) { _ in Deaf() }
+        ) { _ in UnresponsivePeer() }
         await silent.reactor.perform { silent.pauseReading() }
         server.signal(signal)
         while let line = await server.nextLine() { if line.contains("draining (signal again") { break } }

@@ -169,19 +169,19 @@ import Testing
 
     @Test("rates are of the time between two looks, and latencies of the calls in it")
     func figures() throws {
-        func shown(time: Double, calls: [Int], busy: Double) throws -> Shown {
+        func shown(time: Double, calls: [Int], busy: Double) throws -> LenientJSON {
             let text = """
                 {"time":\(time),"status":"serving","ready":true,"connectionsOpened":\(Int(time)),
                  "process":{"started":940,"processorSeconds":\(busy)},"reactors":[{"name":"r1","busySeconds":\(busy)}],
                  "calls":{"answered":\(calls.reduce(0, +)),"bounds":[5e-05,0.0001],"buckets":\(calls)},
                  "methods":[{"type":"A\\u001b[2J","method":"b()","calls":\(calls.reduce(0, +)),"seconds":\(busy)}]}
                 """
-            return try #require(Shown(Array(text.utf8)))
+            return try #require(LenientJSON(Array(text.utf8)))
         }
         let (old, new) = (
             try shown(time: 1_000, calls: [100, 0, 0], busy: 1), try shown(time: 1_002, calls: [150, 49, 1], busy: 1.5)
         )
-        let lines = TopFigures.lines(of: new, since: old)
+        let lines = TopMetricsView.lines(of: new, since: old)
         #expect(lines[0] == "serving, up 1 min")
         #expect(
             lines.contains { $0 == "calls        50/s; 0 active, 0 waiting; half ≤ 50 µs, 99 % ≤ 100 µs" }, "\(lines)")
@@ -189,10 +189,10 @@ import Testing
         #expect(lines.contains { $0.contains("25 % of a core") })
         #expect(lines.last?.hasSuffix("50       5 ms") == true, "\(lines)")
         #expect(!lines.joined().contains("\u{1B}"))
-        #expect(TopFigures.lines(of: new).contains { $0.hasPrefix("calls        200 in all; ") })
+        #expect(TopMetricsView.lines(of: new).contains { $0.hasPrefix("calls        200 in all; ") })
         #expect(
-            TopFigures.bytes(1_536) == "1.5 KiB" && TopFigures.time(2.5) == "2.5 s"
-                && TopFigures.short(1234.5) == "1235")
+            TopMetricsView.bytes(1_536) == "1.5 KiB" && TopMetricsView.time(2.5) == "2.5 s"
+                && TopMetricsView.short(1234.5) == "1235")
     }
 
     @Test("a value that may be left out is, before an option and at the end")

@@ -67,7 +67,7 @@ import TrebuchetServices
     func show() async throws {
         let folder = try Folder()
         let shown = try await trebuchet(["rules", "show"])
-        #expect(shown.status == 0 && shown.output == RuleBook.defaults + "\n")
+        #expect(shown.status == 0 && shown.output == RulesFile.defaults + "\n")
         try folder.write(shown.output)
         #expect(try await trebuchet(["rules", "check", folder.rules]).status == 0)
     }

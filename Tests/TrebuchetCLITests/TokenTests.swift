@@ -4,7 +4,7 @@ import Trebuchet
 
 /// Says who calls.
 @Trebuchet
-distributed actor Doorman {
+distributed actor TokenTestServer {
     @StreamedState var name = ""
 
     distributed func who() -> String {
@@ -26,7 +26,7 @@ distributed actor Doorman {
             transport: .webSocket(host: "127.0.0.1", port: 0),
             access: AccessPolicy(
                 authenticate: AccessPolicy.apiKeys(["k-ada": Principal(id: "ada"), "k-bob": Principal(id: "bob")])))
-        await server.expose(Doorman(actorSystem: server.actorSystem), as: "door")
+        await server.expose(TokenTestServer(actorSystem: server.actorSystem), as: "door")
         let url = "ws://127.0.0.1:\(try await server.start().port)"
 
         let byOption = try await run([], "call", "--url", url, "--token", "k-ada", "door", "who()")

@@ -135,7 +135,7 @@ final class FaultyEngine: ClusterEngine {
 
     func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
-    ) async throws(ClusterEngineError) -> SlotClaim {
+    ) async throws(ClusterEngineError) -> SlotAcquisition {
         try await ask("acquire \(slot)") { (engine) async throws(ClusterEngineError) in
             try await engine.acquire(slot, for: node, lasting: lasting, in: generation)
         }
@@ -153,7 +153,7 @@ final class FaultyEngine: ClusterEngine {
         }
     }
 
-    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try await ask("holder \(slot)") { (engine) async throws(ClusterEngineError) in
             try await engine.holder(of: slot)
         }
@@ -179,7 +179,7 @@ final class FaultyEngine: ClusterEngine {
 
     func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
-    ) async throws(ClusterEngineError) -> LogReading { try await engine.read(log, after: position, limit: limit) }
+    ) async throws(ClusterEngineError) -> LogReadResult { try await engine.read(log, after: position, limit: limit) }
 
     func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try await engine.reply(to: callID, in: log)
@@ -216,11 +216,13 @@ extension FaultyEngine {
     }
     func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
-    ) async throws(ClusterEngineError) -> TableNews { try await engine.news(of: table, after: number, limit: limit) }
+    ) async throws(ClusterEngineError) -> TableChangeFeed {
+        try await engine.news(of: table, after: number, limit: limit)
+    }
     func watch(
         _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(table, receive) }
-    func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         try await engine.take(takes, of: table)
     }
     func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {

@@ -71,7 +71,7 @@ struct MemberStandingTests {
 
     @Test("requests that wait without any answer are trouble after two seconds, and none once one is answered")
     func silence() {
-        var contact = EngineContact()
+        var contact = EngineConnectivity()
         func seconds(_ count: UInt64) -> UInt64 { count * 1_000_000_000 }
         contact.beginRequest(at: seconds(10))
         contact.beginRequest(at: seconds(11))

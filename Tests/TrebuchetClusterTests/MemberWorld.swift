@@ -95,7 +95,7 @@ final class MemberWorld {
 
     /// Whether each slot is owned by whom the plan says, and by nobody else.
     var isSettled: Bool {
-        let plan = SlotPlan(nodes.map(\.member.node))
+        let plan = SlotAssignment(nodes.map(\.member.node))
         return ClusterSlot.all.allSatisfy { slot in
             nodes.allSatisfy { ($0.member.lease(of: slot) != nil) == (plan.owner(of: slot) == $0.member.node) }
         }

@@ -73,7 +73,7 @@ struct AddressTests {
     @Test("what a cluster says of another node is understood, and nothing like it")
     func redirects() {
         let asked = RedisURL.Endpoint(host: "a", port: 1)
-        func redirect(_ text: String) -> RedisRedirect? { RedisRedirect(RedisReply(text), from: asked) }
+        func redirect(_ text: String) -> RedisRedirect? { RedisRedirect(RedisErrorReply(text), from: asked) }
         #expect(redirect("MOVED 3999 127.0.0.1:6381") == .moved(slot: 3_999, .init(host: "127.0.0.1", port: 6_381)))
         #expect(redirect("ASK 1 ::1:7") == .ask(slot: 1, .init(host: "::1", port: 7)))
         #expect(redirect("MOVED 0 :7") == .moved(slot: 0, .init(host: "a", port: 7)))

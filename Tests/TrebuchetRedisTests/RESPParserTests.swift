@@ -14,8 +14,8 @@ struct RESPParserTests {
     static let good = [
         Row(input: "+OK\r\n", values: [.simple(Array("OK".utf8))]),
         Row(input: "+\r\n", values: [.simple([])]),
-        Row(input: "-ERR no such\r\n", values: [.error(RedisReply("ERR no such"))]),
-        Row(input: "!5\r\nERR a\r\n", values: [.error(RedisReply("ERR a"))]),
+        Row(input: "-ERR no such\r\n", values: [.error(RedisErrorReply("ERR no such"))]),
+        Row(input: "!5\r\nERR a\r\n", values: [.error(RedisErrorReply("ERR a"))]),
         Row(input: ":0\r\n:-7\r\n:+3\r\n", values: [.integer(0), .integer(-7), .integer(3)]),
         Row(
             input: ":9223372036854775807\r\n:-9223372036854775808\r\n",

@@ -32,7 +32,7 @@ struct RedisClientTests {
         #expect(try await client.send(RedisCommand("GET", ["all"])) == .bulk(value))
         #expect(try await client.send(RedisCommand("GET", ["none"])) == .null)
         #expect(try await client.send(RedisCommand("HGETALL", ["none"])) == .map([]))
-        await #expect(throws: RedisError.reply(RedisReply("ERR value is not an integer or out of range"))) {
+        await #expect(throws: RedisError.reply(RedisErrorReply("ERR value is not an integer or out of range"))) {
             try await client.send(RedisCommand("INCR", ["all"]))
         }
         client.close()

@@ -113,7 +113,7 @@ struct RedisClusterTests {
             #expect(try await engine.rows(of: table, prefix: "", after: nil, limit: 10).rows.map(\.name) == ["a", "n"])
             #expect(try await engine.news(of: table, after: nil, limit: 10).items.map(\.bytes) == [[2]])
             let takes = ["a", "b"].map {
-                RateTake(RateKey($0, "x"), interval: .seconds(3_600), burst: 1, kept: 10)
+                RateConsumption(RateKey($0, "x"), interval: .seconds(3_600), burst: 1, kept: 10)
             }
             #expect(try await engine.take(takes, of: table) == nil)
             #expect(try await engine.take(takes, of: table) != nil)

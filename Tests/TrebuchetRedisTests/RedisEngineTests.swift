@@ -49,7 +49,7 @@ struct RedisEngineTests {
                 hasSentinels: true),
         ])
     func fitness(_ row: Row) {
-        let findings = RedisFitness(
+        let findings = RedisServerRequirements(
             info: "# Server\r\n" + row.info.replacing(" ", with: "\r\n") + "\r\n", row.durability,
             hasSentinels: row.hasSentinels)
         #expect(findings.problems.count == (row.problem == nil ? 0 : 1))

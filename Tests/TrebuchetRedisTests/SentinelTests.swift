@@ -96,8 +96,8 @@ struct SentinelTests {
 
     @Test("of what sentinels say the highest epoch counts, and what was known from then on")
     func epochs() {
-        func word(_ epoch: Int64, _ port: Int) -> Sentinels.Word {
-            Sentinels.Word(epoch: epoch, endpoint: .init(host: "127.0.0.1", port: port))
+        func word(_ epoch: Int64, _ port: Int) -> Sentinels.PrimaryReport {
+            Sentinels.PrimaryReport(epoch: epoch, endpoint: .init(host: "127.0.0.1", port: port))
         }
         #expect(Sentinels.newest(of: [word(1, 1), word(2, 2), word(1, 1)], known: nil) == word(2, 2))
         // Those that know of it do not answer.

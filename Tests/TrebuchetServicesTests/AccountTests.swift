@@ -184,7 +184,7 @@ struct AccountTests {
             let user = try await auth.changeAddress(to: "new@b.c", code: code)
             #expect(user == User(id: ada.id, email: "new@b.c") && auth.wrappedValue.user == user)
             #expect(server.mailbox.notices == ["ada@b.c: addressChanged(to: \"new@b.c\")"])
-            #expect(try await backend.client.resolve(Mirror.self, id: "mirror").email() == "new@b.c")
+            #expect(try await backend.client.resolve(ServiceCallerReporter.self, id: "mirror").email() == "new@b.c")
             // The old one is free, the new one leads to the account.
             let other = try await signIn(stranger, "ada@b.c", at: server)
             #expect(other.user.id != ada.id)

@@ -25,7 +25,7 @@ import TrebuchetTesting
         let mailbox = Mailbox()
         let store = MemoryStore()
         let accounts = try await Accounts(store: store, mailer: mailbox.mailer)
-        let rules = try RuleBook(
+        let rules = try RulesFile(
             json: Array(#"{"collections":{"todos":{"create":"user","read":"creator"}}}"#.utf8))
         try await withTestServer(access: accounts.accessPolicy) { server in
             await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
@@ -94,7 +94,7 @@ import TrebuchetTesting
         let store = MemoryStore()
         var access = AccessPolicy.open
         access.identifiesCallers = true
-        let rules = try RuleBook(json: Array(#"{"rooms":{"chat":{"list":"anyone"}}}"#.utf8))
+        let rules = try RulesFile(json: Array(#"{"rooms":{"chat":{"list":"anyone"}}}"#.utf8))
         try await withTestServer(access: access) { server in
             CollectionHost.expose(on: server, store: store)
             RoomHost.expose(on: server, rules: rules)

@@ -75,7 +75,7 @@ import Trebuchet
 
     @Test("a fair table keeps what others have, whoever fills it", arguments: [1, 16, 100, 1_000])
     func fairness(capacity: Int) {
-        var table = FairTable<Int, Int, Int>(capacity: capacity)
+        var table = FairEvictionTable<Int, Int, Int>(capacity: capacity)
         // One each of a few, then a flood of one.
         let few = min(5, capacity / 2)
         for owner in 0..<few { table.insert(owner, for: owner, of: owner) }
@@ -92,7 +92,7 @@ import Trebuchet
 
     @Test("a flood of owners pushes out its own oldest")
     func manyOwners() {
-        var table = FairTable<Int, Int, Int>(capacity: 32)
+        var table = FairEvictionTable<Int, Int, Int>(capacity: 32)
         for number in 0..<100 { table.insert(number, for: number, of: number) }
         #expect(table.count <= 32 && table[99] == 99 && table[0] == nil)
         table.removeAll { $0 % 2 == 0 }
@@ -107,7 +107,7 @@ import Trebuchet
         limits.codesPerConnection = RateLimit(callsPerSecond: 0.001, burst: 2)
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
         var rates = AuthRates<Int>(limits)
-        let asker = AuthRates<Int>.Asker(host: 1, connection: 1)
+        let asker = AuthRates<Int>.Requester(host: 1, connection: 1)
         try rates.takeCode(for: "a", asker, at: 0)
         for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.takeCode(for: "a", asker, at: 0) } }
         try rates.takeCode(for: "b", asker, at: 0)
@@ -119,20 +119,20 @@ import Trebuchet
         var rates = AuthRates<Int>(AuthLimits())
         var sent = 0
         for minute in stride(from: 0, to: Int64(60 * 24 * 30), by: 5) {
-            let asker = AuthRates<Int>.Asker(host: 1, connection: UInt64(minute))
+            let asker = AuthRates<Int>.Requester(host: 1, connection: UInt64(minute))
             if (try? rates.takeCode(for: "a", asker, at: minute * 60_000)) != nil { sent += 1 }
         }
         #expect((700...740).contains(sent), "one an hour, \(sent)")
         let now = Int64(60 * 24 * 30) * 60_000
-        let owner = AuthRates<Int>.Asker(host: 2, connection: .max)
+        let owner = AuthRates<Int>.Requester(host: 2, connection: .max)
         for _ in 0..<5 { try rates.takeCode(for: "a", owner, at: now) }
         #expect(throws: AuthError.self) { try rates.takeCode(for: "a", owner, at: now) }
         rates.usedCode(for: "a", owner)
-        try rates.takeCode(for: "a", AuthRates<Int>.Asker(host: 2, connection: 7), at: now)
+        try rates.takeCode(for: "a", AuthRates<Int>.Requester(host: 2, connection: 7), at: now)
         // Many hosts together come to an end all the same.
         var all = 0
         for host in 3..<100 {
-            let asker = AuthRates<Int>.Asker(host: host, connection: UInt64(host) << 32)
+            let asker = AuthRates<Int>.Requester(host: host, connection: UInt64(host) << 32)
             if (try? rates.takeCode(for: "a", asker, at: now)) != nil { all += 1 }
         }
         #expect(all < 50)

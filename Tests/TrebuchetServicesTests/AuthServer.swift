@@ -111,7 +111,7 @@ struct Deletions: Sendable {
 
 /// Tells callers who they are.
 @Trebuchet
-distributed actor Mirror {
+distributed actor ServiceCallerReporter {
     distributed func caller() -> String? { Caller.current?.principal?.id }
     distributed func email() -> String? { Caller.current?.principal?.claims["email"] }
     distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
@@ -150,7 +150,7 @@ final class AuthServer: Sendable {
         server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: port), reactors: 2, access: access)
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
-        await server.expose(Mirror(actorSystem: server.actorSystem), as: "mirror")
+        await server.expose(ServiceCallerReporter(actorSystem: server.actorSystem), as: "mirror")
         self.port = try await server.start().port
     }
 
@@ -214,7 +214,7 @@ extension TrebuchetClient {
     }
 
     /// Who the server takes this client for.
-    func caller() async throws -> String? { try await resolve(Mirror.self, id: "mirror").caller() }
+    func caller() async throws -> String? { try await resolve(ServiceCallerReporter.self, id: "mirror").caller() }
 }
 
 /// Waits until a test rings, however long that is.

@@ -43,7 +43,7 @@ struct AuthServiceTests {
             #expect(auth.wrappedValue.state == .unauthenticated)
             let guest = try await auth.signInAsGuest()
             #expect(try await backend.client.caller() == guest.id)
-            #expect(try await backend.client.resolve(Mirror.self, id: "mirror").roles() == ["guest"])
+            #expect(try await backend.client.resolve(ServiceCallerReporter.self, id: "mirror").roles() == ["guest"])
             #expect(try await auth.signInAsGuest() == guest, "a guest stays the same user")
             #expect(await server.server.connectionCount == 1)
             try await auth.signOut()
@@ -66,7 +66,7 @@ struct AuthServiceTests {
             let user = try await auth.verifyMagicCode(email: "ada@B.C", code: code)
             #expect(user == User(id: guest.id, email: "ada@b.c"))
             #expect(auth.wrappedValue.state == .authenticated(user))
-            #expect(try await backend.client.resolve(Mirror.self, id: "mirror").roles() == ["user"])
+            #expect(try await backend.client.resolve(ServiceCallerReporter.self, id: "mirror").roles() == ["user"])
 
             // A guest elsewhere becomes that user, and is given up.
             let other = server.backend(link)

@@ -57,7 +57,7 @@ import TrebuchetTesting
     @Test("a dialogue with a relay goes through all its steps")
     func dialogue() throws {
         let mail = try #require(Self.mail)
-        var dialogue = SMTPDialogue(mail)
+        var dialogue = SMTPStateMachine(mail)
         #expect(dialogue.receive("220 relay ready") == .send("EHLO localhost\r\n"))
         #expect(dialogue.receive("250-relay") == .wait)
         #expect(dialogue.receive("250-8BITMIME") == .wait)
@@ -79,8 +79,8 @@ import TrebuchetTesting
             (Array(repeating: "220-x", count: 101), "more than 100 lines"),
         ])
     func refusals(_ replies: [String], reason: String) throws {
-        var dialogue = SMTPDialogue(try #require(Self.mail))
-        var last = LineStep.wait
+        var dialogue = SMTPStateMachine(try #require(Self.mail))
+        var last = TextProtocolAction.wait
         for reply in replies { last = dialogue.receive(reply) }
         guard case .fail(let text) = last else {
             Issue.record("\(last)")
@@ -91,8 +91,8 @@ import TrebuchetTesting
 
     @Test("lines that begin with a dot get another one")
     func dots() {
-        #expect(SMTPDialogue.stuffed(".\r\na.\r\n..b\r\n") == "..\r\na.\r\n...b\r\n")
-        #expect(SMTPDialogue.stuffed("a\r\n") == "a\r\n")
+        #expect(SMTPStateMachine.stuffed(".\r\na.\r\n..b\r\n") == "..\r\na.\r\n...b\r\n")
+        #expect(SMTPStateMachine.stuffed("a\r\n") == "a\r\n")
     }
 
     // MARK: The mailers

@@ -11,7 +11,7 @@ import TrebuchetTesting
 @MainActor @Suite(.timeLimit(.minutes(5))) struct SecretArgumentTests {
     private static let secret = "a-secret-of-28-bytes-4711-xy"
 
-    private final class Calls: ServerListener {
+    private final class Calls: ServerEventHandler {
         let kinds: ServerEvent.Kinds = [.calls, .arguments]
         let ended = Mutex<[ServerEvent.Call]>([])
 
@@ -33,7 +33,7 @@ import TrebuchetTesting
             world.server.addListener(calls)
             let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: world.address.port))
             try await client.connect()
-            let room = try Guest(client).room()
+            let room = try RoomTestClient(client).room()
             let ticket = try await room.join(presence: nil, token: nil, attempt: Self.secret)
             try await room.leave(token: ticket.token)
             await client.close()

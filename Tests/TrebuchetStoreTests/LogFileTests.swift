@@ -136,7 +136,7 @@ import Trebuchet
             #expect((4_800..<5_000).contains(later), "\(later)")
             #expect(writer.sweep())
             let swept = try count(folder.file(), "log_entries")
-            #expect((1...LogGarbage.slice).contains(later - swept))
+            #expect((1...LogGarbageCollector.slice).contains(later - swept))
         }
         // What waits is found again.
         let file = try StoreFile(folder.file())
@@ -144,7 +144,7 @@ import Trebuchet
         var (before, slices) = (try count(folder.file(), "log_entries"), 0)
         while writer.sweep() {
             let now = try count(folder.file(), "log_entries")
-            #expect(before - now <= LogGarbage.slice)
+            #expect(before - now <= LogGarbageCollector.slice)
             (before, slices) = (now, slices + 1)
         }
         #expect(slices >= 3)

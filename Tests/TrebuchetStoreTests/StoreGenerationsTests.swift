@@ -54,7 +54,7 @@ import TrebuchetActors
             #expect(try await log(store).snapshot.epoch == "one")
             #expect(try await log(store).earlier == [])
         }
-        var expected = [StreamLife(epoch: "one", last: 5)]
+        var expected = [StreamIncarnation(epoch: "one", last: 5)]
         for round in 0..<3 as Range<UInt64> {
             try await open(folder.file(), options) { (store) async throws in
                 let found = try await log(store)
@@ -63,14 +63,14 @@ import TrebuchetActors
                 // The same, however often it is read and written.
                 try await append(6 + round...6 + round, store)
                 #expect(try await log(store).snapshot.epoch == found.snapshot.epoch)
-                expected.append(StreamLife(epoch: found.snapshot.epoch, last: 6 + round))
+                expected.append(StreamIncarnation(epoch: found.snapshot.epoch, last: 6 + round))
             }
         }
         // A life in which nothing was written was seen all the same.
         let unwritten = try await open(folder.file(), options) { try await log($0).snapshot.epoch }
         try await open(folder.file(), options) { (store) async throws in
             let found = try await log(store)
-            #expect(found.earlier == expected + [StreamLife(epoch: unwritten, last: 8)])
+            #expect(found.earlier == expected + [StreamIncarnation(epoch: unwritten, last: 8)])
             #expect(Set(found.earlier.map(\.epoch) + [found.snapshot.epoch]).count == found.earlier.count + 1)
         }
     }
@@ -119,7 +119,7 @@ import TrebuchetActors
             return found.snapshot.epoch
         }
         try await open(path) { (store) async throws in
-            #expect(try await log(store).earlier.last == StreamLife(epoch: third, last: last + 20))
+            #expect(try await log(store).earlier.last == StreamIncarnation(epoch: third, last: last + 20))
             #expect(try await log(store).earlier.first { $0.epoch == first }?.last ?? last == last)
         }
         for suffix in ["", "-wal", "-lock"] { unlink(backup + suffix) }
@@ -137,7 +137,7 @@ import TrebuchetActors
         for name in ["data.db", "copy"] {
             try await open(folder.file(name)) { (store) async throws in
                 let found = try await log(store)
-                #expect(found.earlier == [StreamLife(epoch: "one", last: 5)])
+                #expect(found.earlier == [StreamIncarnation(epoch: "one", last: 5)])
                 epochs.append(found.snapshot.epoch)
                 try await append(6...6, store)
             }
@@ -154,13 +154,13 @@ import TrebuchetActors
             try await append(4...6, store)
             try await store.write([.snapshot(LogSnapshot(epoch: life, number: 5, bytes: [9]), Self.key)])
             let found = try await log(store)
-            #expect(found.earlier == [StreamLife(epoch: "one", last: 3)] && found.snapshot.epoch == life)
+            #expect(found.earlier == [StreamIncarnation(epoch: "one", last: 3)] && found.snapshot.epoch == life)
             #expect(found.entries.map(\.number) == [6])
             try await store.write([.snapshot(LogSnapshot(epoch: "two", number: 1, bytes: [9]), Self.key)])
             #expect(try await log(store).earlier == [])
         }
         try await open(folder.file()) { (store) async throws in
-            #expect(try await log(store).earlier == [StreamLife(epoch: "two", last: 1)])
+            #expect(try await log(store).earlier == [StreamIncarnation(epoch: "two", last: 1)])
             try await store.write([StateWrite(Self.key, .deleteLog)])
             try await begin(store)
             #expect(try await log(store).earlier == [])
@@ -174,7 +174,7 @@ import TrebuchetActors
         try await open(folder.file()) { (store) async throws in
             await #expect(throws: StateStoreError.self) { try await append(9...9, store) }
             try await append(4...4, store)
-            #expect(try await log(store).earlier == [StreamLife(epoch: "one", last: 3)])
+            #expect(try await log(store).earlier == [StreamIncarnation(epoch: "one", last: 3)])
         }
     }
 
@@ -188,7 +188,7 @@ import TrebuchetActors
             }
         }
         try await open(folder.file()) { (store) async throws in
-            #expect(try await log(store).earlier.count == LogLives.mostEarlier)
+            #expect(try await log(store).earlier.count == LogIncarnations.mostEarlier)
             #expect(try await log(store).earlier.allSatisfy { $0.last == 6 })
         }
     }
@@ -214,7 +214,7 @@ import TrebuchetActors
                 """)
         }
         try await open(folder.file()) { (store) async throws in
-            #expect(try await log(store).earlier == [StreamLife(epoch: "one", last: 5)])
+            #expect(try await log(store).earlier == [StreamIncarnation(epoch: "one", last: 5)])
             try await append(6...6, store)
         }
         try await open(folder.file()) { (store) async throws in #expect(try await log(store).last == 6) }

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 /// Uses lists, by their names.
 @Trebuchet
-private distributed actor Porter {
+private distributed actor NameReportingActor {
     private let journal: Journal
 
     init(journal: Journal, actorSystem: TrebuchetActorSystem) {
@@ -32,7 +32,9 @@ private distributed actor Porter {
 
     private func expose(_ server: TrebuchetServer) async {
         let (system, journal) = (server.actorSystem, journal)
-        server.expose(Porter.self, as: "porters/*") { _ in Porter(journal: journal, actorSystem: system) }
+        server.expose(NameReportingActor.self, as: "porters/*") { _ in
+            NameReportingActor(journal: journal, actorSystem: system)
+        }
         server.expose(TodoList.self, as: "lists/*", idle: .seconds(3_600)) { _ in TodoList(actorSystem: system) }
         await server.expose(TodoList(actorSystem: system), as: "fixed")
     }
@@ -42,7 +44,7 @@ private distributed actor Porter {
         try await withTestServer(link: link, reactors: 2) { server in
             await expose(server)
         } body: { client, server in
-            let porter = try client.resolve(Porter.self, id: "porters/1")
+            let porter = try client.resolve(NameReportingActor.self, id: "porters/1")
             #expect(try await porter.read("lists/1") == [])
             for list in ["lists/1", "lists/2", "fixed"] {
                 #expect(try await porter.carry("a", to: list) == 1)
@@ -67,7 +69,7 @@ private distributed actor Porter {
             try await server.start()
             let client = TrebuchetClient(transport: .local(server))
             try await client.connect()
-            #expect(try await client.resolve(Porter.self, id: "porters/1").carry("a", to: "lists/1") == 1)
+            #expect(try await client.resolve(NameReportingActor.self, id: "porters/1").carry("a", to: "lists/1") == 1)
             await client.close()
             await server.shutdown(drain: .zero)
             #expect(journal.entries == ["said goodbye: 1"])

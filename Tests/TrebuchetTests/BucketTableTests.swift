@@ -63,7 +63,7 @@ import Testing
 
     @Test("all parts of shared buckets keep to the rate")
     func shared() {
-        let buckets = SharedBuckets<String>(RateLimit(callsPerSecond: 1, burst: 1))
+        let buckets = ShardedBuckets<String>(RateLimit(callsPerSecond: 1, burst: 1))
         for party in (0..<1_000).map(String.init) {
             #expect(buckets.take(party, at: 0) == nil)
             #expect(buckets.take(party, at: 0) == 1_000)

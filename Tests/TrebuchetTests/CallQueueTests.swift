@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 /// Looks at the task that it runs in.
 @Trebuchet
-distributed actor Onlooker {
+distributed actor QueueTestObserver {
     private let journal: Journal
 
     init(journal: Journal, actorSystem: TrebuchetActorSystem) {
@@ -52,9 +52,9 @@ distributed actor Onlooker {
     func suspends(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: 1) { server in
-            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+            await server.expose(QueueTestObserver(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
         } body: { client, _ in
-            let onlooker = try client.resolve(Onlooker.self, id: "onlooker")
+            let onlooker = try client.resolve(QueueTestObserver.self, id: "onlooker")
             // The last lets the others go.
             let results = try await calls(100) { number in
                 guard number < 99 else {
@@ -71,9 +71,9 @@ distributed actor Onlooker {
     func cancelsItself(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: 1) { server in
-            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+            await server.expose(QueueTestObserver(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
         } body: { client, _ in
-            let onlooker = try client.resolve(Onlooker.self, id: "onlooker")
+            let onlooker = try client.resolve(QueueTestObserver.self, id: "onlooker")
             let results = try await calls(100) { number in
                 number.isMultiple(of: 3) ? try await onlooker.cancelOwnTask() : try await onlooker.isCancelled()
             }
@@ -85,9 +85,9 @@ distributed actor Onlooker {
     func cancelledByCaller(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: 1) { server in
-            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+            await server.expose(QueueTestObserver(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
         } body: { client, _ in
-            let onlooker = try client.resolve(Onlooker.self, id: "onlooker")
+            let onlooker = try client.resolve(QueueTestObserver.self, id: "onlooker")
             let held = Task.immediate { try await onlooker.hold() }
             await journal.wait(for: "held")
             held.cancel()
@@ -105,13 +105,13 @@ distributed actor Onlooker {
         let keys = Dictionary(uniqueKeysWithValues: names.map { ($0, Principal(id: $0)) })
         try await withTestServer(reactors: 1, access: AccessPolicy(authenticate: AccessPolicy.apiKeys(keys))) {
             server in
-            await server.expose(Onlooker(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
+            await server.expose(QueueTestObserver(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
         } body: { server in
-            var onlookers: [Onlooker] = []
+            var onlookers: [QueueTestObserver] = []
             for name in names {
                 var options = TrebuchetClient.Options()
                 options.token = { name }
-                onlookers.append(try await server.connect(options).resolve(Onlooker.self, id: "onlooker"))
+                onlookers.append(try await server.connect(options).resolve(QueueTestObserver.self, id: "onlooker"))
             }
             let all = onlookers
             let results = try await calls(160) { number in

@@ -7,19 +7,19 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct ClientActorTests {
     private func withHost(
         _ link: TestLink, limits: ServerLimits = ServerLimits(), options: TrebuchetClient.Options = .init(),
-        _ body: (Host, TrebuchetClient, TrebuchetServer) async throws -> Void
+        _ body: (InProcessReferenceHolder, TrebuchetClient, TrebuchetServer) async throws -> Void
     ) async throws {
         try await withTestServer(link: link, limits: limits, options: options) { server in
-            await server.expose(Host(actorSystem: server.actorSystem), as: "host")
+            await server.expose(InProcessReferenceHolder(actorSystem: server.actorSystem), as: "host")
         } body: { client, server in
-            try await body(client.resolve(Host.self, id: "host"), client, server)
+            try await body(client.resolve(InProcessReferenceHolder.self, id: "host"), client, server)
         }
     }
 
     @Test("a server calls the actor that a client has passed", arguments: TestLink.allCases)
     func call(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
-            let visitor = Visitor("Ada", actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             #expect(try await host.tell("a") == [1])
             #expect(try await host.tellLater("b") == [2])
@@ -34,7 +34,7 @@ import TrebuchetTesting
         arguments: TestLink.allCases)
     func counted(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
-            let visitor = Visitor("Ada", actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
             let name = try await host.enter(visitor)
             #expect(try await host.enter(visitor) == name)
             try await host.enterAll([visitor, visitor])
@@ -52,7 +52,7 @@ import TrebuchetTesting
     @Test("errors of a client's actor arrive as themselves, and others with their text", arguments: TestLink.allCases)
     func errors(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
-            let visitor = Visitor("Ada", actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             #expect(try await host.outcome(of: "refuse") == ["BankError", "insufficient(missing: 7)"])
             let other = try await host.outcome(of: "explode")
@@ -64,7 +64,7 @@ import TrebuchetTesting
     @Test("an actor that a client's actor returns can be called too", arguments: TestLink.allCases)
     func returned(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            let visitor = Visitor("Ada", actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             #expect(try await host.outcome(of: "friend") == ["1"])
         }
@@ -73,7 +73,7 @@ import TrebuchetTesting
     @Test("an actor that the client holds no more is not found", arguments: TestLink.allCases)
     func gone(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            _ = try await host.enter(Visitor("Ada", actorSystem: client.actorSystem))
+            _ = try await host.enter(InProcessClientActor("Ada", actorSystem: client.actorSystem))
             #expect(try await host.outcome(of: "hear").first == "actorNotFound")
         }
     }
@@ -82,7 +82,8 @@ import TrebuchetTesting
     func onlyHanded(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
             let (passed, kept) = (
-                Visitor("Ada", actorSystem: client.actorSystem), Visitor("Bob", actorSystem: client.actorSystem)
+                InProcessClientActor("Ada", actorSystem: client.actorSystem),
+                InProcessClientActor("Bob", actorSystem: client.actorSystem)
             )
             _ = try await host.enter(passed)
             for name in [kept.id.id, "host", "nobody"] {
@@ -103,7 +104,7 @@ import TrebuchetTesting
         limits.clientCallTimeout = .milliseconds(100)
         try await withHost(link, limits: limits) { host, client, server in
             let journal = Journal()
-            let visitor = Visitor("Ada", journal: journal, actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             let outcome = try await host.outcome(of: "wait")
             #expect(outcome.first == "timeout")
@@ -118,7 +119,7 @@ import TrebuchetTesting
     func cancelled(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
             let journal = Journal()
-            let visitor = Visitor("Ada", journal: journal, actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             let call = Task { try await host.outcome(of: "wait") }
             await journal.wait(for: "waits")
@@ -134,7 +135,7 @@ import TrebuchetTesting
         arguments: TestLink.allCases)
     func unsupported(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            let visitor = Visitor("Ada", actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             for (call, text) in [("observe", "cannot be observed"), ("once", "@Idempotent")] {
                 let outcome = try await host.outcome(of: call)
@@ -147,7 +148,7 @@ import TrebuchetTesting
     @Test("a reference to a client's actor is not sent on to clients", arguments: TestLink.allCases)
     func notSentOn(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
-            let visitor = Visitor("Ada", actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             let error = await #expect(throws: TrebuchetError.self) { _ = try await host.first() }
             #expect(
@@ -163,8 +164,8 @@ import TrebuchetTesting
         try await withHost(link) { host, client, server in
             let guest = try await other(client, of: server, link)
             let journal = Journal()
-            let visitor = Visitor("Ada", journal: journal, actorSystem: guest.actorSystem)
-            _ = try await guest.resolve(Host.self, id: "host").enter(visitor)
+            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: guest.actorSystem)
+            _ = try await guest.resolve(InProcessReferenceHolder.self, id: "host").enter(visitor)
             let under = Task { try await host.outcome(of: "wait") }
             await journal.wait(for: "waits")
             await guest.close()
@@ -194,7 +195,7 @@ import TrebuchetTesting
         options.callsFromServer = 1
         try await withHost(link, options: options) { host, client, _ in
             let journal = Journal()
-            let visitor = Visitor("Ada", journal: journal, actorSystem: client.actorSystem)
+            let visitor = InProcessClientActor("Ada", journal: journal, actorSystem: client.actorSystem)
             _ = try await host.enter(visitor)
             let waiting = Task { try await host.outcome(of: "wait") }
             await journal.wait(for: "waits")

@@ -311,7 +311,7 @@ import TrebuchetWire
         #expect(await eventually { link.calls.count == 1 })
         let large = rig.call("2222222222")
         #expect(await eventually { link.calls.count == 2 })
-        await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "1009", cause: MessageRefusal())) }
+        await rig.on { $0.connectionLost(number: 1, TransportError(.closed, "1009", cause: MessageTooLarge())) }
         #expect(await failure(large)?.code == .invalidArguments)
         #expect(await failure(large)?.message.contains("so the server closed the connection") == true)
         #expect(await failure(small)?.code == .unknownOutcome)

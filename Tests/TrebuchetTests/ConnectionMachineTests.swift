@@ -292,12 +292,12 @@ import WebSockets
             (TransportError(.refused, ""), .never, .never), (TransportError(.timedOut, ""), .never, .never),
             (TransportError(.addressInvalid, ""), .never, .never), (TransportError(.tls, ""), .atFirst, .atFirst),
             (TransportError(.handshake, "no Trebuchet server"), .atFirst, .atFirst),
-            (TransportError(.handshake, "", cause: UnspokenProtocol("trebuchet.v3")), .always, .always),
-            (TransportError(.handshake, "", cause: UnexpectedStatus(401)), .always, .never),
-            (TransportError(.handshake, "", cause: UnexpectedStatus(403)), .always, .always),
-            (TransportError(.handshake, "", cause: UnexpectedStatus(503)), .never, .never),
-        ] as [(TransportError, ConnectionFailure.Finality, ConnectionFailure.Finality)])
-    func finality(error: TransportError, without: ConnectionFailure.Finality, with: ConnectionFailure.Finality) {
+            (TransportError(.handshake, "", cause: SubprotocolNotSupported("trebuchet.v3")), .always, .always),
+            (TransportError(.handshake, "", cause: UnexpectedHTTPStatus(401)), .always, .never),
+            (TransportError(.handshake, "", cause: UnexpectedHTTPStatus(403)), .always, .always),
+            (TransportError(.handshake, "", cause: UnexpectedHTTPStatus(503)), .never, .never),
+        ] as [(TransportError, ConnectionFailure.RetryPolicy, ConnectionFailure.RetryPolicy)])
+    func finality(error: TransportError, without: ConnectionFailure.RetryPolicy, with: ConnectionFailure.RetryPolicy) {
         #expect(ConnectionFailure(error, hasTokenProvider: false).finality == without)
         #expect(ConnectionFailure(error, hasTokenProvider: true).finality == with)
     }

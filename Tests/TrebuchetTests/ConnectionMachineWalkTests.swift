@@ -98,7 +98,7 @@ private struct Walk {
         case 4...5:
             guard let number = attempt else { return }
             attempt = nil
-            let kinds: [ConnectionFailure.Finality] = [.always, .atFirst]
+            let kinds: [ConnectionFailure.RetryPolicy] = [.always, .atFirst]
             let kind = Int.random(in: 0..<8, using: &random)
             let finality = kind < kinds.count ? kinds[kind] : .never
             tell(.attemptFailed(number, ConnectionFailure(TransportError(.refused, "refused"), finality)))

@@ -66,7 +66,7 @@ import WebSockets
         ] as [(any Error, Int, String)])
     func refusals(error: any Error, status: Int, reason: String) {
         let lines = Mutex<[String]>([])
-        let log = RefusalLog { line in lines.withLock { $0.append(line) } }
+        let log = RejectionLog { line in lines.withLock { $0.append(line) } }
         let refusal = AccessPolicy.refusal(error, log)
         #expect(refusal.response.status == status)
         #expect(refusal.reason == reason)
@@ -84,7 +84,7 @@ import WebSockets
             (.seconds(90), "90"),
         ])
     func retryAfter(time: Duration, seconds: String) {
-        let log = RefusalLog { _ in }
+        let log = RejectionLog { _ in }
         for code in [TrebuchetError.Code.rateLimited, .unavailable] {
             let refusal = AccessPolicy.refusal(TrebuchetError(code, "later", retryAfter: time), log)
             #expect(refusal.response.headers["Retry-After"] == seconds)
@@ -184,7 +184,7 @@ import WebSockets
 
     @Test("a name that this server gave is read again; one that it did not give is none")
     func sessionNames() {
-        let names = ConnectionNames(reactors: 4)
+        let names = CallSessionRegistry(reactors: 4)
         let first = names.next(onReactor: 2)
         let second = names.next(onReactor: 3)
         #expect(names.reactor(of: first) == 2 && names.reactor(of: second) == 3)
@@ -208,8 +208,8 @@ import WebSockets
             }
         }
         // Of a number that has not been given yet, whatever the secret.
-        #expect(names.name(names.text(ConnectionName(number: 1_000, secret: first.secret))) == nil)
-        #expect(ConnectionNames(reactors: 4).name(names.text(first)) == nil)
+        #expect(names.name(names.text(CallSessionID(number: 1_000, secret: first.secret))) == nil)
+        #expect(CallSessionRegistry(reactors: 4).name(names.text(first)) == nil)
         #expect(HandshakeField.server(ofSession: nil) == 0 && HandshakeField.server(ofSession: "!") == 0)
     }
 }

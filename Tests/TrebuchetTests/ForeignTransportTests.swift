@@ -63,7 +63,7 @@ private final class OverwritingLink: ClientLink {
 }
 
 /// A transport over a relay: it is always there, and tells of a failed handshake while the server behind it is not.
-private final class RelayedTransport: ClientTransport {
+private final class ProxyTransport: ClientTransport {
     /// Which attempts fail, counted from 1.
     let failing: Set<Int>
     private let attempts = Mutex((count: 0, last: nil as OverwritingLink?))
@@ -93,7 +93,7 @@ private final class RelayedTransport: ClientTransport {
         let journal = Journal()
         await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
         await server.expose(Registry(actorSystem: server.actorSystem), as: "registry")
-        await server.expose(Till(journal: journal, actorSystem: server.actorSystem), as: "till")
+        await server.expose(BlockingPaymentCounter(journal: journal, actorSystem: server.actorSystem), as: "till")
         let transport: any ClientTransport = ForeignTransport(server: server)
         let client = TrebuchetClient(transport: transport)
         try await client.connect()
@@ -124,7 +124,7 @@ private final class RelayedTransport: ClientTransport {
     @Test("its timers go: a call that is not answered ends at its deadline, and its server hears of it")
     func deadlines() async throws {
         try await withClient { client, journal in
-            let till = try client.resolve(Till.self, id: "till")
+            let till = try client.resolve(BlockingPaymentCounter.self, id: "till")
             let error = await #expect(throws: TrebuchetError.self) {
                 try await withDeadline(.milliseconds(50)) { try await till.payOnce("ada") }
             }
@@ -149,7 +149,7 @@ private final class RelayedTransport: ClientTransport {
 
     @Test("a client that was connected tries again when a relay's handshakes fail, one that was not gives up")
     func relayed() async throws {
-        let transport = RelayedTransport(failing: [1, 3, 4])
+        let transport = ProxyTransport(failing: [1, 3, 4])
         var options = TrebuchetClient.Options()
         options.reconnect.initialDelay = .zero
         let client = TrebuchetClient(transport: transport as any ClientTransport, options: options)

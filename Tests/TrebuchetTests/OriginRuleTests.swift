@@ -173,7 +173,7 @@ import WebSockets
     @Test("the log says which page was refused, once a second, and how many more")
     func logged() {
         let lines = Mutex<[String]>([])
-        let log = RefusalLog { line in lines.withLock { $0.append(line) } }
+        let log = RejectionLog { line in lines.withLock { $0.append(line) } }
         let refusal = HTTPResponse(status: 403, text: "origin 'http://a' is not allowed")
         for now in [5_000_000_000, 5_000_000_001, 5_999_999_999, 6_000_000_000, 6_500_000_000] as [UInt64] {
             log.note(refusal, from: SocketAddress(literal: "192.0.2.1", port: 7), at: now)

@@ -138,7 +138,7 @@ extension PersistedStateTests {
 
     @Test("what an earlier process answered is let go of, also when it cannot be listed at first")
     func earlierAnswers() async throws {
-        let key = CallNamespace.key("earlier", 1, of: "diary")
+        let key = IdempotencyNamespace.key("earlier", 1, of: "diary")
         try await store.put([1], key)
         store.failReads(StateStoreError(.full, "not now"))
         var limits = ServerLimits()
@@ -158,8 +158,8 @@ extension PersistedStateTests {
             let refusal = await shard.reactor.perform { () -> (UInt64, TrebuchetError)? in
                 let states = PersistedStates(name: "diary", home: shard.states, writer: writer)
                 for number in 0..<20_000 as Range<UInt64> {
-                    let call = KeptCall(
-                        CallNamespace.key("c", number, of: "diary"), digest: 1, principal: nil, in: NoRoom())
+                    let call = IdempotencyRecord(
+                        IdempotencyNamespace.key("c", number, of: "diary"), digest: 1, principal: nil, in: NoRoom())
                     if let refusal = states.begin(call) { return (number, refusal) }
                 }
                 return nil
@@ -169,7 +169,7 @@ extension PersistedStateTests {
         }
     }
 
-    private struct NoRoom: KeptAnswerRoom {
+    private struct NoRoom: RecordedResponseQuota {
         func take(_ bytes: Int) -> Bool { false }
         func release(_ bytes: Int) {}
     }

@@ -14,11 +14,11 @@ import Testing
     func answers() {
         var most = ServerLimits()
         (most.answersPerConnection, most.answerBytesPerConnection) = (9, 9_999)
-        let limits = AnswerMemory<String>.Limits(client: most.ofClient, server: most.ofServer, time: 100)
-        let shares = AnswerShares(ServerLimits())
-        var memory = AnswerMemory<String>(limits, shares)
-        let name = AnswerMemory<String>.Name(connection: ConnectionName(number: 1, secret: 1), number: 1)
-        func begin(_ id: String, again: Bool) -> AnswerMemory<String>.Outcome? {
+        let limits = IdempotencyCache<String>.Limits(client: most.ofClient, server: most.ofServer, time: 100)
+        let shares = IdempotencyQuotas(ServerLimits())
+        var memory = IdempotencyCache<String>(limits, shares)
+        let name = IdempotencyCache<String>.Name(connection: CallSessionID(number: 1, secret: 1), number: 1)
+        func begin(_ id: String, again: Bool) -> IdempotencyCache<String>.Outcome? {
             memory.begin(name, .init(digest: 1, principal: id, isRepeat: again), "a", at: 0)
         }
         #expect(begin(Self.ids[0], again: false) == nil)
@@ -32,14 +32,14 @@ import Testing
             Issue.record("it did not get its own")
             return
         }
-        let other = AnswerHolding(shares, principal: Self.ids[1], host: nil)
+        let other = IdempotencyReservation(shares, principal: Self.ids[1], host: nil)
         #expect(shares.partyCount.principals == 2)
         withExtendedLifetime(other) {}
     }
 
     @Test("each has shares, memory and clients of its own")
     func shares() {
-        let parties = Self.ids.map { Parties(connection: 1, principal: $0, host: nil) }
+        let parties = Self.ids.map { QuotaScopes(connection: 1, principal: $0, host: nil) }
         #expect(parties[0].all != parties[1].all)
         #expect(parties[0].all == parties[0].all)
         let memory = PrincipalMemory(limit: 100)
@@ -47,7 +47,7 @@ import Testing
         parts[0].budget.hold(60)
         #expect(parts[1].budget.usedBytes == 0)
         #expect(memory.part(of: Self.ids[0]).budget.usedBytes == 60)
-        let clients = ServerParts(reactors: 1, limits: ServerLimits(), log: { _ in }).hosting
+        let clients = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in }).hosting
         let keys = Self.ids.map { clients.key(of: "identity", principal: $0) }
         #expect(keys[0] != keys[1])
         #expect(keys[0] == clients.key(of: "identity", principal: Self.ids[0]))

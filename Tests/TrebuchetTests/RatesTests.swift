@@ -36,7 +36,7 @@ import WebSockets
         var limits = ServerLimits()
         limits.callsPerMethod = ["slow()": RateLimit(callsPerSecond: 1, burst: 1)]
         limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1, burst: 2)
-        let principals = SharedBuckets<PrincipalName>(RateLimit(callsPerSecond: 1, burst: 3))
+        let principals = ShardedBuckets<PrincipalName>(RateLimit(callsPerSecond: 1, burst: 3))
         let ada = Principal(id: "ada")
         func take(_ target: String, _ buckets: ConnectionBuckets, _ principal: Principal?) -> String? {
             buckets.take(target, limits, principals, principal, at: Self.second).map { "\($0.what) \($0.milliseconds)" }
@@ -123,10 +123,10 @@ import WebSockets
 
     @Test("a share is one for its party as long as somebody holds it, and gone when nobody does")
     func shares() {
-        let shares = Shares<String>(limit: 2)
-        func take(_ share: Share<String>?) -> Bool { share?.quota.take() == true }
-        var one: Share<String>? = shares.share(of: "a")
-        let same: Share<String>? = shares.share(of: "a")
+        let shares = QuotaTable<String>(limit: 2)
+        func take(_ share: ScopedQuota<String>?) -> Bool { share?.quota.take() == true }
+        var one: ScopedQuota<String>? = shares.share(of: "a")
+        let same: ScopedQuota<String>? = shares.share(of: "a")
         #expect(one === same && shares.count == 1)
         let taken = [take(one), take(same), take(one)]
         #expect(taken == [true, true, false])
@@ -149,12 +149,12 @@ import WebSockets
         var limits = ServerLimits()
         limits.connections = 3
         limits.connectionsPerPrincipal = 2
-        let book = ShareBook(limits: limits)
-        func parties(_ connection: UInt64, _ principal: String?) -> Parties {
-            Parties(connection: connection, principal: principal, host: nil)
+        let book = QuotaLedger(limits: limits)
+        func parties(_ connection: UInt64, _ principal: String?) -> QuotaScopes {
+            QuotaScopes(connection: connection, principal: principal, host: nil)
         }
         let first = try book.take(.connections, for: parties(1, "ada"))
-        var second: Stake? = try book.take(.connections, for: parties(2, "ada"))
+        var second: QuotaReservation? = try book.take(.connections, for: parties(2, "ada"))
         #expect(book.count(.connections) == 2)
         let refusal = #expect(throws: TrebuchetError.self) { try book.take(.connections, for: parties(3, "ada")) }
         #expect(refusal?.code == .rateLimited)
@@ -181,19 +181,19 @@ import WebSockets
     @Test("parties are named from the narrowest on, with the server at the end")
     func parties() throws {
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
-        let all = Parties(connection: 7, principal: "ada", host: host)
+        let all = QuotaScopes(connection: 7, principal: "ada", host: host)
         #expect(all.all == [.connection(7), .principal(PrincipalName("ada")), .host(host.number)])
         #expect(all.beyondConnection == [.principal(PrincipalName("ada")), .host(host.number), .server])
-        #expect(Parties(connection: 7, principal: nil, host: nil).all == [.connection(7)])
-        #expect(Parties(connection: 7, principal: nil, host: nil).beyondConnection == [.server])
+        #expect(QuotaScopes(connection: 7, principal: nil, host: nil).all == [.connection(7)])
+        #expect(QuotaScopes(connection: 7, principal: nil, host: nil).beyondConnection == [.server])
         #expect(Set(SharedResource.allCases.map(\.name)).count == SharedResource.allCases.count)
     }
 
     @Test("what is held for a principal counts as long as one of its connections is there")
     func principalMemory() {
         let memory = PrincipalMemory(limit: 100)
-        var first: PrincipalMemory.Part? = memory.part(of: "ada")
-        var second: PrincipalMemory.Part? = memory.part(of: "ada")
+        var first: PrincipalMemory.ConnectionUsage? = memory.part(of: "ada")
+        var second: PrincipalMemory.ConnectionUsage? = memory.part(of: "ada")
         first?.budget.hold(60)
         #expect(second?.budget.usedBytes == 60 && second?.budget.limit == 100)
         #expect(memory.part(of: "bob").budget.usedBytes == 0)
@@ -218,9 +218,9 @@ import WebSockets
         limits.answerBytesPerPrincipal = setting == "answerBytesPerPrincipal" ? 20 : 90
         limits.answerBytesPerHost = setting == "answerBytesPerHost" ? 20 : 90
         limits.answerBytes = setting == "answerBytes" ? 20 : 90
-        let shares = AnswerShares(limits)
+        let shares = IdempotencyQuotas(limits)
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
-        let holding = AnswerHolding(shares, principal: "ada", host: host)
+        let holding = IdempotencyReservation(shares, principal: "ada", host: host)
         #expect([shares.partyCount.principals, shares.partyCount.hosts] == [1, 1])
         let areBytes = setting.contains("Bytes")
         for round in 1...3 {
@@ -240,7 +240,7 @@ import WebSockets
             #expect(answersLeft == 0 && bytesLeft == 0)
         }
         // Nobody's share is named where nobody is known.
-        let unknown = AnswerHolding(shares, principal: nil, host: nil)
+        let unknown = IdempotencyReservation(shares, principal: nil, host: nil)
         #expect(unknown.take(bytes: 1) == nil)
         unknown.release(bytes: 1)
     }
@@ -262,7 +262,7 @@ import WebSockets
     @Test("refusals are told once a second, with how many were not")
     func refusals() {
         let lines = Mutex<[String]>([])
-        let log = RefusalLog { line in lines.withLock { $0.append(line) } }
+        let log = RejectionLog { line in lines.withLock { $0.append(line) } }
         log.note("a", at: 5)
         log.note("b", at: 6)
         log.note("c", at: 1_000_000_004)

@@ -9,7 +9,7 @@ import TrebuchetTesting
 
 /// Counts what it is paid, and answers when the test says so.
 @Trebuchet
-distributed actor Till {
+distributed actor BlockingPaymentCounter {
     private let journal: Journal
     private var count = 0
 
@@ -50,7 +50,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
         var options = TrebuchetClient.Options()
         options.reconnect.initialDelay = .milliseconds(1)
         try await withTestServer(link: link, reactors: 2, options: options) { server in
-            await server.expose(Till(journal: journal, actorSystem: server.actorSystem), as: "till")
+            await server.expose(BlockingPaymentCounter(journal: journal, actorSystem: server.actorSystem), as: "till")
         } body: { client, _ in
             try await body(client, journal)
         }
@@ -59,7 +59,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
     @Test("a call goes on when its connection ends, and answers over the next one", arguments: TestLink.allCases)
     func repeated(link: TestLink) async throws {
         try await withTill(link) { client, journal in
-            let till = try client.resolve(Till.self, id: "till")
+            let till = try client.resolve(BlockingPaymentCounter.self, id: "till")
             let call = Task { try await till.pay("a") }
             await journal.wait(for: "a began")
             await cut(client, 1)
@@ -74,7 +74,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
     @Test("the calls of other methods, and those through a protocol, are not repeated", arguments: TestLink.allCases)
     func notRepeated(link: TestLink) async throws {
         try await withTill(link) { client, journal in
-            let till = try client.resolve(Till.self, id: "till")
+            let till = try client.resolve(BlockingPaymentCounter.self, id: "till")
             let paying = try $Paying.resolve(id: TrebuchetActorID("till"), using: client.actorSystem)
             let calls = [Task { try await till.payOnce("a") }, Task { try await paying.pay("b") }]
             await journal.wait { Set($0).isSuperset(of: ["a began", "b began"]) }
@@ -92,7 +92,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
         arguments: [true, false])
     func draining(breaks: Bool) async throws {
         try await withTill(.local) { client, journal in
-            let till = try client.resolve(Till.self, id: "till")
+            let till = try client.resolve(BlockingPaymentCounter.self, id: "till")
             let call = Task { try await till.pay("a") }
             await journal.wait(for: "a began")
             let core = client.core

@@ -17,7 +17,8 @@ struct SocketTransport: ClientTransport {
         ) { socket in SocketLink(socket, receiver, wanted) }
         guard socket.subprotocol == wanted else {
             socket.close(code: .protocolError)
-            throw TransportError(.handshake, "\(address) does not speak \(wanted)", cause: UnspokenProtocol(wanted))
+            throw TransportError(
+                .handshake, "\(address) does not speak \(wanted)", cause: SubprotocolNotSupported(wanted))
         }
     }
 }

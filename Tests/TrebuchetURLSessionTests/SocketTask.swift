@@ -52,7 +52,7 @@ final class SocketTask: WebSocketTask, WebSocketHandler, @unchecked Sendable {
                 }
             } catch {
                 let error = error as? TransportError
-                if let status = (error?.cause as? UnexpectedStatus)?.status {
+                if let status = (error?.cause as? UnexpectedHTTPStatus)?.status {
                     state.withLock {
                         $0.answer = HTTPURLResponse(
                             url: request.url!, statusCode: status, httpVersion: nil, headerFields: nil)

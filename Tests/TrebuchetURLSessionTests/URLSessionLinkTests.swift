@@ -142,7 +142,7 @@ private struct SocketTransport: ClientTransport {
                 transport: SocketTransport(address: address) as any ClientTransport, options: options)
             let error = await #expect(throws: TransportError.self) { try await stranger.connect() }
             #expect(error?.code == .handshake)
-            #expect((error?.cause as? UnexpectedStatus)?.status == 401)
+            #expect((error?.cause as? UnexpectedHTTPStatus)?.status == 401)
             await stranger.close()
         }
     }
@@ -196,7 +196,7 @@ private struct SocketTransport: ClientTransport {
     @Test("of the close frames that may come, that for a message which is too large has its cause")
     func closeFrames() {
         let refusal = TransportError.ofClosing((1009, ""), nil, "wss://example.com")
-        #expect(refusal.code == .closed && refusal.cause is MessageRefusal)
+        #expect(refusal.code == .closed && refusal.cause is MessageTooLarge)
         let leaving = TransportError.ofClosing((1001, "restart"), nil, "wss://example.com")
         #expect(leaving.cause == nil)
         #expect(leaving.message == "the connection to wss://example.com was closed (1001: restart)")

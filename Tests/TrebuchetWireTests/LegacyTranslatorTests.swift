@@ -321,7 +321,8 @@ import TrebuchetWire
     func dates() throws {
         let date = Date(timeIntervalSince1970: 1_700_000_000.987)
         for (form, text) in [
-            (DateForm.milliseconds, #"["2023-11-14T22:13:20.987Z"]"#), (.wholeSeconds, #"["2023-11-14T22:13:20Z"]"#),
+            (DateEncoding.milliseconds, #"["2023-11-14T22:13:20.987Z"]"#),
+            (.wholeSeconds, #"["2023-11-14T22:13:20Z"]"#),
         ] {
             var buffer = ByteBuffer()
             try ValueCoder(dates: form).encode([date], into: &buffer)

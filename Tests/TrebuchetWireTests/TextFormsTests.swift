@@ -81,7 +81,7 @@ import Testing
             (0.0006, "1970-01-01T00:00:00.001Z"), (1.25, "1970-01-01T00:00:01.250Z"),
         ] as [(Double, String)])
     func clamped(seconds: Double, text: String) {
-        for (form, text) in [(DateForm.milliseconds, text), (.wholeSeconds, text.prefix(19) + "Z")] {
+        for (form, text) in [(DateEncoding.milliseconds, text), (.wholeSeconds, text.prefix(19) + "Z")] {
             var buffer = ByteBuffer()
             DateText.append(Date(timeIntervalSince1970: seconds), form, to: &buffer)
             #expect(String(decoding: buffer.bytes, as: UTF8.self) == text)
@@ -180,7 +180,7 @@ import Testing
             var object = OpenContainer(isObject: true)
             for number in 0..<count {
                 let text = UnsafeRawBufferPointer(rebasing: bytes[2 * number..<2 * number + 2])
-                object.append(JSONPart(text), named: JSONName(text))
+                object.append(EditableJSONValue(text), named: JSONName(text))
             }
             let found = [try object.index(of: .init("13"))]
             let isFirstTable = object.places != nil
@@ -308,7 +308,7 @@ import Testing
             ]
             let text = "{" + names.map { "\"\($0)\":\(number)" }.joined(separator: ",") + "}"
             let terms = try Array(text.utf8).withUnsafeBytes {
-                try ValueCoder().decode(ServerTerms.self, from: $0)
+                try ValueCoder().decode(AdvertisedLimits.self, from: $0)
             }
             #expect(
                 [

@@ -141,7 +141,7 @@ struct HandshakeTests {
         let error = #expect(throws: TransportError.self) { try client().validate(response) }
         #expect(error?.code == .handshake)
         #expect(error?.message.contains(defect) == true)
-        #expect((error?.cause as? UnexpectedStatus)?.status == (status == 101 ? nil : status))
+        #expect((error?.cause as? UnexpectedHTTPStatus)?.status == (status == 101 ? nil : status))
     }
 
     @Test("a valid 101 gives the subprotocol that was chosen")

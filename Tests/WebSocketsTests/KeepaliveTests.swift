@@ -90,7 +90,7 @@ struct KeepaliveTests {
         ])
     func addresses(_ hosts: [String], _ expected: [Bool]) {
         let counter = AddressCounter(limit: 2)
-        var entries: [AddressEntry?] = []
+        var entries: [CountedConnection?] = []
         let admitted = hosts.map { host in
             guard case .admitted(let entry) = counter.enter(SocketAddress(literal: host, port: 1)) else { return false }
             entries.append(entry)
@@ -173,7 +173,7 @@ struct KeepaliveTests {
     }
 
     /// Answers each message with 16 MiB, and is told of by `sockets`.
-    private final class Torrent: WebSocketHandler {
+    private final class FloodingPeer: WebSocketHandler {
         private let sockets: AsyncStream<WebSocket>.Continuation
 
         init(_ sockets: AsyncStream<WebSocket>.Continuation) { self.sockets = sockets }
@@ -195,7 +195,7 @@ struct KeepaliveTests {
         // The beats are the test's own, however long that takes.
         limits.pingInterval = .seconds(3_600)
         limits.pongTimeout = .seconds(3_600)
-        let server = try WebSocketServer(port: 0, limits: limits, accept: { _ in .accept(Torrent(continuation)) })
+        let server = try WebSocketServer(port: 0, limits: limits, accept: { _ in .accept(FloodingPeer(continuation)) })
         let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 64 << 10)
         try peer.send(text("all of it"))
         let socket = try #require(await sockets.first { _ in true })

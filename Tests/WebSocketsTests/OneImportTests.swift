@@ -11,7 +11,7 @@ import WebSockets
                 to: "ws://127.0.0.1:1/", headers: headers, tls: trust, reactors: group
             ) { _ in EchoHandler() }
         } catch let error as TransportError {
-            throw error.cause is UnexpectedStatus ? TransportError(.closed, "not a WebSocket") : error
+            throw error.cause is UnexpectedHTTPStatus ? TransportError(.closed, "not a WebSocket") : error
         } catch {
             return nil
         }

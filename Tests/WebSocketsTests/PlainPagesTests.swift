@@ -25,17 +25,17 @@ struct PlainPagesTests {
         let gate = DispatchSemaphore(value: 0)
         let other = DispatchSemaphore(value: 0)
 
-        func answer(_ request: PlainRequest) -> PlainAnswer? {
+        func answer(_ request: PlainRequest) -> PlainResponse? {
             let ok = HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"])
             switch request.head.path {
-            case "/small": return .page(PageReply(ok, body: Array("small\n".utf8)))
-            case "/large": return .page(PageReply(ok, body: Self.large))
+            case "/small": return .page(StreamedResponse(ok, body: Array("small\n".utf8)))
+            case "/large": return .page(StreamedResponse(ok, body: Self.large))
             case "/file":
                 let pieces = pieces
                 return .lookUp {
-                    PageReply(
+                    StreamedResponse(
                         ok,
-                        rest: PageReply.Rest(count: Self.large.count, blocks: true) { offset, count in
+                        rest: StreamedResponse.RemainingBody(count: Self.large.count, blocks: true) { offset, count in
                             pieces.note(count)
                             return Array(Self.large[offset..<min(offset + count, Self.large.count)])
                         })
@@ -43,15 +43,17 @@ struct PlainPagesTests {
             case "/gated", "/stuck":
                 let (pieces, gate) = (pieces, request.head.path == "/gated" ? gate : other)
                 return .page(
-                    PageReply(
+                    StreamedResponse(
                         ok,
-                        rest: PageReply.Rest(count: 5, blocks: true) { _, count in
+                        rest: StreamedResponse.RemainingBody(count: 5, blocks: true) { _, count in
                             pieces.note(count)
                             gate.wait()
                             return Array("late\n".utf8)
                         }))
             case "/short":
-                return .lookUp { PageReply(ok, rest: PageReply.Rest(count: 100, blocks: true) { _, _ in nil }) }
+                return .lookUp {
+                    StreamedResponse(ok, rest: StreamedResponse.RemainingBody(count: 100, blocks: true) { _, _ in nil })
+                }
             case "/healthz": return .last(HTTPResponse(status: 200, text: "ok"))
             default: return nil
             }
@@ -236,11 +238,11 @@ struct PlainPagesTests {
         let server = try WebSocketServer(
             port: 0, reactors: .servers(count: 1), limits: limits, memory: budget,
             plain: { _ in
-                let rest = PageReply.Rest(count: whole, blocks: fromDisk) { _, count in
+                let rest = StreamedResponse.RemainingBody(count: whole, blocks: fromDisk) { _, count in
                     pieces.note(count)
                     return [UInt8](repeating: 1, count: count)
                 }
-                return .page(PageReply(HTTPResponse(status: 200), rest: rest))
+                return .page(StreamedResponse(HTTPResponse(status: 200), rest: rest))
             },
             accept: { _ in .accept(EchoHandler()) })
         let peer = try RawPeer(port: server.address.port, receiveBuffer: 4096)
@@ -257,8 +259,8 @@ struct PlainPagesTests {
         #expect(most <= MemoryAccount.small)
         #expect(await eventually { budget.usedBytes == 0 })
         #expect(throws: RawPeer.Failure.self) { _ = try Self.receive(peer) }
-        #expect(pieces.largest <= PageReply.pieceBytes)
-        #expect(pieces.count * PageReply.pieceBytes < 32 << 20)
+        #expect(pieces.largest <= StreamedResponse.pieceBytes)
+        #expect(pieces.count * StreamedResponse.pieceBytes < 32 << 20)
     }
 
     @Test("who takes little, but enough, gets all of it")

@@ -125,7 +125,7 @@ import Transports
     @Test("a connection without a proxy holds as little for its address as ever: 40 bytes")
     func memory() {
         let counter = AddressCounter(limit: 100)
-        let entries = (0..<100).compactMap { _ -> AddressEntry? in
+        let entries = (0..<100).compactMap { _ -> CountedConnection? in
             guard case .admitted(let entry) = counter.enter(SocketAddress(literal: "192.0.2.1", port: 1)) else {
                 return nil
             }
@@ -140,7 +140,7 @@ import Transports
     @Test("a client behind a proxy counts with those of its address, whichever way they come")
     func counted() throws {
         let counter = AddressCounter(limit: 2)
-        var entries: [AddressEntry?] = []
+        var entries: [CountedConnection?] = []
         func enter(_ decision: AddressCounter.Decision) -> Bool {
             guard case .admitted(let entry) = decision else { return false }
             entries.append(entry)

@@ -47,7 +47,7 @@ struct Draw {
 }
 
 /// A text with something else in the place of a part of it.
-enum Slip {
+enum DrawnFault {
     static func made(in text: String, _ draw: inout Draw) -> String {
         var bytes = Array(text.utf8)
         for _ in 0...draw.below(2) {

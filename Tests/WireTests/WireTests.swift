@@ -90,7 +90,7 @@ import TrebuchetActors
             var draw = Draw(seed: seed)
             let value = try plain(PlainTrip(&draw))
             for _ in 0..<8 {
-                let text = Slip.made(in: value, &draw)
+                let text = DrawnFault.made(in: value, &draw)
                 let one = outcome { try plain(read(PlainTrip.self, text)) }
                 #expect(outcome { try direct(readDirectly(WireTrip.self, text)) } == one, "seed \(seed): \(text)")
                 #expect(outcome { try plain(read(WireTrip.self, text)) } == one, "seed \(seed): \(text)")

@@ -3,7 +3,7 @@ package import TrebuchetWire
 /// Takes the successive changes of a state, and checks that each continues the version that was taken before.
 package struct ChangeReader: Sendable {
     /// The mark of the version that was taken last.
-    private var mark: ChangeMark?
+    private var mark: ChangeStamp?
     /// True if all members of a record track their changes; nil before the first call.
     private var isComplete: Bool?
 
@@ -33,7 +33,7 @@ package struct ChangeReader: Sendable {
     private static func isComplete(_ state: some DeltaState) -> Bool {
         let names = UnnamedMembers.of(state)
         guard let first = names.first else { return true }
-        ProgrammerNote.tell(
+        ProgrammerWarning.tell(
             "deltaMembers of \(type(of: state)) lacks '\(first.prefix(64).filter { $0.isLetter || $0.isNumber || "._".contains($0) })'; until it is added, each change sends and stores the whole state"
         )
         return false

@@ -5,7 +5,7 @@
 public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
     private var value: Value
     private var isChanged = false
-    private var mark = ChangeMark()
+    private var mark = ChangeStamp()
 
     /// Creates the wrapper with a value that counts as unchanged.
     public init(wrappedValue: Value) { value = wrappedValue }
@@ -35,7 +35,7 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
         if isChanged {
             changes.replace(value)
             isChanged = false
-            mark = ChangeMark()
+            mark = ChangeStamp()
         }
         changes.end = mark
         return changes
@@ -44,7 +44,7 @@ public struct DeltaValue<Value: Codable & Sendable>: DeltaState {
     /// Replaces the value. Throws ``StateChangesError`` for changes of parts of it.
     public mutating func apply(_ changes: StateChanges) throws {
         try changes.apply(to: &value) { _, _, _ in false }
-        (isChanged, mark) = (false, ChangeMark())
+        (isChanged, mark) = (false, ChangeStamp())
     }
 }
 

@@ -35,7 +35,7 @@ extension StateChanges {
     package func write(into buffer: inout ByteBuffer) {
         buffer.reserve(bytes.count + steps.count * 64 + 2)
         buffer.append(0x5B)
-        var names = NamesText(depth: depth)
+        var names = PathTextCache(depth: depth)
         var isFirst = true
         for step in steps {
             if !isFirst { buffer.append(0x2C) }
@@ -59,7 +59,7 @@ extension StateChanges {
     }
 
     /// A cache of encoded paths. Consecutive paths mostly have the same names, which are encoded once.
-    private struct NamesText {
+    private struct PathTextCache {
         let depth: Int
         private var names: [JSONPointer.Token] = []
         private var text: [UInt8] = []

@@ -49,8 +49,8 @@ public struct StateChanges: Sendable {
     /// False after a change that operations cannot describe: the whole value must be sent.
     public private(set) var isKnown = true
     /// The marks of the versions before and after the changes.
-    @usableFromInline var start = ChangeMark.none
-    @usableFromInline var end = ChangeMark.none
+    @usableFromInline var start = ChangeStamp.none
+    @usableFromInline var end = ChangeStamp.none
 
     /// Creates an empty list of changes.
     public init() {}

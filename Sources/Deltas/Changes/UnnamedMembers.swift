@@ -9,7 +9,7 @@ struct UnnamedMembers {
     }
 
     fileprivate static func of(record: some DeltaRecord) -> [String] {
-        let found = Found()
+        let found = Cache()
         // Encoding errors are reported by the code that encodes the value.
         try? record.encode(to: MemberEncoder(found: found))
         let names = Set(type(of: record).deltaMembers.map(\.name))
@@ -17,7 +17,7 @@ struct UnnamedMembers {
     }
 
     /// The names that were found, and the missing members of nested records.
-    fileprivate final class Found {
+    fileprivate final class Cache {
         var names: [String] = []
         var inner: [String] = []
     }
@@ -25,7 +25,7 @@ struct UnnamedMembers {
 
 /// An encoder that discards values and records the names of the members, including members without a value.
 private struct MemberEncoder: Encoder {
-    let found: UnnamedMembers.Found
+    let found: UnnamedMembers.Cache
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
@@ -37,7 +37,7 @@ private struct MemberEncoder: Encoder {
 
     /// The top-level members of the record.
     private struct Members<Key: CodingKey>: KeyedEncodingContainerProtocol {
-        let found: UnnamedMembers.Found
+        let found: UnnamedMembers.Cache
         var codingPath: [any CodingKey] { [] }
 
         private func note(_ key: Key) { found.names.append(key.stringValue) }
@@ -73,15 +73,15 @@ private struct MemberEncoder: Encoder {
             note(key)
             return NoMembers()
         }
-        func superEncoder() -> any Encoder { Nowhere() }
+        func superEncoder() -> any Encoder { DiscardingContainer() }
         func superEncoder(forKey key: Key) -> any Encoder {
             note(key)
-            return Nowhere()
+            return DiscardingContainer()
         }
     }
 
     /// An encoder for values inside a member, which it discards.
-    private struct Nowhere: Encoder {
+    private struct DiscardingContainer: Encoder {
         var codingPath: [any CodingKey] { [] }
         var userInfo: [CodingUserInfoKey: Any] { [:] }
         func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -100,8 +100,8 @@ private struct MemberEncoder: Encoder {
             keyedBy type: Nested.Type, forKey key: Key
         ) -> KeyedEncodingContainer<Nested> { KeyedEncodingContainer(NoMembersOf<Nested>()) }
         func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer { NoMembers() }
-        func superEncoder() -> any Encoder { Nowhere() }
-        func superEncoder(forKey key: Key) -> any Encoder { Nowhere() }
+        func superEncoder() -> any Encoder { DiscardingContainer() }
+        func superEncoder(forKey key: Key) -> any Encoder { DiscardingContainer() }
     }
 
     /// An unkeyed or single-value container that discards its values.
@@ -114,6 +114,6 @@ private struct MemberEncoder: Encoder {
             KeyedEncodingContainer(NoMembersOf<Nested>())
         }
         func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { NoMembers() }
-        func superEncoder() -> any Encoder { Nowhere() }
+        func superEncoder() -> any Encoder { DiscardingContainer() }
     }
 }

@@ -8,19 +8,19 @@ extension KeyedCollection: DeltaState {
         var changes = StateChanges()
         changes.start = log.start
         guard !log.isFull else {
-            log = ChangeLog()
+            log = KeyedChangeLog()
             return nil
         }
         var writer = changes.writer(of: log.steps.count)
         for step in log.steps { write(step, to: &writer) }
         changes.take(writer)
-        if !log.steps.isEmpty { log = ChangeLog() }
+        if !log.steps.isEmpty { log = KeyedChangeLog() }
         changes.end = log.start
         return changes
     }
 
     @inlinable
-    func write(_ step: ChangeLog<Element>.Step, to changes: inout ChangeWriter) {
+    func write(_ step: KeyedChangeLog<Element>.Step, to changes: inout ChangeWriter) {
         switch step {
         case .add(let id, let index): write(.add, index, self[id: id], to: &changes)
         case .addRemoved(let element, let index): changes.append(.add, index, element)
@@ -50,7 +50,7 @@ extension KeyedCollection: DeltaState {
         var changed = store
         for operation in changes.operations { try Self.apply(operation, to: &changed) }
         store = changed
-        log = ChangeLog()
+        log = KeyedChangeLog()
     }
 
     private static func apply(_ operation: StateChanges.Operation, to store: inout ElementStore<Element>) throws {

@@ -11,7 +11,7 @@
 /// because setting an element may remove another.
 public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Sendable where Element.ID: Sendable {
     @usableFromInline var store: ElementStore<Element>
-    @usableFromInline var log: ChangeLog<Element>
+    @usableFromInline var log: KeyedChangeLog<Element>
 
     /// Creates an empty collection.
     @inlinable
@@ -20,7 +20,7 @@ public struct KeyedCollection<Element: Codable & Sendable & Identifiable>: Senda
     @inlinable
     init(_ store: ElementStore<Element>) {
         self.store = store
-        log = ChangeLog()
+        log = KeyedChangeLog()
     }
 
     /// Creates a collection that keeps the first of several elements with the same id.

@@ -70,7 +70,7 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
 
     @inlinable
     mutating func insert(_ element: Element, at index: Int) {
-        let newcomer = LeafTree.Newcomer(hash: element.id.hashValue) { leaf, place in
+        let newcomer = LeafTree.InsertedElement(hash: element.id.hashValue) { leaf, place in
             Self.typed(leaf).elements.insert(element, at: place)
         }
         tree.insertAtRoot(newcomer, at: index, &labels)

@@ -1,7 +1,7 @@
 extension LeafTree {
     /// An element to be inserted: the hash of its id, and the closure that inserts it into a leaf.
     @usableFromInline
-    struct Newcomer {
+    struct InsertedElement {
         let hash: Int
         let insert: (AnyLeaf, _ place: Int) -> Void
 
@@ -22,13 +22,13 @@ extension LeafTree {
     }
 
     /// The position of a node among the others.
-    struct Surroundings {
+    struct Neighbors {
         /// True if the node contains the first leaf of the tree.
         let isFirst: Bool
         /// A bound: at most the labels behind this node.
         let end: UInt64
 
-        static let root = Surroundings(isFirst: true, end: .max)
+        static let root = Neighbors(isFirst: true, end: .max)
     }
 
     /// The default distance of labels. It allows 40 splits between two leaves, and 8 million leaves on either side of the first.
@@ -37,7 +37,7 @@ extension LeafTree {
 
     /// Inserts an element into the whole tree.
     @usableFromInline
-    mutating func insertAtRoot(_ element: Newcomer, at index: Int, _ labels: inout LabelTable) {
+    mutating func insertAtRoot(_ element: InsertedElement, at index: Int, _ labels: inout LabelTable) {
         switch insert(element, at: index, .root, &labels) {
         case .done: return
         case .split(let half): self = LeafTree(label: label, children: [self, half])
@@ -48,11 +48,11 @@ extension LeafTree {
     }
 
     private mutating func insert(
-        _ element: Newcomer, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable
+        _ element: InsertedElement, at index: Int, _ surroundings: Neighbors, _ labels: inout LabelTable
     ) -> Insertion {
         if isLeaf { return insertInLeaf(element, at: index, surroundings, &labels) }
         let (place, rest) = child(holding: index)
-        let below = Surroundings(
+        let below = Neighbors(
             isFirst: surroundings.isFirst && place == 0,
             end: place + 1 < children.count ? children[place + 1].label : surroundings.end)
         switch children[place].insert(element, at: rest, below, &labels) {
@@ -71,7 +71,7 @@ extension LeafTree {
     }
 
     private mutating func insertInLeaf(
-        _ element: Newcomer, at index: Int, _ surroundings: Surroundings, _ labels: inout LabelTable
+        _ element: InsertedElement, at index: Int, _ surroundings: Neighbors, _ labels: inout LabelTable
     ) -> Insertion {
         guard count == Self.mostElements else {
             element.insert(ownLeaf(), index)
@@ -98,7 +98,7 @@ extension LeafTree {
     }
 
     /// Returns a label for a new leaf: before this one if it is the first, otherwise behind it.
-    private func freeLabel(_ surroundings: Surroundings) -> UInt64? {
+    private func freeLabel(_ surroundings: Neighbors) -> UInt64? {
         if surroundings.isFirst, label > Self.labelDistance { return label - Self.labelDistance }
         let gap = surroundings.end - label
         return gap < 2 ? nil : label + min(gap / 2, Self.labelDistance)
@@ -117,7 +117,7 @@ extension LeafTree {
     /// Distributes the labels of all leaves below evenly. Returns false if too few are free for this to last.
     ///
     /// The smallest subtree with enough labels is relabelled, so that many insertions at one place have a low amortized cost.
-    private mutating func spreadLabels(_ surroundings: Surroundings, _ labels: inout LabelTable) -> Bool {
+    private mutating func spreadLabels(_ surroundings: Neighbors, _ labels: inout LabelTable) -> Bool {
         let distance = (surroundings.end - label) / UInt64(leafCount)
         guard distance >= 1 << 16 else { return false }
         var next = label

@@ -67,7 +67,7 @@ final class TLSConnection {
         self.name = name
         self.buffers = buffers
         ssl = try context.makeConnection(to: host)
-        let bio = RecordTransport.make(Unmanaged.passUnretained(self).toOpaque())
+        let bio = TLSMemoryBIO.make(Unmanaged.passUnretained(self).toOpaque())
         SSL_set_bio(ssl, bio, bio)
         SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
     }
@@ -245,7 +245,7 @@ final class TLSConnection {
 }
 
 /// The BIO through which OpenSSL accesses the memory of a `TLSConnection` in place of a network.
-private enum RecordTransport {
+private enum TLSMemoryBIO {
     private static let shouldRetry: Int32 = 0x08
     private static let retryRead: Int32 = 0x01
     private static let allRetryFlags: Int32 = 0x0F
@@ -263,7 +263,7 @@ private enum RecordTransport {
         BIO_meth_set_ctrl(method) { _, command, _, _ in command == controlFlush ? 1 : 0 }
         BIO_meth_set_read(method) { bio, target, count in
             BIO_clear_flags(bio, allRetryFlags)
-            let session = RecordTransport.session(of: bio)
+            let session = TLSMemoryBIO.session(of: bio)
             guard let target, session.input.count > 0 else {
                 BIO_set_flags(bio, retryRead | shouldRetry)
                 return -1
@@ -275,7 +275,7 @@ private enum RecordTransport {
         }
         BIO_meth_set_write(method) { bio, bytes, count in
             BIO_clear_flags(bio, allRetryFlags)
-            RecordTransport.session(of: bio).output.pointee.append(
+            TLSMemoryBIO.session(of: bio).output.pointee.append(
                 UnsafeRawBufferPointer(start: bytes, count: Int(count)))
             return count
         }

@@ -9,7 +9,7 @@ package import Transports
 /// object is immutable after its creation.
 package final class TLSContext: @unchecked Sendable {
     /// A session that a later connection may resume. OpenSSL counts its references, so it can move between threads.
-    private struct Resumable: @unchecked Sendable { let session: OpaquePointer }
+    private struct ResumableSession: @unchecked Sendable { let session: OpaquePointer }
 
     private static let clients = Mutex<[TLSClientSettings: TLSContext]>([:])
     private static let mostClients = 16
@@ -28,7 +28,7 @@ package final class TLSContext: @unchecked Sendable {
     let isServer: Bool
     private let verifiesHost: Bool
     private let serverName: String?
-    private let sessions = Mutex<[String: Resumable]>([:])
+    private let sessions = Mutex<[String: ResumableSession]>([:])
 
     private init(isServer: Bool, verifiesHost: Bool, serverName: String?) throws(TransportError) {
         guard let pointer = SSL_CTX_new(isServer ? TLS_server_method() : TLS_client_method()) else {
@@ -186,9 +186,9 @@ package final class TLSContext: @unchecked Sendable {
     /// Stores a session for the next connection to that server, and takes ownership of it.
     func keep(_ session: OpaquePointer, for host: String?) {
         guard let name = serverName ?? host else { return SSL_SESSION_free(session) }
-        let resumable = Resumable(session: session)
+        let resumable = ResumableSession(session: session)
         let replaced = sessions.withLock { sessions in
-            if sessions[name] == nil, sessions.count >= Self.mostSessions { return resumable as Resumable? }
+            if sessions[name] == nil, sessions.count >= Self.mostSessions { return resumable as ResumableSession? }
             return sessions.updateValue(resumable, forKey: name)
         }
         if let replaced { SSL_SESSION_free(replaced.session) }

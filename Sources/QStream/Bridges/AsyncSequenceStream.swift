@@ -50,7 +50,7 @@ public actor AsyncSequenceStream<Value: Sendable>: Stream {
 
     private init(_ outlet: Outlet<Value>, _ read: @escaping @Sendable (Outlet<Value>) async -> Void) {
         self.outlet = outlet
-        reader = Worker.current.start { await read(outlet) }
+        reader = OperatorTask.current.start { await read(outlet) }
     }
 
     deinit { reader.cancel() }

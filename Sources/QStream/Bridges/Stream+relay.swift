@@ -20,7 +20,7 @@ extension Stream {
     ///
     /// The relay keeps the chain alive; the chain does not keep the relay alive.
     nonisolated public func relay(initialValue: Value) async -> StateRelay<Value> {
-        let kept = Kept<AnySubscription?>(nil)
+        let kept = OperatorState<AnySubscription?>(nil)
         let relay = StateRelay(outlet.current ?? initialValue, keeping: kept)
         // Not `[weak relay]`: a closure with a list of captures would leave the sender's actor (Docs/Guides/QStream.md).
         let weak = Weak(relay)

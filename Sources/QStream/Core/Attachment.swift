@@ -23,16 +23,16 @@ final class Attachment: @unchecked Sendable {
 
     deinit {
         end()
-        if stream != nil { Released.letGo(&stream) }
+        if stream != nil { ReleaseQueue.letGo(&stream) }
     }
 }
 
 /// The queue of a chain's streams that are to be released, from below: each is released after the one below it.
 ///
 /// A release in the `deinit` of the stream below would recurse, and chains may be long.
-private final class Released: Sendable {
+private final class ReleaseQueue: Sendable {
     /// The queue of the running code. A task started there inherits it, and may find it over.
-    private static let current = TaskLocal<Released?>(wrappedValue: nil)
+    private static let current = TaskLocal<ReleaseQueue?>(wrappedValue: nil)
 
     /// The streams that wait for their release.
     private struct State {
@@ -40,12 +40,12 @@ private final class Released: Sendable {
         var isOver = false
     }
 
-    private let state = Kept(State())
+    private let state = OperatorState(State())
 
     /// Releases the object: now, or after the current release ends.
     static func letGo(_ object: inout (any AnyObject & Sendable)?) {
         if let released = current.get(), released.take(&object) { return }
-        let released = Released()
+        let released = ReleaseQueue()
         _ = released.take(&object)
         current.withValue(released) {
             while let object = released.next() { withExtendedLifetime(object) {} }

@@ -26,20 +26,20 @@ final class Join<Output: Sendable>: Joining {
         var waves: [Wave] = []
     }
 
-    private let line = Line("changes an input of the combineLatest that it came from")
+    private let line = SerialTaskQueue("changes an input of the combineLatest that it came from")
     /// The result of a fired join: combinations, each with the part of the wave that it comes from.
-    private struct Taken {
+    private struct Combination {
         var outputs: [(Output, Wave)] = []
         /// The gate to open after the emission of the outputs, which is the beginning of the join.
         var begun: Gate?
     }
 
     private let guarded = Mutex(Guarded())
-    private let slots: [any JoinSlot]
+    private let slots: [any AnyJoinInput]
     /// Returns the combination of the slots' values, nil while one is empty. Called under the lock.
     private let combine: @Sendable () -> Output?
 
-    init(_ slots: [any JoinSlot], _ combine: @escaping @Sendable () -> Output?) {
+    init(_ slots: [any AnyJoinInput], _ combine: @escaping @Sendable () -> Output?) {
         self.slots = slots
         self.combine = combine
     }
@@ -47,7 +47,7 @@ final class Join<Output: Sendable>: Joining {
     var height: Int { outlet.height }
 
     /// Stores the current value of the stream that `slot` has just been attached to.
-    func begin<Value>(with value: Value, in slot: Slot<Value>) {
+    func begin<Value>(with value: Value, in slot: JoinInput<Value>) {
         guarded.withLock { _ in slot.value = value }
     }
 
@@ -77,7 +77,7 @@ final class Join<Output: Sendable>: Joining {
     }
 
     /// Records a value that a wave has brought for a slot.
-    func offer<Value>(_ value: Value, to slot: Slot<Value>, _ wave: Wave) {
+    func offer<Value>(_ value: Value, to slot: JoinInput<Value>, _ wave: Wave) {
         let isFirst = guarded.withLock { guarded in
             slot.pending.append((wave, value))
             if guarded.waves.contains(where: { $0 === wave }) { return false }
@@ -99,7 +99,7 @@ final class Join<Output: Sendable>: Joining {
         line.leave()
     }
 
-    private func emit(_ taken: Taken, in own: Wave? = nil) async {
+    private func emit(_ taken: Combination, in own: Wave? = nil) async {
         for (output, part) in taken.outputs { await outlet.emit(output, own ?? part) }
         taken.begun?.open()
     }
@@ -119,7 +119,7 @@ final class Join<Output: Sendable>: Joining {
     /// Returns the combinations of the wave, which is complete now; none before the join has begun.
     ///
     /// The values of one part are taken together, so that each combination belongs to one moment.
-    private func take(_ wave: Wave) -> Taken {
+    private func take(_ wave: Wave) -> Combination {
         guarded.withLock { guarded in
             var outputs: [(Output, Wave)] = []
             var counts = slots.map { $0.countUpToLast(of: wave) }
@@ -138,13 +138,13 @@ final class Join<Output: Sendable>: Joining {
             }
             guarded.waves.removeAll { $0.root === wave }
             switch guarded.phase {
-            case .begun: return Taken(outputs: outputs)
-            case .building: return Taken()
+            case .begun: return Combination(outputs: outputs)
+            case .building: return Combination()
             case .waiting(for: var waves, let gate):
                 waves.removeAll { $0.root === wave }
                 guarded.phase = waves.isEmpty ? .begun : .waiting(for: waves, gate)
-                guard waves.isEmpty else { return Taken() }
-                return Taken(outputs: combine().map { [($0, wave)] } ?? [], begun: gate)
+                guard waves.isEmpty else { return Combination() }
+                return Combination(outputs: combine().map { [($0, wave)] } ?? [], begun: gate)
             }
         }
     }

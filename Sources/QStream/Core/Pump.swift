@@ -19,11 +19,11 @@ final class Pump<Value: Sendable>: Sendable {
         var isStopped = false
     }
 
-    private let state = Kept(State())
+    private let state = OperatorState(State())
     private let outlet: Outlet<Value>
     private let policy: BufferingPolicy
     private let priority: TaskPriority?
-    private let worker = Worker.current
+    private let worker = OperatorTask.current
 
     init(_ outlet: Outlet<Value>, _ policy: BufferingPolicy, priority: TaskPriority? = nil) {
         self.outlet = outlet

@@ -2,13 +2,13 @@
 @usableFromInline
 final class Source<Value: Sendable>: Sendable {
     @usableFromInline let outlet: Outlet<Value>
-    @usableFromInline let line: Line
+    @usableFromInline let line: SerialTaskQueue
     /// The values sent from within a delivery that have yet to come out: the newest, and their number.
-    private let queued = Kept<(newest: Value?, count: Int)>((nil, 0))
+    private let queued = OperatorState<(newest: Value?, count: Int)>((nil, 0))
 
     init(_ outlet: Outlet<Value>, _ what: StaticString) {
         self.outlet = outlet
-        line = Line(what)
+        line = SerialTaskQueue(what)
     }
 
     /// Sends a value. Returns when all streams and subscribers below have processed it.

@@ -38,8 +38,8 @@ extension Stream {
     nonisolated public func task(
         priority: TaskPriority? = nil, execute body: @escaping @Sendable (Value) async -> Void
     ) async -> AnySubscription {
-        let worker = Worker.current
-        let running = Kept<(task: Task<Void, Never>?, isOver: Bool)>((nil, false))
+        let worker = OperatorTask.current
+        let running = OperatorState<(task: Task<Void, Never>?, isOver: Bool)>((nil, false))
         let subscription = await tap { value in
             let task = worker.start(priority: priority) { await body(value) }
             // A delivery may be in progress while the subscription ends.

@@ -7,7 +7,7 @@ extension Stream {
     ) async -> Streams.Derived<(Value, repeat (each Other).Value)> {
         let first = makeSlot()
         let rest = (repeat (each others).makeSlot())
-        var slots: [any JoinSlot] = [first]
+        var slots: [any AnyJoinInput] = [first]
         repeat slots.append(each rest)
 
         let join = Join<(Value, repeat (each Other).Value)>(slots) {
@@ -23,7 +23,7 @@ extension Stream {
 }
 
 extension Stream {
-    fileprivate nonisolated func makeSlot() -> Slot<Value> { Slot() }
+    fileprivate nonisolated func makeSlot() -> JoinInput<Value> { JoinInput() }
 }
 
 extension Collection where Element: Stream, Self: Sendable {
@@ -35,7 +35,7 @@ extension Collection where Element: Stream, Self: Sendable {
     ///
     /// The result begins when each stream has a value. An empty collection gives a constant empty array.
     public func combineLatest() async -> Streams.Derived<[Element.Value]> {
-        let slots = map { _ in Slot<Element.Value>() }
+        let slots = map { _ in JoinInput<Element.Value>() }
         guard !slots.isEmpty else { return Streams.Derived(Outlet([]), []) }
         let join = Join<[Element.Value]>(slots) {
             let values = slots.compactMap(\.value)
@@ -49,7 +49,7 @@ extension Collection where Element: Stream, Self: Sendable {
 }
 
 extension Join {
-    fileprivate func attach<S: Stream>(_ stream: S, _ slot: Slot<S.Value>) async -> [Attachment] {
+    fileprivate func attach<S: Stream>(_ stream: S, _ slot: JoinInput<S.Value>) async -> [Attachment] {
         await stream.attach(self, first: { value, _ in self.begin(with: value, in: slot) }) { value, wave in
             self.offer(value, to: slot, wave)
         }

@@ -21,7 +21,7 @@ extension Stream {
     ///     first() ─────1──────────
     nonisolated public func first() async -> Streams.Derived<Value> {
         let outlet: Outlet<Value> = outletBelow()
-        let isOver = Kept(false)
+        let isOver = OperatorState(false)
         return await derive(into: outlet) { value, wave in
             if !isOver.exchange(true) { await outlet.emit(value, wave) }
         }
@@ -35,7 +35,7 @@ extension Stream {
         while isDropped: @escaping @Sendable (Value) async -> Bool
     ) async -> Streams.Derived<Value> {
         let outlet: Outlet<Value> = outletBelow()
-        let isOver = Kept(false)
+        let isOver = OperatorState(false)
         return await derive(into: outlet) { value, wave in
             if !isOver.value {
                 if await isDropped(value) { return }

@@ -99,7 +99,7 @@ extension Stream {
     private nonisolated func firstValue<Output: Sendable>(
         receiveCurrentValue: Bool, _ transform: @escaping @Sendable (Value) async -> Output?
     ) async -> Output? {
-        let found = Kept<Output?>(nil)
+        let found = OperatorState<Output?>(nil)
         let gate = Gate()
         let subscription = await subscribe(receiveCurrentValue: receiveCurrentValue) { value in
             guard found.value == nil, let output = await transform(value) else { return }

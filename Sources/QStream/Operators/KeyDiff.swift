@@ -10,7 +10,7 @@ extension Stream {
         -> Streams.Derived<(removals: [Key: Element], insertions: [Key: Element])> where Value == [Key: Element]
     {
         let outlet: Outlet<(removals: [Key: Element], insertions: [Key: Element])> = outletBelow()
-        let last = Kept<[Key: Element]>([:])
+        let last = OperatorState<[Key: Element]>([:])
         return await derive(into: outlet) { new, wave in
             let old = last.exchange(new)
             let removals = old.filter { new[$0.key] == nil }

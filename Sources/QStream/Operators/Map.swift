@@ -44,7 +44,7 @@ extension Stream {
         _ transform: @escaping @Sendable (_ previous: Value?, _ value: Value) async -> Output
     ) async -> Streams.Derived<Output> {
         let outlet: Outlet<Output> = outletBelow()
-        let previous = Kept<Value?>(nil)
+        let previous = OperatorState<Value?>(nil)
         return await derive(into: outlet) { value, wave in
             await outlet.emit(transform(previous.exchange(value), value), wave)
         }

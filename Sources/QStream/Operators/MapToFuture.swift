@@ -9,10 +9,10 @@ extension Stream {
         priority: TaskPriority? = nil, _ transform: @escaping @Sendable (Value) async -> Output?
     ) async -> Streams.Derived<Output?> {
         let outlet: Outlet<Output?> = outletBelow()
-        let line = Line("sends into the mapToFuture that it came from")
-        let worker = Worker.current
+        let line = SerialTaskQueue("sends into the mapToFuture that it came from")
+        let worker = OperatorTask.current
         // The number belongs to the newest value; nil after the release of the chain.
-        let state = Kept<(number: Int?, task: Task<Void, Never>?)>((0, nil))
+        let state = OperatorState<(number: Int?, task: Task<Void, Never>?)>((0, nil))
         let stop = Attachment {
             state.exchange((nil, nil)).task?.cancel()
         }

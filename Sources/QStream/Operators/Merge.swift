@@ -14,7 +14,7 @@ extension Streams {
         /// Merges any number of streams of any types. An empty array gives a stream that never has a value.
         public nonisolated init(_ streams: [any Stream<Value>]) async {
             let outlet = Outlet<Value>()
-            let line = Line("sends into the merge that it came from")
+            let line = SerialTaskQueue("sends into the merge that it came from")
             var attachments: [Attachment] = []
             for stream in streams { attachments += await Self.attach(stream, outlet, line) }
             self.outlet = outlet
@@ -46,7 +46,7 @@ extension Streams {
         }
 
         private static func attach(
-            _ stream: some Stream<Value>, _ outlet: Outlet<Value>, _ line: Line
+            _ stream: some Stream<Value>, _ outlet: Outlet<Value>, _ line: SerialTaskQueue
         ) async -> [Attachment] {
             await stream.attach(outlet) { value, wave in await line.emit(value, from: outlet, wave) }
         }

@@ -9,7 +9,7 @@ extension Stream {
         _ initialResult: Result, _ step: @escaping @Sendable (_ result: Result, _ value: Value) async -> Result
     ) async -> Streams.Derived<Result> {
         let outlet: Outlet<Result> = outletBelow()
-        let result = Kept(initialResult)
+        let result = OperatorState(initialResult)
         return await derive(into: outlet) { value, wave in
             let next = await step(result.value, value)
             result.exchange(next)

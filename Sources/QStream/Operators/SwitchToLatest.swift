@@ -25,7 +25,7 @@ extension Stream where Value: Stream {
     /// switch, and a closure that sends during its delivery would wait for itself.
     nonisolated public func switchToLatest() async -> Streams.Derived<Value.Value> {
         let outlet: Outlet<Value.Value> = outletBelow()
-        let switching = Switch(outlet)
+        let switching = StreamSwitch(outlet)
         // The streams and the switch retain each other; this releases them with the chain.
         let release = Attachment { switching.release() }
         return await derive(into: outlet, also: [release]) { stream, wave in
@@ -51,7 +51,7 @@ extension Stream {
 }
 
 /// The number of the stream whose values pass without the switch's lock, because no wave is due; 0 for none.
-private final class Settled: Sendable {
+private final class SettledStreamIndex: Sendable {
     let number = Atomic(0)
 }
 
@@ -60,7 +60,7 @@ private final class Settled: Sendable {
 /// Values may be in delivery above a chosen stream: some have passed it, but objects below the switch have yet to get
 /// them on another path. Its current value is then emitted by the last of those waves, after everything above is done,
 /// as in a `Join`: below, it meets matching values.
-private final class Switch<Value: Sendable>: Joining {
+private final class StreamSwitch<Value: Sendable>: Joining {
     /// The newest stream and its waves, under the lock.
     private struct State: Sendable {
         var number = 0
@@ -86,9 +86,9 @@ private final class Switch<Value: Sendable>: Joining {
     }
 
     private let outlet: Outlet<Value>
-    private let line = Line("sends into the switchToLatest that it came from")
-    private let state = Kept(State())
-    private let settled = Settled()
+    private let line = SerialTaskQueue("sends into the switchToLatest that it came from")
+    private let state = OperatorState(State())
+    private let settled = SettledStreamIndex()
 
     init(_ outlet: Outlet<Value>) { self.outlet = outlet }
 
@@ -174,7 +174,7 @@ private final class Switch<Value: Sendable>: Joining {
     }
 }
 
-extension Switch: Downstream {
+extension StreamSwitch: Downstream {
     /// The maximum height: a chosen stream may be below the switch itself, so that heights would grow without end.
     private var limit: Int { 1_000 }
 

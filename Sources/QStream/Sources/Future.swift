@@ -4,7 +4,7 @@ public struct Future<Value: Sendable>: Sendable {
 
     /// Starts the work.
     public init(priority: TaskPriority? = nil, _ work: @escaping @concurrent @Sendable () async -> Value) {
-        task = Task.detached(executorPreference: Worker.current.executor, priority: priority, operation: work)
+        task = Task.detached(executorPreference: OperatorTask.current.executor, priority: priority, operation: work)
     }
 
     /// The result, when the work is done.
@@ -17,7 +17,7 @@ public struct Future<Value: Sendable>: Sendable {
     ///     stream()   n─────A──
     public func stream() -> AnyStream<Value?> {
         let subject = Subject<Value?>(value: nil)
-        _ = Worker.current.start { [task, weak subject] in
+        _ = OperatorTask.current.start { [task, weak subject] in
             let value = await task.value
             await subject?.set(value)
         }

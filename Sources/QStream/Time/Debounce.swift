@@ -10,8 +10,8 @@ extension Stream {
         for interval: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Value> {
         let outlet: Outlet<Value> = outletBelow()
-        let alarm = Alarm(clock)
-        let last = Kept<Value?>(nil)
+        let alarm = ReschedulableTimer(clock)
+        let last = OperatorState<Value?>(nil)
         return await derive(
             into: outlet, first: { await outlet.emit($0, $1) }, also: [Attachment { alarm.cancel() }]
         ) { value, _ in

@@ -9,10 +9,10 @@ extension Stream where Value == Bool {
         for interval: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Bool> {
         let outlet: Outlet<Bool> = outletBelow()
-        let alarm = Alarm(clock)
-        let line = Line("sends into the hold that it came from")
+        let alarm = ReschedulableTimer(clock)
+        let line = SerialTaskQueue("sends into the hold that it came from")
         /// The number of the waiting false; `isWaiting` is false if there is none.
-        let waiting = Kept<(number: Int, isWaiting: Bool)>((0, false))
+        let waiting = OperatorState<(number: Int, isWaiting: Bool)>((0, false))
         return await derive(
             into: outlet, first: { await outlet.emit($0, $1) }, also: [Attachment { alarm.cancel() }]
         ) { value, wave in

@@ -9,9 +9,9 @@ extension Stream {
         ofLength length: Duration, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Derived<Value?> {
         let outlet = Outlet<Value?>(.some(nil), height: self.outlet.height)
-        let alarm = Alarm(clock)
-        let line = Line("sends into the pulse that it came from")
-        let number = Kept(0)
+        let alarm = ReschedulableTimer(clock)
+        let line = SerialTaskQueue("sends into the pulse that it came from")
+        let number = OperatorState(0)
         return await derive(into: outlet, withCurrent: false, also: [Attachment { alarm.cancel() }]) { value, wave in
             let own = number.withLock { number in
                 number += 1

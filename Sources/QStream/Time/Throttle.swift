@@ -11,7 +11,7 @@ extension Stream {
     nonisolated public func throttle(
         for interval: Duration, emitImmediately: Bool = true, clock: some Clock<Duration> = ContinuousClock()
     ) async -> Streams.Throttle<Value> {
-        let throttle = Throttling<Value>(interval, emitImmediately, outletBelow(), Alarm(clock))
+        let throttle = ThrottleState<Value>(interval, emitImmediately, outletBelow(), ReschedulableTimer(clock))
         let attachments = await attach(throttle.outlet, first: { await throttle.outlet.emit($0, $1) }) {
             await throttle.receive($0, $1)
         }
@@ -24,10 +24,10 @@ extension Streams {
     public actor Throttle<Value: Sendable>: Stream {
         /// The outlet of the values that pass.
         nonisolated public var outlet: Outlet<Value> { throttling.outlet }
-        fileprivate nonisolated let throttling: Throttling<Value>
+        fileprivate nonisolated let throttling: ThrottleState<Value>
         private nonisolated let attachments: [Attachment]
 
-        fileprivate init(_ throttling: Throttling<Value>, _ attachments: [Attachment]) {
+        fileprivate init(_ throttling: ThrottleState<Value>, _ attachments: [Attachment]) {
             self.throttling = throttling
             self.attachments = attachments
         }
@@ -40,7 +40,7 @@ extension Streams {
 }
 
 /// The intervals and the pending value of a throttled stream.
-private final class Throttling<Value: Sendable>: Sendable {
+private final class ThrottleState<Value: Sendable>: Sendable {
     /// The state under the lock.
     private struct State {
         var isInInterval = false
@@ -48,14 +48,14 @@ private final class Throttling<Value: Sendable>: Sendable {
     }
 
     let outlet: Outlet<Value>
-    let alarm: Alarm
+    let alarm: ReschedulableTimer
     let idle = Gate(isOpen: true)
     private let interval: Duration
     private let emitImmediately: Bool
-    private let line = Line("sends into the throttle that it came from")
-    private let state = Kept(State())
+    private let line = SerialTaskQueue("sends into the throttle that it came from")
+    private let state = OperatorState(State())
 
-    init(_ interval: Duration, _ emitImmediately: Bool, _ outlet: Outlet<Value>, _ alarm: Alarm) {
+    init(_ interval: Duration, _ emitImmediately: Bool, _ outlet: Outlet<Value>, _ alarm: ReschedulableTimer) {
         self.interval = interval
         self.emitImmediately = emitImmediately
         self.outlet = outlet

@@ -26,7 +26,7 @@ extension Streams {
             let outlet = Outlet<Void>(keepsValue: false)
             let clock = StreamClock(clock)
             self.outlet = outlet
-            task = Worker.current.start {
+            task = OperatorTask.current.start {
                 var due = interval
                 while (try? await clock.sleep(due)) != nil {
                     await outlet.emitAlone(())

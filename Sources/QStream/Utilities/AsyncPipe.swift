@@ -15,7 +15,7 @@ public final class AsyncPipe<Value: Sendable>: AsyncSequence, Sendable {
 
     fileprivate let shared = Shared()
     /// The subscription that feeds the pipe, if a stream does. Set once, right after creation.
-    let source = Kept<AnySubscription?>(nil)
+    let source = OperatorState<AnySubscription?>(nil)
 
     /// Creates a pipe without consumers, at which producers wait.
     public init() {}
@@ -61,22 +61,22 @@ extension AsyncPipe {
     /// The shared state of producers and consumers. It does not keep the pipe alive.
     fileprivate final class Shared: Sendable {
         /// A producer that waits until its value is taken.
-        private struct Offer {
+        private struct PendingPush {
             let number: Int
             let value: Value
             let taken: UnsafeContinuation<Bool, Never>
         }
 
         /// A consumer that waits for a value.
-        private struct Wish {
+        private struct PendingPull {
             let number: Int
             let given: UnsafeContinuation<Value?, Never>
         }
 
         /// The waiting producers and consumers, under the lock.
         private struct State {
-            var offers = Fifo<Offer>()
-            var wishes = Fifo<Wish>()
+            var offers = Fifo<PendingPush>()
+            var wishes = Fifo<PendingPull>()
             var consumers = 0
             /// True if no consumer will take a value: closed, or all consumers have left.
             var isDeserted = false
@@ -90,10 +90,10 @@ extension AsyncPipe {
             let number = nextNumber()
             return await withTaskCancellationHandler {
                 await withUnsafeContinuation { continuation in
-                    let (wish, answer) = state.withLock { state -> (Wish?, Bool?) in
+                    let (wish, answer) = state.withLock { state -> (PendingPull?, Bool?) in
                         if let wish = state.wishes.popFirst() { return (wish, true) }
                         if state.isDeserted || Task.isCancelled { return (nil, false) }
-                        state.offers.append(Offer(number: number, value: value, taken: continuation))
+                        state.offers.append(PendingPush(number: number, value: value, taken: continuation))
                         return (nil, nil)
                     }
                     wish?.given.resume(returning: value)
@@ -109,10 +109,10 @@ extension AsyncPipe {
             let number = nextNumber()
             return await withTaskCancellationHandler {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<Value?, Never>) in
-                    let (offer, isOver) = state.withLock { state -> (Offer?, Bool) in
+                    let (offer, isOver) = state.withLock { state -> (PendingPush?, Bool) in
                         if let offer = state.offers.popFirst() { return (offer, false) }
                         if state.isClosed || Task.isCancelled { return (nil, true) }
-                        state.wishes.append(Wish(number: number, given: continuation))
+                        state.wishes.append(PendingPull(number: number, given: continuation))
                         return (nil, false)
                     }
                     if let offer { continuation.resume(returning: offer.value) }
@@ -136,7 +136,7 @@ extension AsyncPipe {
             dismiss(
                 state.withLock { state in
                     state.consumers -= 1
-                    guard state.consumers == 0 else { return Fifo<Offer>() }
+                    guard state.consumers == 0 else { return Fifo<PendingPush>() }
                     state.isDeserted = true
                     return Self.takeOffers(&state)
                 })
@@ -155,13 +155,13 @@ extension AsyncPipe {
             while let wish = left.popFirst() { wish.given.resume(returning: nil) }
         }
 
-        private static func takeOffers(_ state: inout State) -> Fifo<Offer> {
+        private static func takeOffers(_ state: inout State) -> Fifo<PendingPush> {
             let offers = state.offers
             state.offers = Fifo()
             return offers
         }
 
-        private func dismiss(_ offers: Fifo<Offer>) {
+        private func dismiss(_ offers: Fifo<PendingPush>) {
             var offers = offers
             while let offer = offers.popFirst() { offer.taken.resume(returning: false) }
         }

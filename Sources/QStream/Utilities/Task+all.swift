@@ -92,7 +92,7 @@ extension Task where Success == Never, Failure == Never {
 public func cancelable<Result: Sendable>(_ work: @escaping @concurrent @Sendable () async throws -> Result) async throws
     -> Result
 {
-    let result = Kept<Swift.Result<Result, any Error>?>(nil)
+    let result = OperatorState<Swift.Result<Result, any Error>?>(nil)
     let gate = Gate()
     let task = Task {
         result.exchange(await Swift.Result(catching: { try await work() }))

@@ -10,7 +10,7 @@ struct FileWrites: Sendable {
     struct Write: Sendable {
         let encode: @Sendable () throws -> Data
         /// The seen content of the value to write.
-        let seen: SeenContent
+        let seen: ObservedFileContent
         /// True if `save()` requested the write, so that it may replace a file that could not be read.
         var isExplicit: Bool
         var continuations: [SaveContinuation]
@@ -25,7 +25,7 @@ struct FileWrites: Sendable {
     var newest: Write? { waiting ?? current }
 
     /// The decision about a requested write.
-    enum Answer {
+    enum WriteDecision {
         /// No write is in progress: the caller executes this one.
         case write
         /// Written after the one in progress, or together with one that already waits.
@@ -33,7 +33,7 @@ struct FileWrites: Sendable {
         case refused
     }
 
-    mutating func add(_ write: Write) -> Answer {
+    mutating func add(_ write: Write) -> WriteDecision {
         // Behind an explicit save a change is accepted: after that save, there is nothing left to protect.
         guard write.isAllowed || isReplacing(waiting, write) || isReplacing(current, write) else { return .refused }
         let isWriting = newest != nil

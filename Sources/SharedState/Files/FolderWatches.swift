@@ -61,19 +61,19 @@
         private func arm(_ watch: FileWatch, _ state: inout State) {
             guard let descriptor = state.descriptor else { return }
             let moves = IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF
-            var places: Set<FileWatch.Place> = []
-            _ = LinkedPath.resolve(watch.path) { folder, name, isLast in
+            var places: Set<FileWatch.WatchedEntry> = []
+            _ = SymlinkResolution.resolve(watch.path) { folder, name, isLast in
                 // Added to the existing events of the folder.
                 let events = UInt32(isLast ? moves | IN_CLOSE_WRITE : moves) | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD)
                 // A folder may be missing or unreadable: its name is watched in the folder above.
                 let number = inotify_add_watch(descriptor, folder, events)
-                if number >= 0 { places.insert(FileWatch.Place(folder: number, name: name)) }
+                if number >= 0 { places.insert(FileWatch.WatchedEntry(folder: number, name: name)) }
             }
             place(watch, at: places, &state)
         }
 
         /// Registers the places of a watch, and removes its former ones.
-        private func place(_ watch: FileWatch, at places: Set<FileWatch.Place>, _ state: inout State) {
+        private func place(_ watch: FileWatch, at places: Set<FileWatch.WatchedEntry>, _ state: inout State) {
             for place in places {
                 state.folders[place.folder, default: [:]][place.name, default: []].insert(watch.number)
             }
@@ -145,7 +145,7 @@
     /// Unchecked: `places` is used only under the lock of ``FolderWatches``, the rest never changes.
     final class FileWatch: @unchecked Sendable {
         /// A name in a folder, by the system's number of the folder.
-        struct Place: Hashable {
+        struct WatchedEntry: Hashable {
             let folder: Int32
             let name: String
         }
@@ -154,12 +154,12 @@
         let path: String
         private let onChange: @Sendable () -> Void
         /// The names on the path to the file, in the folders that are watched for it.
-        var places: Set<Place> = []
+        var places: Set<WatchedEntry> = []
         private let watches: FolderWatches
-        private let telling = Mutex(Telling.no)
+        private let telling = Mutex(NotificationState.no)
 
         /// The progress of the notifications of a file's change.
-        private enum Telling {
+        private enum NotificationState {
             case no
             case yes
             /// Notify once more after the current notification.

@@ -58,7 +58,7 @@ package enum PrivateFile {
     /// had before. A link to a file stays a link.
     package static func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(Failure) {
         var folders: [String] = []
-        let way = LinkedPath.resolve(path) { folder, name, isLast in
+        let way = SymlinkResolution.resolve(path) { folder, name, isLast in
             if !isLast { folders.append(folder == "/" ? "/\(name)" : "\(folder)/\(name)") }
         }
         guard let place = way else { throw Failure(path, "cannot be written", ELOOP) }

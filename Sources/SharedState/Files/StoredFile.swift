@@ -132,7 +132,7 @@ final class StoredFile: Sendable {
         do {
             let data = try write.encode()
             try storage.replace(url, with: data)
-            write.seen.note(SeenContent.mark(of: data), isProtected: false)
+            write.seen.note(ObservedFileContent.mark(of: data), isProtected: false)
             return .success(())
         } catch {
             return .failure(self.error(.unwritable, error))
@@ -141,25 +141,27 @@ final class StoredFile: Sendable {
 
     /// Returns the content of a pending write as read by a value.
     private func waiting<Value>(
-        _ write: FileWrites.Write, _ coding: FileCoding<Value>, for seen: SeenContent
-    ) -> Reading<Value> {
+        _ write: FileWrites.Write, _ coding: FileCoding<Value>, for seen: ObservedFileContent
+    ) -> VersionedRead<Value> {
         let data: Data
-        do { data = try write.encode() } catch { return Reading(.failure(self.error(.unreadable, error))) }
+        do { data = try write.encode() } catch { return VersionedRead(.failure(self.error(.unreadable, error))) }
         do {
-            return Reading(.success(try decode(data, coding)))
+            return VersionedRead(.success(try decode(data, coding)))
         } catch {
-            return Reading(.failure(error)) { seen.protect() }
+            return VersionedRead(.failure(error)) { seen.protect() }
         }
     }
 
     /// Returns the content of the file as read by a value. The seen content is recorded when the value accepts it.
     private func reading<Value>(
-        of content: Result<Data?, any Error>, _ mark: Int?, _ coding: FileCoding<Value>, for seen: SeenContent
-    ) -> Reading<Value> {
+        of content: Result<Data?, any Error>, _ mark: Int?, _ coding: FileCoding<Value>, for seen: ObservedFileContent
+    ) -> VersionedRead<Value> {
         do {
-            return Reading(.success(try decode(try content.get(), coding))) { seen.note(mark, isProtected: false) }
+            return VersionedRead(.success(try decode(try content.get(), coding))) {
+                seen.note(mark, isProtected: false)
+            }
         } catch {
-            return Reading(.failure(error)) { seen.note(mark, isProtected: true) }
+            return VersionedRead(.failure(error)) { seen.note(mark, isProtected: true) }
         }
     }
 
@@ -167,7 +169,7 @@ final class StoredFile: Sendable {
     private func content() -> (Result<Data?, any Error>, mark: Int?) {
         do {
             let data = try storage.read(url)
-            return (.success(data), SeenContent.mark(of: data))
+            return (.success(data), ObservedFileContent.mark(of: data))
         } catch {
             return (.failure(self.error(.unreadable, error)), nil)
         }

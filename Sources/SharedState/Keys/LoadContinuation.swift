@@ -3,12 +3,12 @@
 /// Released without an outcome, it fails the load with ``AbandonedContinuation``.
 public struct LoadContinuation<Value: Sendable>: Sendable {
     /// The file content that the value has seen, if it is stored in a file.
-    let seen: SeenContent
-    private let outcome: KeyOutcome<Reading<Value>>
+    let seen: ObservedFileContent
+    private let outcome: KeyOutcome<VersionedRead<Value>>
 
-    init(seen: SeenContent, _ receiver: @escaping @Sendable (Reading<Value>) -> Void) {
+    init(seen: ObservedFileContent, _ receiver: @escaping @Sendable (VersionedRead<Value>) -> Void) {
         self.seen = seen
-        outcome = KeyOutcome(orElse: Reading(.failure(AbandonedContinuation())), receiver)
+        outcome = KeyOutcome(orElse: VersionedRead(.failure(AbandonedContinuation())), receiver)
     }
 
     /// Resumes with a loaded value.
@@ -21,7 +21,7 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
     public func resume(throwing error: any Error) { resume(with: .failure(error)) }
 
     /// Resumes with a value, with an error, or with nil for the initial value.
-    public func resume(with result: Result<Value?, any Error>) { resume(with: Reading(result)) }
+    public func resume(with result: Result<Value?, any Error>) { resume(with: VersionedRead(result)) }
 
     /// Resumes with the result or error of asynchronous work. The work runs in a separate task, which is never
     /// cancelled.
@@ -31,7 +31,7 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
         }
     }
 
-    func resume(with reading: Reading<Value>) { outcome.tell(reading) }
+    func resume(with reading: VersionedRead<Value>) { outcome.tell(reading) }
 }
 
 /// Receives the outcome of a save: the first one counts. Usable from any thread.
@@ -39,10 +39,10 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
 /// Released without an outcome, it fails the save with ``AbandonedContinuation``.
 public struct SaveContinuation: Sendable {
     /// The file content that the value has seen, if it is stored in a file.
-    let seen: SeenContent
+    let seen: ObservedFileContent
     private let outcome: KeyOutcome<Result<Void, any Error>>
 
-    init(seen: SeenContent, _ receiver: @escaping @Sendable (Result<Void, any Error>) -> Void) {
+    init(seen: ObservedFileContent, _ receiver: @escaping @Sendable (Result<Void, any Error>) -> Void) {
         self.seen = seen
         outcome = KeyOutcome(orElse: .failure(AbandonedContinuation()), receiver)
     }

@@ -7,7 +7,7 @@
 ///     @Shared(.count) var count
 ///
 /// It refers to the same value as the key alone.
-public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey, StandInKey {
+public struct SharedKeyDefault<Base: SharedReaderKey>: SharedReaderKey, ForwardingKey {
     let base: Base
     let makeValue: @Sendable () -> Base.Value
 
@@ -49,7 +49,7 @@ extension SharedKeyDefault: SharedKey where Base: SharedKey {
 }
 
 /// A key that refers to the value of another key of any type, under which the value is found.
-protocol StandInKey<Value>: SharedReaderKey {
+protocol ForwardingKey<Value>: SharedReaderKey {
     var original: any SharedReaderKey<Value> { get }
 }
 

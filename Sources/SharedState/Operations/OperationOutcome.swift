@@ -4,17 +4,17 @@ internal import Synchronization
 ///
 /// Calls show their outcomes in the order of the reports, across all operations.
 package final class OperationOutcome<Output: Sendable>: Sendable {
-    package typealias Told = Result<Output, any Error>
+    package typealias SettledResult = Result<Output, any Error>
 
     /// The reported outcome and the observer, under the lock.
     private struct State {
-        var told: Told?
-        var observer: (@MainActor @Sendable (Told) -> Void)?
+        var told: SettledResult?
+        var observer: (@MainActor @Sendable (SettledResult) -> Void)?
     }
 
     private let state = Mutex(State())
 
-    package init(_ told: Told? = nil) {
+    package init(_ told: SettledResult? = nil) {
         if let told { tell(told) }
     }
 
@@ -22,27 +22,27 @@ package final class OperationOutcome<Output: Sendable>: Sendable {
     deinit { tell(.failure(CancellationError())) }
 
     /// Nil until it is reported.
-    package var told: Told? { state.withLock { $0.told } }
+    package var told: SettledResult? { state.withLock { $0.told } }
 
     /// Reports the outcome. The first one counts.
-    package func tell(_ told: Told) {
-        let observer = state.withLock { state -> (@MainActor @Sendable (Told) -> Void)? in
+    package func tell(_ told: SettledResult) {
+        let observer = state.withLock { state -> (@MainActor @Sendable (SettledResult) -> Void)? in
             guard state.told == nil else { return nil }
             state.told = told
             defer { state.observer = nil }
             return state.observer
         }
-        if let observer { OrderedSettling.append { observer(told) } }
+        if let observer { SettlementQueue.append { observer(told) } }
     }
 
     /// Sets the only observer.
     ///
     /// - Parameter observer: called once, on the main actor and not before this method returns to it.
-    func observe(_ observer: @escaping @MainActor @Sendable (Told) -> Void) {
+    func observe(_ observer: @escaping @MainActor @Sendable (SettledResult) -> Void) {
         let told = state.withLock { state in
             if state.told == nil { state.observer = observer }
             return state.told
         }
-        if let told { OrderedSettling.append { observer(told) } }
+        if let told { SettlementQueue.append { observer(told) } }
     }
 }

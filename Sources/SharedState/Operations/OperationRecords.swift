@@ -19,7 +19,7 @@ final class OperationRecords {
 
 /// The operations of a value, or of a part of one: the same for each wrapper of that part.
 @MainActor
-struct OperationPlace {
+struct OperationScope {
     private let records: OperationRecords
     private let path: [AnyKeyPath]
 
@@ -29,7 +29,7 @@ struct OperationPlace {
     }
 
     /// Returns the operations of a part of the value.
-    func part(_ path: AnyKeyPath) -> OperationPlace { OperationPlace(records, path: self.path + [path]) }
+    func part(_ path: AnyKeyPath) -> OperationScope { OperationScope(records, path: self.path + [path]) }
 
     /// Begins a call in the log of a status. Each call must be ended with `end`.
     ///

@@ -9,9 +9,9 @@ final class DerivedReader<Root: Sendable, Value: Sendable>: SharedReference {
     }
 
     var value: Value { parent.value[keyPath: path] }
-    var current: VersionedPart<Value> {
+    var current: VersionedSnapshot<Value> {
         let whole = parent.current
-        return VersionedPart(value: whole.value[keyPath: path], version: whole.version)
+        return VersionedSnapshot(value: whole.value[keyPath: path], version: whole.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
@@ -33,16 +33,16 @@ final class DerivedReference<Root: Sendable, Value: Sendable>: MutableReference 
     }
 
     var value: Value { parent.value[keyPath: path] }
-    var current: VersionedPart<Value> {
+    var current: VersionedSnapshot<Value> {
         let whole = parent.current
-        return VersionedPart(value: whole.value[keyPath: path], version: whole.version)
+        return VersionedSnapshot(value: whole.value[keyPath: path], version: whole.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }
     var saveError: (any Error)? { parent.saveError }
     var updates: SharedUpdates<Value> { SharedUpdates(parent.updates) { [path] in $0.value[keyPath: path] } }
     var text: String { "\(parent.text)[dynamicMember: \(path)]" }
-    @MainActor var operations: OperationPlace { parent.operations.part(path) }
+    @MainActor var operations: OperationScope { parent.operations.part(path) }
     var key: (any SharedReaderKey<Value>)? { nil }
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
@@ -64,9 +64,9 @@ final class ComputedReader<Root: Sendable, Value: Sendable>: SharedReference {
     }
 
     var value: Value { compute(parent.value) }
-    var current: VersionedPart<Value> {
+    var current: VersionedSnapshot<Value> {
         let whole = parent.current
-        return VersionedPart(value: compute(whole.value), version: whole.version)
+        return VersionedSnapshot(value: compute(whole.value), version: whole.version)
     }
     var isLoading: Bool { parent.isLoading }
     var loadError: (any Error)? { parent.loadError }

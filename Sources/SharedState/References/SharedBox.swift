@@ -13,7 +13,7 @@ final class SharedBox<Reference: Sendable>: Sendable {
     /// The reference. Observation tracks its reads.
     var reference: Reference {
         get {
-            registrar.access(Observed(), keyPath: \.reference)
+            registrar.access(SharedObservation(), keyPath: \.reference)
             return contents.withLock { $0 }
         }
         set {
@@ -22,7 +22,7 @@ final class SharedBox<Reference: Sendable>: Sendable {
                 defer { contents = newValue }
                 return contents
             }
-            registrar.withMutation(of: Observed(), keyPath: \.reference) {}
+            registrar.withMutation(of: SharedObservation(), keyPath: \.reference) {}
             withExtendedLifetime(old) {}
         }
     }
@@ -32,7 +32,7 @@ final class SharedBox<Reference: Sendable>: Sendable {
 ///
 /// Separate from the objects that have them, whose types are generic: a key path into a generic type is created at
 /// each use, which took most of the time of a read.
-struct Observed: Observable {
+struct SharedObservation: Observable {
     /// The value.
     var value: Void { () }
     /// The loading state, and the errors.

@@ -9,7 +9,7 @@ protocol SharedReference<Value>: AnyObject, Sendable {
     var saveError: (any Error)? { get }
 
     /// The value, with the version of the whole value it belongs to. Observation tracks it as a read of the value.
-    var current: VersionedPart<Value> { get }
+    var current: VersionedSnapshot<Value> { get }
 
     var updates: SharedUpdates<Value> { get }
 
@@ -20,7 +20,7 @@ protocol SharedReference<Value>: AnyObject, Sendable {
 }
 
 /// A value, or a part of one, with the version of the whole.
-struct VersionedPart<Value: Sendable>: Sendable {
+struct VersionedSnapshot<Value: Sendable>: Sendable {
     var value: Value
     var version: UInt64
 }
@@ -32,7 +32,7 @@ protocol MutableReference<Value>: SharedReference {
 
     func save(isolation: isolated (any Actor)?) async throws
 
-    @MainActor var operations: OperationPlace { get }
+    @MainActor var operations: OperationScope { get }
 
     /// The key of the value; nil for a value without a key, and for a part of a value.
     var key: (any SharedReaderKey<Value>)? { get }

@@ -23,17 +23,17 @@ public final class SharedStore: Sendable {
     private struct State {
         var entries: [SendableKey: WeakEntry] = [:]
         /// The keys whose references are being created.
-        var making: [SendableKey: Making] = [:]
+        var making: [SendableKey: PendingCreation] = [:]
     }
 
     /// The creations of a key's references that are in progress.
-    private struct Making {
+    private struct PendingCreation {
         var count = 0
         /// The number of references entered since.
         var entered: UInt64 = 0
     }
 
-    let memory = MemoryValues()
+    let memory = InMemoryValues()
     let files: StoredFiles
     private let state = Mutex(State())
 
@@ -55,13 +55,14 @@ public final class SharedStore: Sendable {
     /// Returns the reference of a key, which is being loaded, once, and the outcome of that.
     func loading<Key: SharedReaderKey>(
         _ key: Key, initialValue: () -> Key.Value
-    ) -> (reference: StoredReference<Key.Value>, outcome: Outcome<Void>) {
-        func load(_ reference: StoredReference<Key.Value>, _ context: LoadContext<Key.Value>) -> Outcome<Void> {
-            let outcome = Outcome<Void>()
+    ) -> (reference: StoredReference<Key.Value>, outcome: AwaitableOutcome<Void>) {
+        func load(_ reference: StoredReference<Key.Value>, _ context: LoadContext<Key.Value>) -> AwaitableOutcome<Void>
+        {
+            let outcome = AwaitableOutcome<Void>()
             reference.load(context) { outcome.set($0.result.map { _ in }) }
             return outcome
         }
-        var begun: (reference: StoredReference<Key.Value>, outcome: Outcome<Void>)?
+        var begun: (reference: StoredReference<Key.Value>, outcome: AwaitableOutcome<Void>)?
         let reference = findOrMake(key, initialValue) { begun = ($0, load($0, .initialValue($0.initialValue))) }
         if let begun, begun.reference === reference { return begun }
         return (reference, load(reference, .userInitiated))
@@ -73,7 +74,9 @@ public final class SharedStore: Sendable {
     private func findOrMake<Key: SharedReaderKey>(
         _ key: Key, _ initialValue: () -> Key.Value, load: (StoredReference<Key.Value>) -> Void
     ) -> StoredReference<Key.Value> {
-        if let other = key as? any StandInKey<Key.Value> { return findOrMake(other.original, initialValue, load: load) }
+        if let other = key as? any ForwardingKey<Key.Value> {
+            return findOrMake(other.original, initialValue, load: load)
+        }
         let id = SendableKey(key.id, of: Key.self)
         let (held, entered) = beginMaking(id)
         if let held = held as? StoredReference<Key.Value> { return held }
@@ -88,7 +91,7 @@ public final class SharedStore: Sendable {
     private func beginMaking(_ id: SendableKey) -> (held: (any AnyObject & Sendable)?, entered: UInt64) {
         state.withLock { state in
             if let held = state.entries[id]?.object { return (held, 0) }
-            state.making[id, default: Making()].count += 1
+            state.making[id, default: PendingCreation()].count += 1
             return (nil, state.making[id]?.entered ?? 0)
         }
     }
@@ -124,14 +127,16 @@ public final class SharedStore: Sendable {
     }
 
     /// The result of entering a reference.
-    private enum Entering {
+    private enum InsertionOutcome {
         case entered
         case earlier(any AnyObject & Sendable)
         case outdated(UInt64)
     }
 
     /// Enters the candidate, unless another reference exists, or has existed since `seen` had been entered.
-    private func enter(_ candidate: any AnyObject & Sendable, _ id: SendableKey, unlessAfter seen: UInt64) -> Entering {
+    private func enter(_ candidate: any AnyObject & Sendable, _ id: SendableKey, unlessAfter seen: UInt64)
+        -> InsertionOutcome
+    {
         state.withLock { state in
             let earlier = state.entries[id]?.object
             guard var making = state.making[id] else {
@@ -152,7 +157,7 @@ public final class SharedStore: Sendable {
     func required<Key: SharedReaderKey>(
         _ key: Key, isolation: isolated (any Actor)?
     ) async throws -> StoredReference<Key.Value> {
-        if let other = key as? any StandInKey<Key.Value> {
+        if let other = key as? any ForwardingKey<Key.Value> {
             return try await required(other.original, isolation: isolation)
         }
         let id = SendableKey(key.id, of: Key.self)
@@ -179,8 +184,8 @@ public final class SharedStore: Sendable {
     private func loaded<Key: SharedReaderKey>(
         _ key: Key, _ id: SendableKey, isolation: isolated (any Actor)?
     ) async throws -> StoredReference<Key.Value> {
-        let outcome = Outcome<Reading<Key.Value>>()
-        let seen = SeenContent()
+        let outcome = AwaitableOutcome<VersionedRead<Key.Value>>()
+        let seen = ObservedFileContent()
         Self.$current.withValue(self) {
             let continuation = LoadContinuation<Key.Value>(seen: seen) { outcome.set(.success($0)) }
             key.load(context: .userInitiated, continuation: continuation)

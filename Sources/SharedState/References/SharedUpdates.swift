@@ -16,18 +16,18 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
             var values = newest.makeAsyncIterator()
             return { actor in
                 guard let value = await values.next(isolation: actor) else { return nil }
-                return VersionedPart(value: value, version: values.version)
+                return VersionedSnapshot(value: value, version: values.version)
             }
         }
     }
 
     /// Creates the updates of a part of a value.
-    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ part: @escaping @Sendable (VersionedPart<Root>) -> Value) {
+    init<Root: Sendable>(_ whole: SharedUpdates<Root>, _ part: @escaping @Sendable (VersionedSnapshot<Root>) -> Value) {
         makeReader = {
             let read = whole.makeReader()
             return { actor in
                 guard let root = await read(actor) else { return nil }
-                return VersionedPart(value: part(root), version: root.version)
+                return VersionedSnapshot(value: part(root), version: root.version)
             }
         }
     }
@@ -36,7 +36,7 @@ public struct SharedUpdates<Value: Sendable>: AsyncSequence, Sendable {
 
     /// The position of one reader among the values.
     public struct Iterator: AsyncIteratorProtocol {
-        typealias Reader = (isolated (any Actor)?) async -> VersionedPart<Value>?
+        typealias Reader = (isolated (any Actor)?) async -> VersionedSnapshot<Value>?
 
         let read: Reader
 

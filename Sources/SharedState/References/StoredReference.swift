@@ -11,8 +11,8 @@ internal import Synchronization
 final class StoredReference<Value: Sendable>: MutableReference {
     /// The progress of loads and saves, and the subscription, under the lock.
     private struct Contents: Sendable {
-        var loads = Attempts()
-        var saves = Attempts()
+        var loads = AttemptCounter()
+        var saves = AttemptCounter()
         var saveQueue = SaveQueue()
         var isSubscriptionLoading = false
         var loadError: (any Error)? {
@@ -36,11 +36,11 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// The key, if it can save.
     private let savingKey: (any SharedKey<Value>)?
     /// The seen file content, for a key that may store the value in a file.
-    private let seen: SeenContent?
+    private let seen: ObservedFileContent?
     private let id: SendableKey?
     private let store: SharedStore
     private let contents = Mutex(Contents())
-    private let turn = Turn()
+    private let turn = WriterLock()
     /// The value.
     private let newest: StateRelay<Value>
     private let registrar = ObservationRegistrar()
@@ -53,12 +53,12 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// - Parameter seen: the file content that the key has seen when it loaded the value; nil before that.
     init(
         _ value: Value, key: (any SharedReaderKey<Value>)?, id: SendableKey?, store: SharedStore,
-        seen: SeenContent? = nil
+        seen: ObservedFileContent? = nil
     ) {
         initialValue = value
         self.key = key
         savingKey = key as? any SharedKey<Value>
-        self.seen = key == nil ? nil : seen ?? SeenContent()
+        self.seen = key == nil ? nil : seen ?? ObservedFileContent()
         self.id = id
         self.store = store
         newest = StateRelay(value)
@@ -75,32 +75,32 @@ final class StoredReference<Value: Sendable>: MutableReference {
     // never misses one.
 
     var value: Value {
-        registrar.access(Observed(), keyPath: \.value)
+        registrar.access(SharedObservation(), keyPath: \.value)
         return SharedChanges.isViewed ? expected : newest.currentValue
     }
 
-    var current: VersionedPart<Value> {
-        registrar.access(Observed(), keyPath: \.value)
+    var current: VersionedSnapshot<Value> {
+        registrar.access(SharedObservation(), keyPath: \.value)
         // The value that a test expects is older than any published version.
-        if SharedChanges.isViewed { return VersionedPart(value: expected, version: 0) }
+        if SharedChanges.isViewed { return VersionedSnapshot(value: expected, version: 0) }
         let (value, version) = newest.current
-        return VersionedPart(value: value, version: version)
+        return VersionedSnapshot(value: value, version: version)
     }
 
-    @MainActor var operations: OperationPlace { OperationPlace(records) }
+    @MainActor var operations: OperationScope { OperationScope(records) }
 
     var isLoading: Bool {
-        registrar.access(Observed(), keyPath: \.progress)
+        registrar.access(SharedObservation(), keyPath: \.progress)
         return contents.withLock { $0.loads.pendingCount > 0 || $0.isSubscriptionLoading }
     }
 
     var loadError: (any Error)? {
-        registrar.access(Observed(), keyPath: \.progress)
+        registrar.access(SharedObservation(), keyPath: \.progress)
         return contents.withLock { $0.loadError }
     }
 
     var saveError: (any Error)? {
-        registrar.access(Observed(), keyPath: \.progress)
+        registrar.access(SharedObservation(), keyPath: \.progress)
         return contents.withLock { $0.saveError }
     }
 
@@ -161,12 +161,12 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// Notifies observers of a change after its turn.
     private func tell(_ replaced: Value) {
         _ = replaced
-        registrar.withMutation(of: Observed(), keyPath: \.value) {}
+        registrar.withMutation(of: SharedObservation(), keyPath: \.value) {}
     }
 
     private func changeProgress(_ body: (inout Contents) -> Void) {
         contents.withLock { body(&$0) }
-        registrar.withMutation(of: Observed(), keyPath: \.progress) {}
+        registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {}
     }
 
     // MARK: Loading
@@ -192,11 +192,11 @@ final class StoredReference<Value: Sendable>: MutableReference {
     ///   one.
     func load(
         _ context: LoadContext<Value>, isRequired: Bool = false,
-        whenDone: @escaping @Sendable (Reading<Value>) -> Void = { _ in }
+        whenDone: @escaping @Sendable (VersionedRead<Value>) -> Void = { _ in }
     ) {
-        guard let key, let seen else { return whenDone(Reading(.success(nil))) }
+        guard let key, let seen else { return whenDone(VersionedRead(.success(nil))) }
         let (number, begun) = contents.withLock { ($0.loads.begin(), moment(of: $0)) }
-        registrar.withMutation(of: Observed(), keyPath: \.progress) {}
+        registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {}
         let continuation = LoadContinuation<Value>(seen: seen) { [weak self] reading in
             self?.endLoad(number, begunAt: begun, isRequired, reading)
             whenDone(reading)
@@ -207,7 +207,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// Ends a load. A load does not undo changes, saves and updates made after it began, because its result may be
     /// older.
     private func endLoad(
-        _ number: UInt64, begunAt begun: ReadingMoment?, _ isRequired: Bool, _ reading: Reading<Value>
+        _ number: UInt64, begunAt begun: ReadVersion?, _ isRequired: Bool, _ reading: VersionedRead<Value>
     ) {
         let replaced: Value? = turn.take {
             contents.withLock { contents in
@@ -222,19 +222,19 @@ final class StoredReference<Value: Sendable>: MutableReference {
             }
         }
         if let replaced { tell(replaced) }
-        registrar.withMutation(of: Observed(), keyPath: \.progress) {}
+        registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {}
     }
 
     /// Returns the counters. Nil while a change is on its way to the key: the key's reads may then be older than the
     /// value.
-    private func moment(of contents: Contents) -> ReadingMoment? {
+    private func moment(of contents: Contents) -> ReadVersion? {
         guard contents.saveQueue.isEmpty else { return nil }
-        return ReadingMoment(
+        return ReadVersion(
             changes: newest.version - contents.loadsTaken, saves: contents.saves.lastBegun,
             loads: contents.loadsTaken, readings: contents.readingsTaken)
     }
 
-    private func beginReading(again: @escaping @Sendable () -> Void) -> ReadingMoment? {
+    private func beginReading(again: @escaping @Sendable () -> Void) -> ReadVersion? {
         contents.withLock { contents in
             let moment = moment(of: contents)
             if moment == nil { contents.waitingReading = again }
@@ -242,7 +242,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         }
     }
 
-    private func take(_ reading: Reading<Value>, begunAt begun: ReadingMoment) -> Bool {
+    private func take(_ reading: VersionedRead<Value>, begunAt begun: ReadVersion) -> Bool {
         let (isTaken, replaced) = turn.take {
             contents.withLock { contents -> (Bool, Value?) in
                 guard moment(of: contents) == begun else { return (false, nil) }
@@ -255,7 +255,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
             }
         }
         if let replaced { tell(replaced) }
-        if isTaken { registrar.withMutation(of: Observed(), keyPath: \.progress) {} }
+        if isTaken { registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {} }
         return isTaken
     }
 
@@ -342,7 +342,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         isolation: isolated (any Actor)? = #isolation,
         of start: (@escaping @Sendable (Result<Void, any Error>) -> Void) -> Void
     ) async throws {
-        let outcome = Outcome<Void>()
+        let outcome = AwaitableOutcome<Void>()
         start { outcome.set($0) }
         try await outcome.get()
     }

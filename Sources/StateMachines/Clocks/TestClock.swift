@@ -26,7 +26,7 @@ public final class TestClock: Clock, Sendable {
     }
 
     /// The error for unexpected sleepers.
-    public struct StillSleeping: Error, CustomStringConvertible {
+    public struct SuspensionError: Error, CustomStringConvertible {
         /// The number of sleepers.
         public let count: Int
 
@@ -117,11 +117,11 @@ public final class TestClock: Clock, Sendable {
         while let woken = wakeNext(until: nil) { await letOthersRun(woken) }
     }
 
-    /// Throws ``StillSleeping`` when there are sleepers.
+    /// Throws ``SuspensionError`` when there are sleepers.
     public func checkSuspension() async throws {
         await letOthersRun()
         let count = sleeperCount
-        if count > 0 { throw StillSleeping(count: count) }
+        if count > 0 { throw SuspensionError(count: count) }
     }
 
     /// The number of sleepers.

@@ -24,7 +24,9 @@ public struct Dependency<Value>: Sendable {
         fileID: StaticString = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         column: UInt = #column
     ) where Key.Value == Value {
-        self.init(\DependencyValues.[Named<Key>()], fileID: fileID, filePath: filePath, line: line, column: column)
+        self.init(
+            \DependencyValues.[HashableDependencyKey<Key>()], fileID: fileID, filePath: filePath, line: line,
+            column: column)
     }
 
     /// The current value. In a test, the use of a dependency without a test value fails the test.
@@ -34,8 +36,8 @@ public struct Dependency<Value>: Sendable {
 }
 
 /// A key as the argument of a key path, which must be hashable.
-struct Named<Key: TestDependencyKey>: Hashable, Sendable {}
+struct HashableDependencyKey<Key: TestDependencyKey>: Hashable, Sendable {}
 
 extension DependencyValues {
-    fileprivate subscript<Key: TestDependencyKey>(_: Named<Key>) -> Key.Value { self[Key.self] }
+    fileprivate subscript<Key: TestDependencyKey>(_: HashableDependencyKey<Key>) -> Key.Value { self[Key.self] }
 }

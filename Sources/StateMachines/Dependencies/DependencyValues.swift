@@ -8,20 +8,20 @@ public struct DependencyValues: Sendable {
     private var values: [ObjectIdentifier: any DependencyBox] = [:]
     private var ownContext: DependencyContext?
     /// The test values created so far; nil where their lifetime is unknown.
-    private var made: MadeValues?
-    private var ownThrottles: Throttles?
+    private var made: DependencyCache?
+    private var ownThrottles: ThrottleRegistry?
     /// The path in the tree of reducers at which effects are created.
     private(set) var path: [AnyID] = []
 
     init() {}
 
     /// The throttles of the reducing machine.
-    var throttles: Throttles { ownThrottles ?? .ofProcess }
+    var throttles: ThrottleRegistry { ownThrottles ?? .ofProcess }
 
     /// Returns the same values, for a machine.
     func forMachine() -> DependencyValues {
         var values = self
-        values.ownThrottles = Throttles()
+        values.ownThrottles = ThrottleRegistry()
         return values
     }
 
@@ -42,18 +42,18 @@ public struct DependencyValues: Sendable {
             case .test:
                 // A value that is only read to be changed is not stored, because a later use of it would not be
                 // reported.
-                guard !Self.isPreparing, let made = made ?? MadeValues.ofRunningTest else { return key.testValue }
+                guard !Self.isPreparing, let made = made ?? DependencyCache.ofRunningTest else { return key.testValue }
                 return made.value(of: key) { key.testValue }
-            case .live: return LiveValues.value(of: key)
+            case .live: return LiveDependencyCache.value(of: key)
             }
         }
-        set { values[ObjectIdentifier(key)] = KeptValue<Key>(value: newValue) }
+        set { values[ObjectIdentifier(key)] = DependencyValueBox<Key>(value: newValue) }
     }
 
     /// Returns the same values, with test values that are created once from here on.
     func keepingTestValues() -> DependencyValues {
         var values = self
-        if values.made == nil { values.made = MadeValues.ofRunningTest ?? MadeValues() }
+        if values.made == nil { values.made = DependencyCache.ofRunningTest ?? DependencyCache() }
         return values
     }
 

@@ -82,16 +82,16 @@ struct EffectWork<Action: Sendable>: Sendable {
 
 /// Delivers an action of an effect to its owner, and returns after the action has been reduced. Its result is called
 /// when the effect continues, on the actor of the effect.
-typealias Deliver<Action> = @Sendable (Action, EffectLife) async -> (@Sendable () -> Void)?
+typealias Deliver<Action> = @Sendable (Action, EffectLifetime) async -> (@Sendable () -> Void)?
 
 /// Sends actions from an effect to the store or host: `await send(.loaded(items))`.
 ///
 /// A call returns when the action has been reduced. After the cancellation of the effect it does nothing.
 public struct Send<Action: Sendable>: Sendable {
     private let deliver: Deliver<Action>
-    private let life: EffectLife
+    private let life: EffectLifetime
 
-    init(_ life: EffectLife, _ deliver: @escaping Deliver<Action>) {
+    init(_ life: EffectLifetime, _ deliver: @escaping Deliver<Action>) {
         self.deliver = deliver
         self.life = life
     }

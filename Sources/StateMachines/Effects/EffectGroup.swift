@@ -25,7 +25,7 @@ final class EffectGroup: Sendable {
     /// A task of the group, with the marks that its cancellation sets.
     private struct Member: Sendable {
         let task: Task<Void, Never>
-        let marks: [CancellationMark]
+        let marks: [CancellationFlag]
     }
 
     /// The members of a group. Usually there is only one, which needs no table.
@@ -83,7 +83,7 @@ final class EffectGroup: Sendable {
     /// Adds a task.
     ///
     /// - Returns: whether the group is cancelled. The caller then cancels the task without holding a lock.
-    func add(_ task: Task<Void, Never>, _ marks: [CancellationMark], _ number: UInt64) -> Bool {
+    func add(_ task: Task<Void, Never>, _ marks: [CancellationFlag], _ number: UInt64) -> Bool {
         contents.withLock { contents in
             contents.members.add(Member(task: task, marks: marks), number)
             return contents.isCancelled

@@ -12,7 +12,7 @@ final class EffectRegistration: Sendable {
     /// The state and its marks, under the lock.
     private struct Contents {
         var state = State.waiting
-        var marks: [CancellationMark] = []
+        var marks: [CancellationFlag] = []
     }
 
     let id: EffectID
@@ -25,7 +25,7 @@ final class EffectRegistration: Sendable {
     }
 
     /// Adds a mark that the cancellation sets.
-    func add(_ mark: CancellationMark) { contents.withLock { $0.marks.append(mark) } }
+    func add(_ mark: CancellationFlag) { contents.withLock { $0.marks.append(mark) } }
 
     /// Starts the work, unless it was cancelled while it waited.
     func start(
@@ -55,7 +55,7 @@ final class EffectRegistration: Sendable {
     }
 
     func cancel() {
-        let (cancel, marks) = contents.withLock { contents -> ((@Sendable () -> Void)?, [CancellationMark]) in
+        let (cancel, marks) = contents.withLock { contents -> ((@Sendable () -> Void)?, [CancellationFlag]) in
             defer { contents.state = .cancelled }
             if case .running(let cancel) = contents.state { return (cancel, contents.marks) }
             return (nil, contents.marks)

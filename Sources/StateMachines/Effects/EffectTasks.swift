@@ -7,7 +7,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     /// A running effect, with the action that caused it.
     private struct Running: Sendable {
         let task: Task<Void, Never>
-        let marks: [CancellationMark]
+        let marks: [CancellationFlag]
         let origin: Action
     }
 
@@ -16,7 +16,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         let effect: PlannedEffect<Action>
         var registrations: [EffectRegistration] = []
         /// The marks of its gates.
-        var marks: [CancellationMark] = []
+        var marks: [CancellationFlag] = []
     }
 
     /// The running effects and the registrations, under the lock.
@@ -93,7 +93,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     private func plan(_ effect: Effect<Action>) -> Plan {
         if case .run(let work) = effect.operation { return Plan(effect: .run(work)) }
         var registrations: [EffectRegistration] = []
-        var marks: [CancellationMark] = []
+        var marks: [CancellationFlag] = []
         /// The registrations around the current part.
         var around: [EffectRegistration] = []
         var order = 0
@@ -119,7 +119,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 order += 1
                 return .cancel(id, EffectPosition(plan: number, order: order))
             case .gated(let effect, let gate):
-                let mark = CancellationMark()
+                let mark = CancellationFlag()
                 for registration in around { registration.add(mark) }
                 marks.append(mark)
                 return .gated(plan(effect), gate, mark)
@@ -262,10 +262,10 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
         guard !Task.isCancelled else { return }
         switch effect {
         case .send(let action):
-            let goesOn = await deliver(action, EffectLife(group, .unknown))
+            let goesOn = await deliver(action, EffectLifetime(group, .unknown))
             goesOn?()
         case .run(let work):
-            let life = EffectLife(group, work.location)
+            let life = EffectLifetime(group, work.location)
             await withTaskCancellationHandler {
                 await work.run(Send(life, deliver))
             } onCancel: {

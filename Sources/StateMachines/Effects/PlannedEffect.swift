@@ -7,7 +7,7 @@ indirect enum PlannedEffect<Action: Sendable>: Sendable {
     case cancellable(PlannedEffect, EffectRegistration, cancelInFlight: Bool)
     case cancel(EffectID, EffectPosition)
     /// The mark is set when the effect is cancelled, whether it has started or not.
-    case gated(PlannedEffect, EffectGate, CancellationMark)
+    case gated(PlannedEffect, EffectGate, CancellationFlag)
     /// An effect whose gate requires a wait.
     case waiting(PlannedEffect, @Sendable () async -> Bool)
 
@@ -52,5 +52,5 @@ struct EffectGate: Sendable {
     }
 
     /// Called once for each effect; for effects that need not wait for others, in the order of their return.
-    let decide: @Sendable (CancellationMark) -> Decision
+    let decide: @Sendable (CancellationFlag) -> Decision
 }

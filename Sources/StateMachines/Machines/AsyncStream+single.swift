@@ -29,9 +29,9 @@ extension AsyncStream where Element: Sendable {
 
     /// Returns a stream that asynchronous work fills at the pace of its reader. It ends with the work; the work is
     /// cancelled with it.
-    static func produced(_ fill: @escaping @Sendable (Handover<Element>) async -> Void) -> Self {
-        let handover = Handover<Element>()
-        let producer = Producer(
+    static func produced(_ fill: @escaping @Sendable (ElementHandoff<Element>) async -> Void) -> Self {
+        let handover = ElementHandoff<Element>()
+        let producer = ElementProducer(
             Task {
                 await fill(handover)
                 await handover.finish()
@@ -47,7 +47,7 @@ extension AsyncStream where Element: Sendable {
 }
 
 /// The task that fills a stream; cancelled at the release of the stream.
-private final class Producer: Sendable {
+private final class ElementProducer: Sendable {
     private let task: Task<Void, Never>
 
     init(_ task: Task<Void, Never>) { self.task = task }
@@ -58,7 +58,7 @@ private final class Producer: Sendable {
 }
 
 /// Transfers elements one at a time from producers to readers.
-final class Handover<Element: Sendable>: Sendable {
+final class ElementHandoff<Element: Sendable>: Sendable {
     /// The element in transit, under the lock.
     private struct Contents: Sendable {
         var element: Element?

@@ -42,7 +42,7 @@ extension ComposableEffect where Effect: Sendable {
     }
 
     private func forward<Element: Sendable>(
-        _ run: @escaping @Sendable (Effect) -> AsyncStream<Element>, to output: Handover<Element>
+        _ run: @escaping @Sendable (Effect) -> AsyncStream<Element>, to output: ElementHandoff<Element>
     ) async {
         switch self {
         case .just(let effect):

@@ -13,7 +13,7 @@ extension Reducer where State: CasePathable {
         column: UInt = #column
     ) -> IfCaseLetReducer<Self, Child> where Child.State == ChildState, Child.Action == ChildAction {
         IfCaseLetReducer(
-            parent: self, state: AnyCasePath(state), station: CaseStation(state), action: AnyCasePath(action),
+            parent: self, state: AnyCasePath(state), station: CasePosition(state), action: AnyCasePath(action),
             child: child(), location: CodeLocation(fileID, filePath, line, column))
     }
 }
@@ -24,7 +24,7 @@ public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     public typealias Body = Never
     let parent: Parent
     let state: AnyCasePath<Parent.State, Child.State>
-    let station: CaseStation
+    let station: CasePosition
     let action: AnyCasePath<Parent.Action, Child.Action>
     let child: Child
     let location: CodeLocation
@@ -64,7 +64,7 @@ public struct IfCaseLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
 }
 
 /// A case of a state, as a place in the tree of reducers.
-struct CaseStation: Hashable, Sendable {
+struct CasePosition: Hashable, Sendable {
     let names: [String]
 
     init<Root, Value>(_ path: CaseKeyPath<Root, Value>) {

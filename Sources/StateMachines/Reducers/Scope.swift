@@ -3,12 +3,12 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
     /// Not used: ``reduce(into:action:)`` implements the reducer.
     public typealias Body = Never
     /// The location of the child's state: a property, or a case of an enum.
-    private enum Part: Sendable {
+    private enum StatePath: Sendable {
         case property(any WritableKeyPath<ParentState, Child.State> & Sendable)
         case enumCase(AnyCasePath<ParentState, Child.State>, CodeLocation)
     }
 
-    private let part: Part
+    private let part: StatePath
     private let action: AnyCasePath<ParentAction, Child.Action>
     private let child: Child
 
@@ -59,7 +59,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
     )
     @_disfavoredOverload
     public init<ChildState, ChildAction>(
-        state: KeyPath<MissingPart<ParentState>, MissingPart<ParentState>>,
+        state: KeyPath<MissingMember<ParentState>, MissingMember<ParentState>>,
         action: CaseKeyPath<ParentAction, ChildAction>,
         @ReducerBuilder<ChildState, ChildAction> child: () -> Child
     ) where Child.State == ChildState, Child.Action == ChildAction { fatalError("unavailable") }
@@ -87,7 +87,7 @@ public struct Scope<ParentState, ParentAction: Sendable, Child: Reducer>: Reduce
 
 /// Has a member of any name, for compiler messages about missing members.
 @dynamicMemberLookup
-public enum MissingPart<Root> {
+public enum MissingMember<Root> {
     /// The missing member.
-    public subscript(dynamicMember name: String) -> MissingPart { fatalError("unavailable") }
+    public subscript(dynamicMember name: String) -> MissingMember { fatalError("unavailable") }
 }

@@ -23,7 +23,7 @@ extension Store {
     }
 }
 
-/// Creates runtimes of an explicit machine type: `Runtimes<Door>.make(initialState: .init()) { Door() }`.
+/// Creates runtimes of an explicit machine type: `Runtimes<EntryRequestActor>.make(initialState: .init()) { EntryRequestActor() }`.
 public enum Runtimes<SM: StateMachine>
 where SM.Action: StateMachineEventConvertible, SM.Action.Input == SM.Input, SM.Action.IOResult == SM.IOResult {
     /// Runs the machine, and returns a store of its inputs.

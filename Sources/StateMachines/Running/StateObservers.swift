@@ -7,13 +7,13 @@ final class StateObservers<State> {
     /// True if there is neither a property nor a child. Read for each action.
     private var isUnused = true
     /// The stores of parts of the state.
-    private var children: [Child] = []
+    private var children: [ChildObservers] = []
 
     /// The number of children at which released ones are removed.
     private var childLimit = 8
 
     /// The observers of a part of the state.
-    private struct Child {
+    private struct ChildObservers {
         let isEmpty: () -> Bool?
         let changes: (_ old: State, _ new: State) -> [PropertySignal]
     }
@@ -45,7 +45,7 @@ final class StateObservers<State> {
             childLimit = max(8, 2 * children.count)
         }
         children.append(
-            Child(
+            ChildObservers(
                 isEmpty: { [weak child] in child?.isEmpty },
                 changes: { [weak child] in child?.changes(from: part($0), to: part($1)) ?? [] }))
     }
@@ -84,7 +84,7 @@ final class PropertySignal: Observable {
 enum ValueEquality {
     /// Returns true if the values are equal. Values that are not `Equatable` are unequal.
     static func areEqual<Value>(_ left: Value, _ right: Value) -> Bool {
-        func compare<Known: Equatable>(_ left: Known) -> Bool { left == right as? Known }
+        func compare<KnownState: Equatable>(_ left: KnownState) -> Bool { left == right as? KnownState }
         return (left as? any Equatable).map { compare($0) } ?? false
     }
 }

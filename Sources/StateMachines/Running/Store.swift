@@ -97,7 +97,7 @@ extension Store where State: ObservableState {
 @MainActor
 private final class StoreCore<State, Action: Sendable> {
     private(set) var state: State
-    private let machine: EmbeddedMachine<State, Action>
+    private let machine: EmbeddedReducer<State, Action>
     private let observers: StateObservers<State>
     private var isTelling = false
     /// The actions that observers sent during a notification.
@@ -113,7 +113,7 @@ private final class StoreCore<State, Action: Sendable> {
     ) where R.State == State, R.Action == Action {
         self.state = state
         self.observers = observers
-        machine = EmbeddedMachine(dependencies: dependencies) { reducer.reduce(into: &$0, action: $1) }
+        machine = EmbeddedReducer(dependencies: dependencies) { reducer.reduce(into: &$0, action: $1) }
     }
 
     func send(_ action: Action, in group: EffectGroup?) -> StoreTask {
@@ -134,7 +134,7 @@ private final class StoreCore<State, Action: Sendable> {
         return task
     }
 
-    private func receive(_ action: Action, _ life: EffectLife) {
+    private func receive(_ action: Action, _ life: EffectLifetime) {
         // Checked here: it may have been cancelled on the way.
         if !life.isOver { _ = send(action, in: life.group) }
     }

@@ -146,7 +146,7 @@ extension TestStore {
 
     /// Lets the effect that has sent an action continue until it waits: at the end of the test it would not get the
     /// main actor any more.
-    private func settle(_ entry: TestLedger<State, Action>.Entry) async {
+    private func settle(_ entry: PendingAssertions<State, Action>.Entry) async {
         _ = await wait(.seconds(1)) { !open.isSending(entry.number) }
         await effects.executor?.rest()
     }

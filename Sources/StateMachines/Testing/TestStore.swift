@@ -41,15 +41,15 @@ public final class TestStore<State, Action: Sendable> {
 
     /// The state after all actions, asserted or not.
     private var current: State
-    private let machine: EmbeddedMachine<State, Action>
+    private let machine: EmbeddedReducer<State, Action>
     /// The time that the store waits, at its release, for effects that are almost done.
     var releaseTimeout: Duration = .milliseconds(100)
     /// The number of the action that led to ``state``.
     private var stateNumber: UInt64 = 0
-    let ledger: TestLedger<State, Action>
+    let ledger: PendingAssertions<State, Action>
     let signal: ChangeSignal
     private let areEqual: (State, State) -> Bool
-    nonisolated let open: OpenEntries<Action>
+    nonisolated let open: PendingAssertionCount<Action>
     nonisolated let effects: EffectTasks<Action>
 
     /// Creates a test store.
@@ -66,8 +66,8 @@ public final class TestStore<State, Action: Sendable> {
             prepare(&$0)
         }
         let (state, reducer) = DependencyValues.$current.withValue(values) { (initialState(), reducer()) }
-        let open = OpenEntries<Action>(at: CodeLocation(fileID, filePath, line, column))
-        let ledger = TestLedger<State, Action>(open)
+        let open = PendingAssertionCount<Action>(at: CodeLocation(fileID, filePath, line, column))
+        let ledger = PendingAssertions<State, Action>(open)
         let signal = ChangeSignal()
         self.state = state
         current = state
@@ -75,7 +75,7 @@ public final class TestStore<State, Action: Sendable> {
         self.ledger = ledger
         self.signal = signal
         areEqual = { $0 == $1 }
-        machine = EmbeddedMachine(
+        machine = EmbeddedReducer(
             dependencies: values, onEffectEnd: { signal.fire() }, effectsOn: EffectExecutor()
         ) { state, action in
             let before = state
@@ -165,7 +165,7 @@ public final class TestStore<State, Action: Sendable> {
     }
 
     /// Continues from the state after an action, unless the test is already further.
-    func moveOn(to entry: TestLedger<State, Action>.Entry) {
+    func moveOn(to entry: PendingAssertions<State, Action>.Entry) {
         guard entry.number > stateNumber else { return }
         stateNumber = entry.number
         state = entry.state
@@ -197,7 +197,7 @@ public final class TestStore<State, Action: Sendable> {
     /// Receives an action of an effect.
     ///
     /// - Returns: a closure to call when the effect continues.
-    private func receive(_ action: Action, _ life: EffectLife) -> (@Sendable () -> Void)? {
+    private func receive(_ action: Action, _ life: EffectLifetime) -> (@Sendable () -> Void)? {
         // Checked here: it may have been cancelled on the way.
         if life.isOver { return nil }
         let number = ledger.nextNumber
@@ -212,7 +212,7 @@ public final class TestStore<State, Action: Sendable> {
 
     /// Compares the state after an action with the expected one, and continues from it.
     func check(
-        _ entry: TestLedger<State, Action>.Entry, against update: ((inout State) throws -> Void)?,
+        _ entry: PendingAssertions<State, Action>.Entry, against update: ((inout State) throws -> Void)?,
         at location: CodeLocation
     ) {
         let (before, actual) = (entry.before, entry.state)
@@ -248,7 +248,8 @@ public final class TestStore<State, Action: Sendable> {
 
     /// Shows the changes that a test has not asserted.
     private func showUnnamedChanges(
-        of entry: TestLedger<State, Action>.Entry, _ update: ((inout State) throws -> Void), at location: CodeLocation
+        of entry: PendingAssertions<State, Action>.Entry, _ update: ((inout State) throws -> Void),
+        at location: CodeLocation
     ) {
         var named = entry.before
         let shared = entry.shared.again(fromEnd: false)

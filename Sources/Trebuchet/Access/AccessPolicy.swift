@@ -111,7 +111,7 @@ public struct AccessPolicy: Sendable {
     /// Returns the caller of a request, or the rejection of the request.
     ///
     /// - Parameter failures: logs errors that are not disclosed to the client.
-    func admit(_ upgrade: WebSocketUpgrade, _ failures: RefusalLog) async -> WebSocketUpgrade.Admission {
+    func admit(_ upgrade: WebSocketUpgrade, _ failures: RejectionLog) async -> WebSocketUpgrade.Admission {
         do {
             return .admitted(try await caller(upgrade.request, from: upgrade.remoteAddress))
         } catch {
@@ -120,7 +120,7 @@ public struct AccessPolicy: Sendable {
     }
 
     /// Returns the rejection of a client for an error of `authenticate`.
-    static func refusal(_ error: any Error, _ failures: RefusalLog) -> (response: HTTPResponse, reason: String) {
+    static func refusal(_ error: any Error, _ failures: RejectionLog) -> (response: HTTPResponse, reason: String) {
         func answer(_ status: Int, _ reason: String) -> (response: HTTPResponse, reason: String) {
             var response = HTTPResponse(status: status, text: reason)
             if status == 401 { response.headers.add("WWW-Authenticate", "Bearer") }

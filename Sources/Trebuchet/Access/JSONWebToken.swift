@@ -69,7 +69,7 @@ public struct JSONWebTokenVerifier: Sendable {
     /// `claims`. Throws `AccessDenied`.
     public func verify(_ token: String) throws -> Principal {
         let body = try signedBody(of: token)
-        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
+        guard let claims = try? JSONDecoder().decode(TokenClaims.self, from: Data(body)) else {
             throw denied("its claims are not JSON")
         }
         try check(claims)
@@ -102,7 +102,7 @@ public struct JSONWebTokenVerifier: Sendable {
         }
     }
 
-    private func check(_ claims: Claims) throws {
+    private func check(_ claims: TokenClaims) throws {
         let now = Double(now())
         let leeway = leeway / .seconds(1)
         guard let expiry = claims.exp else { throw denied("it has no expiry") }
@@ -128,7 +128,7 @@ public struct JSONWebTokenVerifier: Sendable {
     }
 
     /// The claims of a token; `others` has strings and numbers of unregistered claims.
-    private struct Claims: Decodable {
+    private struct TokenClaims: Decodable {
         var sub: String?
         var iss: String?
         var aud: [String] = []

@@ -7,14 +7,14 @@ internal import WebSockets
 /// with it. It sends the origin of the page in `Origin`, so this check runs before all others.
 struct OriginRule: Sendable {
     /// The origins whose pages are accepted.
-    private enum Pages: Sendable {
+    private enum AllowedOrigins: Sendable {
         case any
         case listed(Set<WebOrigin>)
         /// The host and port that the request is sent to.
         case own
     }
 
-    private let pages: Pages
+    private let pages: AllowedOrigins
 
     /// - Parameter origins: the value of `AccessPolicy.origins`.
     init(_ origins: Set<String>?) throws(TransportError) {

@@ -7,7 +7,7 @@ extension EngineStore {
         StateStoreError(.conflict, "actor '\(name)' is owned by another node or is being handed off")
     }
 
-    static func failure(_ error: ClusterEngineError, _ partition: Partition) -> StateStoreError {
+    static func failure(_ error: ClusterEngineError, _ partition: ActorLog) -> StateStoreError {
         let code: StateStoreError.Code =
             switch error.code {
             case .tooLarge: .tooLarge

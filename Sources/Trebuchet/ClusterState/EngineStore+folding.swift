@@ -7,7 +7,7 @@ extension EngineStore {
     private static let outweighing = 2
 
     /// Stores a snapshot in place of a log's entries when these outweigh it, in a background task.
-    func fold(_ partition: Partition, under lease: SlotLease) {
+    func fold(_ partition: ActorLog, under lease: SlotLease) {
         guard partition.beginFolding(least: Self.leastOutweighing, times: Self.outweighing) else { return }
         Task.detached(priority: .utility) {
             // A failed attempt is repeated after further entries.
@@ -20,7 +20,7 @@ extension EngineStore {
     }
 
     /// - Returns: The size of the new snapshot in bytes; nil when another node owns the log.
-    func foldNow(_ partition: Partition, under lease: SlotLease) async throws -> Int? {
+    func foldNow(_ partition: ActorLog, under lease: SlotLease) async throws -> Int? {
         let (contents, _, whole, _) = try await read(partition)
         let bytes = contents.folded
         do throws(ClusterEngineError) {

@@ -4,27 +4,27 @@ internal import TrebuchetCluster
 
 /// Reads of the current persisted states of other nodes' actors.
 extension EngineStore {
-    func look(at key: StateKey, after seen: PartitionSeen?) async throws(StateStoreError) -> PartitionLook {
+    func look(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError) -> ActorLogReadResult {
         guard let actor = key.partition else { throw StateStoreError(.failed, "'\(key)' belongs to no actor") }
-        let partition = Partition(actor)
+        let partition = ActorLog(actor)
         if let seen, let look = try await news(of: key, in: partition, after: seen) { return look }
         let (contents, _, whole, _) = try await read(partition)
-        return PartitionLook(.whole(contents.log(key)), whole)
+        return ActorLogReadResult(.whole(contents.log(key)), whole)
     }
 
     /// Returns the changes after `seen`; nil where the earlier entries are gone or the changes are more than appended entries. The
     /// caller then reads the whole log.
     private func news(
-        of key: StateKey, in partition: Partition, after seen: PartitionSeen
-    ) async throws(StateStoreError) -> PartitionLook? {
+        of key: StateKey, in partition: ActorLog, after seen: ActorLogPosition
+    ) async throws(StateStoreError) -> ActorLogReadResult? {
         // Starts with the last seen entry: a coordination store that has lost it may have another one at its position.
         var place = seen.entry.map { LogPosition(fence: $0.fence, offset: $0.offset) } ?? seen.position
         var isThere = seen.entry == nil
         var whole = seen
-        var parts = EntryParts()
+        var parts = SplitLogEntry()
         var found: [LogEntry] = []
         while true {
-            let reading: LogReading
+            let reading: LogReadResult
             do throws(ClusterEngineError) {
                 reading = try await engine.read(partition.log, after: place)
             } catch {
@@ -36,14 +36,14 @@ extension EngineStore {
                 let before = place
                 place = entry.position
                 if !isThere {
-                    guard place == seen.position, PartitionSeen(entry, behind: before).entry == seen.entry else {
+                    guard place == seen.position, ActorLogPosition(entry, behind: before).entry == seen.entry else {
                         return nil
                     }
                     isThere = true
                     continue
                 }
                 guard let payload = parts.take(entry.payload) else { continue }
-                whole = PartitionSeen(entry, behind: before)
+                whole = ActorLogPosition(entry, behind: before)
                 for item in try Self.items(payload, partition) {
                     guard case .write(let write) = item, write.key == key else { continue }
                     switch write.operation {
@@ -54,12 +54,12 @@ extension EngineStore {
                     }
                 }
             }
-            guard !reading.isComplete else { return isThere ? PartitionLook(.entries(found), whole) : nil }
+            guard !reading.isComplete else { return isThere ? ActorLogReadResult(.entries(found), whole) : nil }
         }
     }
 }
 
-extension PartitionSeen {
+extension ActorLogPosition {
     var position: LogPosition { LogPosition(fence: fence, offset: offset) }
 
     /// The position of an unknown entry.

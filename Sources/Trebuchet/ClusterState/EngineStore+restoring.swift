@@ -18,7 +18,7 @@ extension EngineStore {
     /// - Throws: `failed`, after calling `didLose`, when this node does not keep all lost entries.
     @discardableResult
     func restore(
-        _ partition: Partition, from top: UInt64, under lease: SlotLease
+        _ partition: ActorLog, from top: UInt64, under lease: SlotLease
     ) async throws(StateStoreError) -> Bool {
         guard let seen = partition.seen(under: lease.fence) else { return false }
         if partition.isRemoved(under: lease.fence) {
@@ -48,7 +48,7 @@ extension EngineStore {
 
     /// Returns whether the newest entry in the coordination store is the one that this node knows at that offset.
     private func isKnown(
-        _ top: UInt64, of partition: Partition, under lease: SlotLease
+        _ top: UInt64, of partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> Bool {
         guard top > 0, let entry = partition.recent(behind: top - 1)?.first else { return true }
         do throws(ClusterEngineError) {
@@ -63,7 +63,7 @@ extension EngineStore {
     }
 
     private func append(
-        again entry: [UInt8], behind top: UInt64, to partition: Partition, under lease: SlotLease
+        again entry: [UInt8], behind top: UInt64, to partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) {
         let change = LogAppend(entry, expectedTop: top)
         var outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
@@ -88,8 +88,8 @@ extension EngineStore {
 
     /// Reads a log that this node owns, after restoring lost entries that this node knows.
     func readOwn(
-        _ partition: Partition, under lease: SlotLease
-    ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, PartitionSize) {
+        _ partition: ActorLog, under lease: SlotLease
+    ) async throws(StateStoreError) -> (ActorLogContents, top: LogPosition, ActorLogSize) {
         var (contents, top, _, size) = try await read(partition)
         if try await restore(partition, from: top.offset, under: lease) {
             (contents, top, _, size) = try await read(partition)
@@ -103,11 +103,11 @@ extension EngineStore {
     /// Notes the end of a log that was just read. Entries that are new to this node are its writes without a response: it keeps them
     /// too.
     func noteEnd(
-        _ top: LogPosition, of partition: Partition, under lease: SlotLease
+        _ top: LogPosition, of partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) {
         if engine.confirms, top != .start { return partition.didRead(to: nil, under: lease.fence) }
         if let seen = partition.seen(under: lease.fence), seen.offset < top.offset {
-            let reading: LogReading
+            let reading: LogReadResult
             do throws(ClusterEngineError) {
                 reading = try await engine.read(partition.log, after: seen)
             } catch {
@@ -121,7 +121,7 @@ extension EngineStore {
     }
 
     /// Removes the log that ends at `top`.
-    func remove(_ partition: Partition, at top: UInt64, under lease: SlotLease) async throws(StateStoreError) {
+    func remove(_ partition: ActorLog, at top: UInt64, under lease: SlotLease) async throws(StateStoreError) {
         // A restored log of an earlier removal keeps its mark.
         if !partition.isRemoved(under: lease.fence) { partition.didRemove(under: lease.fence, isInDoubt: true) }
         let outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
@@ -135,7 +135,7 @@ extension EngineStore {
 
     /// Executes a write of a log, and converts its errors.
     func asking<Answer>(
-        _ partition: Partition, _ lease: SlotLease, _ body: () async throws(ClusterEngineError) -> Answer
+        _ partition: ActorLog, _ lease: SlotLease, _ body: () async throws(ClusterEngineError) -> Answer
     ) async throws(StateStoreError) -> Answer {
         do throws(ClusterEngineError) {
             return try await body()
@@ -174,7 +174,7 @@ extension EngineStore {
             let seen = lease.flatMap { partition.seen(under: $0.fence) }
             // Before slots have owners again, this node may acquire one under the same fence.
             guard let known = seen ?? (lease != nil || isSettled ? partition.written : nil) else { return }
-            let reading: LogReading
+            let reading: LogReadResult
             do throws(ClusterEngineError) {
                 reading = try await engine.read(partition.log, after: known, limit: 1)
             } catch {
@@ -222,7 +222,7 @@ extension EngineStore {
     }
 }
 
-extension LogReading {
+extension LogReadResult {
     /// Returns whether the log continues without an entry that it had; false for a log that was folded or removed since.
     fileprivate func lacks(_ known: LogPosition) -> Bool {
         switch beginning {

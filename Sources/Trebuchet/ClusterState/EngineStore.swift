@@ -7,9 +7,9 @@ internal import TrebuchetCluster
 /// Persists the states of a cluster's actors in logs of the coordination store that its nodes share. Each actor has one log, in the
 /// slot of its name: the next owner of the slot continues it, and the previous one cannot write to it any more.
 ///
-/// One write of an actor is one entry, or counts as one (`EntryParts`). Only the positions of logs and the newest entries stay in
+/// One write of an actor is one entry, or counts as one (`SplitLogEntry`). Only the positions of logs and the newest entries stay in
 /// memory. The store contains no data without an actor, and no states of actors that every node has separately.
-final class EngineStore: PartitionedStore {
+final class EngineStore: PerActorStore {
     /// The maximum number of actors whose contents are in memory after loading.
     private static let mostLoaded = 64
     /// The maximum number of actors whose log position is known; clients may request any name.
@@ -21,9 +21,9 @@ final class EngineStore: PartitionedStore {
     let lease: @Sendable (ClusterSlot) -> SlotLease?
     let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
     private let mostPartitions: Int
-    private let partitions = Mutex<[ByteText: Partition]>([:])
+    private let partitions = Mutex<[ByteText: ActorLog]>([:])
     /// The partitions that were loaded last.
-    private let loaded = Mutex<[Partition]>([])
+    private let loaded = Mutex<[ActorLog]>([])
     let recent: RecentEntries
     /// Indicates whether the node has continued after a data loss: then it does not know of any log that it is in the incarnation
     /// that it has started.
@@ -60,7 +60,7 @@ final class EngineStore: PartitionedStore {
     }
 
     /// Returns a partition, in use until `leave`.
-    private func partition(_ name: String) -> Partition {
+    private func partition(_ name: String) -> ActorLog {
         partitions.withLock { partitions in
             let known = partitions[ByteText(name)]
             // The position of a forgotten log is read again.
@@ -69,7 +69,7 @@ final class EngineStore: PartitionedStore {
                 // Frees a quarter, so that the table is not searched for each requested name.
                 if partitions.count > mostPartitions / 4 * 3 { partitions = partitions.filter { $0.value.isInUse } }
             }
-            let partition = known ?? Partition(name)
+            let partition = known ?? ActorLog(name)
             partition.enter()
             partitions[ByteText(name)] = partition
             return partition
@@ -126,7 +126,7 @@ final class EngineStore: PartitionedStore {
 
     /// Runs `body` with exclusive access to one actor's log: each user continues at the position of the previous one.
     func with<Result>(
-        _ name: String, _ body: (Partition) async throws(StateStoreError) -> Result
+        _ name: String, _ body: (ActorLog) async throws(StateStoreError) -> Result
     ) async throws(StateStoreError) -> Result {
         let partition = partition(name)
         await partition.turn.wait()
@@ -168,7 +168,7 @@ final class EngineStore: PartitionedStore {
                     "the log of actor '\(name)' cannot be compacted: its snapshot exceeds the size limit of the coordination store"
                 )
             }
-            try await append(PartitionEntry.bytes(of: writes), behind: place, to: partition, under: lease)
+            try await append(ActorLogEntry.bytes(of: writes), behind: place, to: partition, under: lease)
             fold(partition, under: lease)
         }
     }
@@ -176,10 +176,10 @@ final class EngineStore: PartitionedStore {
     /// Appends an entry, in parts where it is large.
     @discardableResult
     private func append(
-        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
+        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         var place = place
-        let parts = EntryParts.split(entry)
+        let parts = SplitLogEntry.split(entry)
         for part in parts {
             do throws(StateStoreError) {
                 place = try await appendFolding(part, behind: place, to: partition, under: lease)
@@ -195,7 +195,7 @@ final class EngineStore: PartitionedStore {
 
     /// Appends an entry, and folds a full log first.
     private func appendFolding(
-        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease
+        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         do throws(StateStoreError) {
             return try await appendOne(entry, behind: place, to: partition, under: lease)
@@ -208,7 +208,7 @@ final class EngineStore: PartitionedStore {
 
     /// - Parameter isRestored: True if the log was compared with the entries that this node knows.
     private func appendOne(
-        _ entry: [UInt8], behind place: LogPosition, to partition: Partition, under lease: SlotLease,
+        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease,
         isRestored: Bool = false
     ) async throws(StateStoreError) -> LogPosition {
         let outcome: AppendOutcome
@@ -241,7 +241,7 @@ final class EngineStore: PartitionedStore {
 
     /// Looks for an entry whose append had no response: no other entry is written before that.
     private func find(
-        _ entry: [UInt8], behind place: LogPosition, in partition: Partition, under lease: SlotLease
+        _ entry: [UInt8], behind place: LogPosition, in partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> LogPosition {
         // If this throws, the position must be read again.
         partition.forget()
@@ -254,9 +254,9 @@ final class EngineStore: PartitionedStore {
             }
             recent.add(entry, to: partition, at: first.position)
             // A later part confirms it, and no other entry may follow it.
-            guard engine.confirms, !EntryParts.isFollowed(entry) else { return first.position }
+            guard engine.confirms, !SplitLogEntry.isFollowed(entry) else { return first.position }
             // The entry is stored, but may be lost with its server: a confirmed entry after it shows that it is not.
-            let mark = LogAppend(PartitionEntry.bytes(of: []), expectedTop: first.position.offset)
+            let mark = LogAppend(ActorLogEntry.bytes(of: []), expectedTop: first.position.offset)
             guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, under: lease) else {
                 throw ClusterEngineError(.unknownOutcome, "the coordination store has it but did not confirm it")
             }
@@ -268,7 +268,7 @@ final class EngineStore: PartitionedStore {
         }
     }
 
-    func contents(of name: String) async throws(StateStoreError) -> PartitionContents {
+    func contents(of name: String) async throws(StateStoreError) -> ActorLogContents {
         try await with(name) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot) else { throw Self.elsewhere(name) }
             if let loaded = partition.loaded(under: lease.fence) { return loaded }
@@ -277,8 +277,8 @@ final class EngineStore: PartitionedStore {
     }
 
     private func load(
-        _ partition: Partition, under lease: SlotLease
-    ) async throws(StateStoreError) -> (contents: PartitionContents, place: LogPosition) {
+        _ partition: ActorLog, under lease: SlotLease
+    ) async throws(StateStoreError) -> (contents: ActorLogContents, place: LogPosition) {
         var (contents, top, size) = try await readOwn(partition, under: lease)
         let goesOn = partition.goesOn(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
         try await noteEnd(top, of: partition, under: lease)
@@ -286,18 +286,18 @@ final class EngineStore: PartitionedStore {
         // the end of it.
         if contents.hasLogs, !goesOn {
             let life = StreamEpoch.make()
-            let entry = PartitionEntry.bytes(of: [], life: life)
+            let entry = ActorLogEntry.bytes(of: [], life: life)
             top = try await appendFolding(entry, behind: top, to: partition, under: lease)
             size.add(entry.count)
             contents.begin(life)
         } else if engine.confirms, top != .start {
             // The newest entry may not be confirmed: a reader of it must find it again.
-            let mark = PartitionEntry.bytes(of: [])
+            let mark = ActorLogEntry.bytes(of: [])
             top = try await appendFolding(mark, behind: top, to: partition, under: lease)
             size.add(mark.count)
         }
         partition.didLoad(contents, at: top, size, under: lease.fence)
-        let oldest = loaded.withLock { loaded -> Partition? in
+        let oldest = loaded.withLock { loaded -> ActorLog? in
             loaded.removeAll { $0 === partition }
             loaded.append(partition)
             return loaded.count > Self.mostLoaded ? loaded.removeFirst() : nil
@@ -308,30 +308,30 @@ final class EngineStore: PartitionedStore {
 
     /// - Returns: The contents of the log, its end, and the end of its complete entries.
     func read(
-        _ partition: Partition
-    ) async throws(StateStoreError) -> (PartitionContents, top: LogPosition, whole: PartitionSeen, PartitionSize) {
-        var contents = PartitionContents()
+        _ partition: ActorLog
+    ) async throws(StateStoreError) -> (ActorLogContents, top: LogPosition, whole: ActorLogPosition, ActorLogSize) {
+        var contents = ActorLogContents()
         var top: LogPosition?
-        var whole = PartitionSeen(.start)
-        var size = PartitionSize()
-        var parts = EntryParts()
+        var whole = ActorLogPosition(.start)
+        var size = ActorLogSize()
+        var parts = SplitLogEntry()
         do {
             while true {
                 let reading = try await engine.read(partition.log, after: top)
                 if reading.beginning != .resumed {
-                    (contents, size, parts) = (PartitionContents(), PartitionSize(), EntryParts())
+                    (contents, size, parts) = (ActorLogContents(), ActorLogSize(), SplitLogEntry())
                 }
                 if case .snapshot(let snapshot) = reading.beginning {
                     try contents.apply(try Self.items(snapshot.bytes, partition))
                     size.snapshot = snapshot.bytes.count
-                    (top, whole) = (snapshot.position, PartitionSeen(snapshot.position))
+                    (top, whole) = (snapshot.position, ActorLogPosition(snapshot.position))
                 }
                 for entry in reading.entries {
                     size.add(entry.payload.count)
                     defer { top = entry.position }
                     guard let payload = parts.take(entry.payload) else { continue }
                     try contents.apply(try Self.items(payload, partition))
-                    whole = PartitionSeen(entry, behind: top ?? .start)
+                    whole = ActorLogPosition(entry, behind: top ?? .start)
                 }
                 if reading.isComplete { return (contents, top ?? .start, whole, size) }
             }
@@ -344,8 +344,8 @@ final class EngineStore: PartitionedStore {
         }
     }
 
-    static func items(_ entry: [UInt8], _ partition: Partition) throws(StateStoreError) -> [PartitionEntry.Item] {
-        guard let items = PartitionEntry.items(entry, of: partition.name) else {
+    static func items(_ entry: [UInt8], _ partition: ActorLog) throws(StateStoreError) -> [ActorLogEntry.Item] {
+        guard let items = ActorLogEntry.items(entry, of: partition.name) else {
             throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an invalid entry")
         }
         return items

@@ -5,7 +5,7 @@ internal import TrebuchetCluster
 final class RecentEntries: Sendable {
     private struct State {
         /// Entries before `first` have been dropped.
-        var entries: [(partition: Partition?, bytes: Int)] = []
+        var entries: [(partition: ActorLog?, bytes: Int)] = []
         var first = 0
         /// The number of the entry at `first`.
         var number: UInt64 = 0
@@ -25,7 +25,7 @@ final class RecentEntries: Sendable {
     var bytes: Int { state.withLock { $0.bytes } }
 
     /// Adds an entry of a log.
-    func add(_ entry: [UInt8], to partition: Partition, at place: LogPosition) {
+    func add(_ entry: [UInt8], to partition: ActorLog, at place: LogPosition) {
         state.withLock { state in
             let number = state.number + UInt64(state.entries.count - state.first)
             state.entries.append((partition, entry.count + Self.overhead))

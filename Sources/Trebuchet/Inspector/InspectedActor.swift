@@ -28,11 +28,11 @@ final class InspectedActor: @unchecked Sendable {
         let number: UInt64
         let time: Int64
         let bytes: Int
-        let calls: [CallRing.Entry]
+        let calls: [RecentCallBuffer.Entry]
         let moreCalls: Int
         /// The version before it; nil if unknown.
         let previous: UInt64?
-        var taken: StateWatch.Taken?
+        var taken: InspectorStateSubscription.SentVersion?
         var patches = 0
         var wholes = 0
         var events = 0
@@ -74,7 +74,7 @@ final class InspectedActor: @unchecked Sendable {
     private(set) var behind: [String: [UInt64: UInt64]] = [:]
     /// The versions that were shown last, by stream.
     private var lastLooked: [String: UInt64] = [:]
-    private let watches = Mutex<(list: [StateWatch], isOver: Bool)>(([], false))
+    private let watches = Mutex<(list: [InspectorStateSubscription], isOver: Bool)>(([], false))
 
     private let streams: [String]
     private let follow: @Sendable (InspectedActor, String) -> Void
@@ -95,7 +95,7 @@ final class InspectedActor: @unchecked Sendable {
 
     func isOf(_ record: ActorRecord) -> Bool { identity == ObjectIdentifier(record) }
 
-    func add(_ watch: StateWatch) {
+    func add(_ watch: InspectorStateSubscription) {
         let isOver = watches.withLock { watches in
             if !watches.isOver { watches.list.append(watch) }
             return watches.isOver
@@ -121,7 +121,7 @@ final class InspectedActor: @unchecked Sendable {
 
     // MARK: Events
 
-    func add(_ version: ServerEvent.Version, calls: [CallRing.Entry]) {
+    func add(_ version: ServerEvent.Version, calls: [RecentCallBuffer.Entry]) {
         let previous = newest.updateValue(version.number, forKey: version.stream.target)
         versions.append(
             Version(
@@ -162,12 +162,12 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// Returns whether a value differs from the one that was inspected before.
-    func looksAnew(at taken: StateWatch.Taken, of stream: String) -> Bool {
+    func looksAnew(at taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
         lastLooked.updateValue(taken.number, forKey: stream) != taken.number
     }
 
     /// Records a snapshot if it is far enough behind the previous one.
-    func note(whole taken: StateWatch.Taken, of stream: String) {
+    func note(whole taken: InspectorStateSubscription.SentVersion, of stream: String) {
         guard taken.base == nil else { return }
         asked.remove(stream)
         guard let json = taken.json else { return }
@@ -200,12 +200,12 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// Returns a snapshot and the patches from it to the base of a version; nil if the base is unknown.
-    func chain(before version: Version) -> StateChain? {
+    func chain(before version: Version) -> StateHistory? {
         guard var number = version.taken?.base ?? version.previous else { return nil }
         var patches: [[UInt8]] = []
         let target = number
-        func made(_ value: [UInt8]) -> StateChain {
-            StateChain(stream: version.stream, number: target, value: value, patches: patches.reversed())
+        func made(_ value: [UInt8]) -> StateHistory {
+            StateHistory(stream: version.stream, number: target, value: value, patches: patches.reversed())
         }
         var rest = versions[...]
         while true {
@@ -234,7 +234,7 @@ final class InspectedActor: @unchecked Sendable {
 
     /// Returns, for each stream, the chain that yields the base of its oldest shown version. Removes shown versions without a
     /// known base if later versions have one.
-    func chains(before shown: inout [Version]) -> [StateChain] {
+    func chains(before shown: inout [Version]) -> [StateHistory] {
         streams.compactMap { stream in
             let known = known(of: stream)
             let first = shown.first { version in
@@ -243,7 +243,7 @@ final class InspectedActor: @unchecked Sendable {
             guard let first, let chain = chain(before: first) else {
                 // No version has a known base, or the values are too long.
                 return wholes.last { $0.stream == stream }.map {
-                    StateChain(stream: stream, number: $0.number, value: $0.json, patches: [])
+                    StateHistory(stream: stream, number: $0.number, value: $0.json, patches: [])
                 }
             }
             shown.removeAll { $0.stream == stream && $0.number < first.number }
@@ -268,7 +268,7 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// - Returns: whether a snapshot must be requested, since otherwise later versions would have no recorded base.
-    func note(_ taken: StateWatch.Taken, of stream: String) -> Bool {
+    func note(_ taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
         if followedSince[stream] == nil {
             followedSince[stream] = WallTime.milliseconds + 1
             newest[stream] = max(newest[stream] ?? 0, taken.number)
@@ -279,7 +279,7 @@ final class InspectedActor: @unchecked Sendable {
         return asked.insert(stream).inserted
     }
 
-    private func noteValue(_ taken: StateWatch.Taken, of stream: String) {
+    private func noteValue(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
         guard let place = place(of: stream, taken.number), versions[place].taken == nil else { return }
         versions[place].taken = taken
         heldBytes += taken.json?.count ?? 0
@@ -324,7 +324,7 @@ final class InspectedActor: @unchecked Sendable {
 extension InspectedActor.Version {
     /// - Parameter known: the recorded calls; most causes have ended since they produced the version.
     /// - Parameter behind: connections that accept no data, with the version sent to them last.
-    func json(_ known: CallRing, behind: [UInt64: UInt64]?) -> InspectorJSON {
+    func json(_ known: RecentCallBuffer, behind: [UInt64: UInt64]?) -> InspectorJSON {
         let waiting = (behind ?? [:]).filter { $0.value < number }.keys.sorted()
         let causes = calls.map { cause in
             let now = known[cause.number]

@@ -1,15 +1,15 @@
 internal import TrebuchetActors
 
 /// The query for a list of actors: `?type=Demo.List&search=lists/&page=2&size=100`.
-struct ActorsLook {
-    let page: InspectedPage
+struct ActorListQuery {
+    let page: ListPage
     /// The full name of a type, or its name without the module.
     let type: String?
     /// A substring of actor names, compared by bytes.
     let search: [UInt8]?
 
-    init(_ query: InspectorQuery) throws(InspectorQuery.Refused) {
-        page = try InspectedPage(query)
+    init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
+        page = try ListPage(query)
         type = query.text("type")
         search = query.text("search").map { Array($0.utf8) }
     }
@@ -32,7 +32,7 @@ struct ActorsLook {
 }
 
 /// Selects the elements with the smallest names from many, without sorting all of them.
-struct FirstByName<Element> {
+struct SmallestNames<Element> {
     private let most: Int
     private var kept: [(name: String, element: Element)] = []
     /// The largest name that may still be selected.
@@ -63,7 +63,7 @@ struct FirstByName<Element> {
 }
 
 extension TrebuchetServer {
-    func inspectedActors(_ look: ActorsLook) -> InspectorJSON {
+    func inspectedActors(_ look: ActorListQuery) -> InspectorJSON {
         let (ready, unloaded, patterns) = directory.all
         var types: [ObjectIdentifier: (type: ActorType, actors: Int, isTaken: Bool)] = [:]
         func isTaken(_ type: ActorType) -> Bool {
@@ -71,7 +71,7 @@ extension TrebuchetServer {
             types[ObjectIdentifier(type), default: (type, 0, isTaken)].actors += 1
             return isTaken
         }
-        var first = FirstByName<(name: String, type: ActorType, record: ActorRecord?)>(look.page.end)
+        var first = SmallestNames<(name: String, type: ActorType, record: ActorRecord?)>(look.page.end)
         for record in ready where isTaken(record.type) && look.takes(name: record.name) {
             first.add(record.name, (record.name, record.type, record))
         }

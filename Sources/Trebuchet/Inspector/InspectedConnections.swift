@@ -26,7 +26,7 @@ extension TrebuchetServer {
     ///
     /// - Parameter errors: the last error of each connection, by its number.
     func inspectedConnections(
-        _ page: InspectedPage, errors: [UInt64: InspectorJSON]
+        _ page: ListPage, errors: [UInt64: InspectorJSON]
     ) async throws(TrebuchetError) -> InspectorJSON {
         var numbers: [(number: UInt64, shard: Int)] = []
         for (place, shard) in shards.enumerated() {

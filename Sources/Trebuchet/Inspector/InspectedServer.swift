@@ -12,7 +12,7 @@ extension TrebuchetServer {
         let list = try await metricList()
         let (counts, now) = (list.counts, list.now)
         let begun = counts[.callsBegun]
-        var all = TimeCount()
+        var all = DurationHistogram()
         let times = list.callTimes()
         for entry in times { all.add(entry.times) }
         let methods = times.sorted { $0.times.count > $1.times.count }.prefix(Self.mostMethods)
@@ -28,7 +28,7 @@ extension TrebuchetServer {
                 "calls",
                 .object([
                     ("answered", .count(all.count)), ("seconds", .seconds(all.sum)),
-                    ("bounds", .list(TimeBuckets.bounds.map { .seconds($0) })),
+                    ("bounds", .list(DurationBuckets.bounds.map { .seconds($0) })),
                     ("buckets", .list(all.buckets.map { .count($0) })),
                     ("active", .count(begun &- min(begun, counts[.callsEnded]))),
                     ("waiting", .count(now.callsWaiting)), ("forwarded", .count(counts[.callsForwarded])),
@@ -44,7 +44,7 @@ extension TrebuchetServer {
                         ])
                     })
             ),
-            ("errors", .object(Figure.codes.map { ($0.code, .count(counts[$0.figure])) })),
+            ("errors", .object(Metric.codes.map { ($0.code, .count(counts[$0.figure])) })),
             ("refusals", .object(counts.limits.sorted { $0.key < $1.key }.map { ($0.key, .count($0.value)) })),
             (
                 "refusedRequests",
@@ -63,7 +63,7 @@ extension TrebuchetServer {
             ("heldBytes", .count(now.heldBytes)), ("heldLimitBytes", .count(now.heldLimit)),
             ("reactors", .list(now.reactors.map { Self.shown($0) })),
         ]
-        if let process = ProcessFigures.read() {
+        if let process = ProcessMetrics.read() {
             members.append(
                 (
                     "process",
@@ -123,7 +123,7 @@ extension TrebuchetServer {
 
     /// Returns the owner of each slot as far as this node knows it without a query, else the planned owner, which the set of
     /// live nodes determines.
-    private static func owners(of nodes: ServerNodes) -> [InspectorJSON] {
+    private static func owners(of nodes: ClusterRouter) -> [InspectorJSON] {
         var parts: [(owner: String?, isKnown: Bool, first: Int, last: Int)] = []
         for slot in ClusterSlot.all {
             let known = nodes.directory.knownOwner(of: slot)
@@ -144,11 +144,11 @@ extension TrebuchetServer {
 }
 
 /// The part of a list that is shown: `?page=0&size=100`.
-struct InspectedPage {
+struct ListPage {
     let page: Int
     let size: Int
 
-    init(_ query: InspectorQuery) throws(InspectorQuery.Refused) {
+    init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         page = try query.number("page", in: 0...1_000_000) ?? 0
         size = try query.number("size", in: 1...1_000) ?? 100
     }

@@ -139,11 +139,11 @@ enum InspectorJSON: Sendable {
 /// The query string of a request: `page=2&search=a%20b`. For a repeated name the first value counts.
 struct InspectorQuery {
     /// The error of an invalid query, with its text.
-    struct Refused: Error { let text: String }
+    struct InvalidQuery: Error { let text: String }
 
     private var values: [String: String] = [:]
 
-    init(_ query: String?) throws(Refused) {
+    init(_ query: String?) throws(InvalidQuery) {
         for part in (query ?? "").utf8.split(separator: UInt8(ascii: "&")) {
             let sides = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             let name = try Self.decode(Array(sides[0]))
@@ -151,21 +151,21 @@ struct InspectorQuery {
         }
     }
 
-    static func decode(_ encoded: [UInt8]) throws(Refused) -> String {
-        do throws(PagePath.Refusal) {
+    static func decode(_ encoded: [UInt8]) throws(InvalidQuery) -> String {
+        do throws(PagePath.InvalidPath) {
             return String(decoding: try PagePath.decode(encoded[...]), as: UTF8.self)
         } catch {
-            throw Refused(text: "a percent sign stands without two hexadecimal digits")
+            throw InvalidQuery(text: "a percent sign stands without two hexadecimal digits")
         }
     }
 
     /// Returns the value of a parameter; nil if it is missing or empty.
     func text(_ name: String) -> String? { values[name].flatMap { $0.isEmpty ? nil : $0 } }
 
-    func number(_ name: String, in range: ClosedRange<Int>) throws(Refused) -> Int? {
+    func number(_ name: String, in range: ClosedRange<Int>) throws(InvalidQuery) -> Int? {
         guard let text = text(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
-            throw Refused(text: "\(name) is a number between \(range.lowerBound) and \(range.upperBound)")
+            throw InvalidQuery(text: "\(name) is a number between \(range.lowerBound) and \(range.upperBound)")
         }
         return number
     }

@@ -1,16 +1,16 @@
 internal import TrebuchetActors
 
 /// The query for log lines: `?after=17&limit=100&connection=3&actor=todos`.
-struct LogLook {
+struct LogQuery {
     /// A position in the ring; only later entries are shown.
     let after: UInt64
     let limit: Int
     private let connection: Double?
     private let actor: String?
 
-    init(_ query: InspectorQuery) throws(InspectorQuery.Refused) {
+    init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
-        limit = try query.number("limit", in: 1...CallRing.room) ?? 200
+        limit = try query.number("limit", in: 1...RecentCallBuffer.room) ?? 200
         connection = try query.number("connection", in: 0...Int.max).map { Double($0) }
         // Escape the name as log lines do.
         actor = query.text("actor").map { LogLine.ofName($0) }
@@ -25,7 +25,7 @@ struct LogLook {
     }
 }
 
-extension CallRing.Outcome {
+extension RecentCallBuffer.Outcome {
     /// The event that a log would receive, with its time.
     var event: (event: ServerEvent, time: Int64)? {
         switch self {
@@ -47,9 +47,9 @@ extension CallRing.Outcome {
     }
 }
 
-extension CallRing {
+extension RecentCallBuffer {
     /// Returns the recorded events as log lines of level `debug`, the newest first.
-    func log(_ look: LogLook, pauses: UInt64) -> InspectorJSON {
+    func log(_ look: LogQuery, pauses: UInt64) -> InspectorJSON {
         var lines: [InspectorJSON] = []
         for entry in newest {
             guard lines.count < look.limit, entry.number > look.after else { break }

@@ -11,7 +11,7 @@ distributed actor InspectorPage {
 
     private let window: InspectorWindow
     private var path = ""
-    private var look: InspectorViews.Look?
+    private var look: InspectorViews.Renderer?
     private var following: Task<Void, Never>?
     /// Due time by the monotonic clock; 0 for immediately.
     private var nextOverview: UInt64 = 0
@@ -35,7 +35,7 @@ distributed actor InspectorPage {
     /// overview only.
     distributed func look(at path: String) throws(TrebuchetError) {
         let parts = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        do throws(InspectorQuery.Refused) {
+        do throws(InspectorQuery.InvalidQuery) {
             let query = try InspectorQuery(parts.count > 1 ? String(parts[1]) : nil)
             look = path.isEmpty ? nil : try window.views.look(at: String(parts[0]), query)
         } catch {
@@ -59,7 +59,7 @@ distributed actor InspectorPage {
         _ actor: String, _ method: String, _ arguments: String, _ principal: String?
     ) async throws -> InspectorView {
         let call: InspectorCall
-        do throws(InspectorQuery.Refused) {
+        do throws(InspectorQuery.InvalidQuery) {
             call = try InspectorCall(actor, method, arguments, principal)
         } catch {
             throw TrebuchetError(.invalidArguments, error.text)

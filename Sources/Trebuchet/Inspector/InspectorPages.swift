@@ -12,7 +12,7 @@ final class InspectorPages: @unchecked Sendable {
     let server: TrebuchetServer
 
     init(
-        of door: OperatorDoor, _ views: InspectorViews, on reactors: ReactorGroup,
+        of door: AdminRequestGuard, _ views: InspectorViews, on reactors: ReactorGroup,
         log: @escaping @Sendable (String) -> Void
     ) {
         var limits = ServerLimits()
@@ -44,10 +44,10 @@ final class InspectorPages: @unchecked Sendable {
 final class InspectorWindow: @unchecked Sendable {
     let name: String
     let views: InspectorViews
-    private let door: OperatorDoor
+    private let door: AdminRequestGuard
     private weak var pages: TrebuchetServer?
 
-    init(name: String, door: OperatorDoor, views: InspectorViews, pages: TrebuchetServer) {
+    init(name: String, door: AdminRequestGuard, views: InspectorViews, pages: TrebuchetServer) {
         self.name = name
         self.door = door
         self.views = views
@@ -55,7 +55,7 @@ final class InspectorWindow: @unchecked Sendable {
     }
 
     var server: TrebuchetServer? { door.server }
-    var overview: InspectorViews.Look {
+    var overview: InspectorViews.Renderer {
         { [views] server async throws(TrebuchetError) in try await server.inspectedOverview(writes: views.writes) }
     }
 

@@ -24,7 +24,7 @@ final class InspectorRecorder: Sendable {
 
     /// Forwards events of some kinds. The recorder has up to two, so that version events are produced only while an actor is
     /// inspected.
-    private final class Ear: ServerListener {
+    private final class EventForwarder: ServerEventHandler {
         let kinds: ServerEvent.Kinds
         private let told: @Sendable (ServerEvent) -> Void
 
@@ -41,9 +41,9 @@ final class InspectorRecorder: Sendable {
         /// The end of recording by the reactor's clock; 0 while recording is off.
         var until: UInt64 = 0
         var hasEnded = false
-        var ears: [Ear] = []
-        var calls = CallRing()
-        var budget: NoteBudget
+        var ears: [EventForwarder] = []
+        var calls = RecentCallBuffer()
+        var budget: RecorderRateLimiter
         var actors: [ActorName: InspectedActor] = [:]
     }
 
@@ -52,7 +52,7 @@ final class InspectorRecorder: Sendable {
         .calls, .arguments, .connections, .refusals, .limits, .streams, .actors, .store, .server,
     ]
 
-    private let events: ServerEvents
+    private let events: EventBus
     private let reactor: Reactor
     /// The reactors of all shards: if one is blocked, another one runs the timer.
     private let reactors: [Reactor]
@@ -60,7 +60,7 @@ final class InspectorRecorder: Sendable {
     private let noted = Atomic<UInt64>(0)
 
     /// - Parameter shards: the clock of the first shard's reactor determines the end of recording.
-    init(_ events: ServerEvents, on shards: [ServerShard], budget: NoteBudget = NoteBudget()) {
+    init(_ events: EventBus, on shards: [ServerShard], budget: RecorderRateLimiter = RecorderRateLimiter()) {
         self.events = events
         state = Mutex(State(budget: budget))
         reactors = shards.map(\.reactor)
@@ -70,7 +70,7 @@ final class InspectorRecorder: Sendable {
     // MARK: Looking
 
     /// Returns ended calls, the newest first.
-    func calls(_ look: CallsLook) async -> InspectorJSON {
+    func calls(_ look: CallListQuery) async -> InspectorJSON {
         await self.look()
         // Generate the JSON without the lock, since calls wait for it.
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
@@ -78,7 +78,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Returns log lines of one connection or actor, or of all.
-    func log(_ look: LogLook) async -> InspectorJSON {
+    func log(_ look: LogQuery) async -> InspectorJSON {
         await self.look()
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
         return calls.log(look, pauses: pauses)
@@ -119,7 +119,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Returns the recordings of an actor, the newest version first.
-    func versions(of actor: InspectedActor, _ look: ActorLook) -> InspectorJSON {
+    func versions(of actor: InspectedActor, _ look: ActorDetailQuery) -> InspectorJSON {
         let (shown, chains, calls, kept, followed, behind) = state.withLock { state in
             var shown = Array(actor.versions.suffix(look.versions))
             let chains = look.wantsEarlier ? actor.chains(before: &shown) : nil
@@ -138,7 +138,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Returns the value that versions are based on. Computed without the lock, since calls wait for it.
-    private func json(of chain: StateChain, in actor: InspectedActor, isKept: Bool) -> InspectorJSON? {
+    private func json(of chain: StateHistory, in actor: InspectedActor, isKept: Bool) -> InspectorJSON? {
         guard let value = chain.made else { return nil }
         // The next query uses this value as its base.
         if isKept, !chain.patches.isEmpty {
@@ -165,7 +165,7 @@ final class InspectorRecorder: Sendable {
     /// Records the update of one of its states.
     ///
     /// - Returns: whether a snapshot must be recorded too.
-    func note(_ taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) -> Bool {
+    func note(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor) -> Bool {
         defer { noted.wrappingAdd(1, ordering: .relaxed) }
         return state.withLock { state in
             if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
@@ -175,7 +175,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Records the current value of one of its states.
-    func note(whole taken: StateWatch.Taken, of stream: String, in actor: InspectedActor) {
+    func note(whole taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor) {
         state.withLock { state in
             // A value that was inspected before was not encoded again.
             if actor.looksAnew(at: taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
@@ -218,7 +218,7 @@ final class InspectorRecorder: Sendable {
             for actor in gone { state.actors[ActorName(actor.name)] = nil }
             guard !isOver else {
                 state.until = 0
-                state.calls = CallRing()
+                state.calls = RecentCallBuffer()
                 return (0, gone)
             }
             return (state.until - now, gone)
@@ -251,13 +251,13 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Adjusts the listeners under the lock, so that the last change takes effect. Returns the removed listeners.
-    private func listen(_ state: inout State) -> [Ear] {
+    private func listen(_ state: inout State) -> [EventForwarder] {
         let wantsCalls = state.until > 0
         let wanted: [ServerEvent.Kinds] =
             !wantsCalls || state.budget.isUsedUp
             ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
         while state.ears.count < wanted.count {
-            let ear = Ear(wanted[state.ears.count]) { [weak self] event in self?.hear(event) }
+            let ear = EventForwarder(wanted[state.ears.count]) { [weak self] event in self?.hear(event) }
             state.ears.append(ear)
             events.add(ear)
         }
@@ -277,9 +277,9 @@ final class InspectorRecorder: Sendable {
 
     private func hear(_ event: ServerEvent) {
         let now = MonotonicClock.now
-        let (usedUp, pause, old) = state.withLock { state -> (NoteBudget.UsedUp, UInt64, [Ear]) in
+        let (usedUp, pause, old) = state.withLock { state -> (RecorderRateLimiter.UsedUp, UInt64, [EventForwarder]) in
             // Ignore events that other threads were already delivering.
-            guard !state.budget.isUsedUp else { return (NoteBudget.UsedUp(), 0, []) }
+            guard !state.budget.isUsedUp else { return (RecorderRateLimiter.UsedUp(), 0, []) }
             let usedUp = state.budget.take(event, at: now)
             note(event, in: &state)
             guard usedUp.events != nil || usedUp.values != nil else { return (usedUp, 0, []) }

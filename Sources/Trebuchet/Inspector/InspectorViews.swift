@@ -3,7 +3,7 @@ internal import TrebuchetActors
 /// The views of the inspector by their paths below `/inspect/`.
 struct InspectorViews: Sendable {
     /// Returns the JSON of a view; nil if the object does not exist.
-    typealias Look = @Sendable (TrebuchetServer) async throws(TrebuchetError) -> InspectorJSON?
+    typealias Renderer = @Sendable (TrebuchetServer) async throws(TrebuchetError) -> InspectorJSON?
 
     static let actors = "actors/"
 
@@ -11,25 +11,25 @@ struct InspectorViews: Sendable {
     let writes: Bool
 
     /// Returns the view at a path; nil for an unknown path.
-    func look(at path: String, _ query: InspectorQuery) throws(InspectorQuery.Refused) -> Look? {
+    func look(at path: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) -> Renderer? {
         switch path {
         case "overview":
             return { [writes] server async throws(TrebuchetError) in
                 try await server.inspectedOverview(writes: writes)
             }
         case "actors":
-            let look = try ActorsLook(query)
+            let look = try ActorListQuery(query)
             return { server in server.inspectedActors(look) }
         case "connections":
-            let page = try InspectedPage(query)
+            let page = try ListPage(query)
             return { [recorder] server async throws(TrebuchetError) in
                 try await server.inspectedConnections(page, errors: await recorder.lastErrors())
             }
         case "calls":
-            let look = try CallsLook(query)
+            let look = try CallListQuery(query)
             return { [recorder] _ in await recorder.calls(look) }
         case "log":
-            let look = try LogLook(query)
+            let look = try LogQuery(query)
             return { [recorder] _ in await recorder.log(look) }
         case "store":
             return { server async throws(TrebuchetError) in try await server.inspectedStore() }
@@ -37,7 +37,7 @@ struct InspectorViews: Sendable {
             return { server in server.inspectedNodes() }
         default:
             guard let name = path.behind(Self.actors) else { return nil }
-            let look = try ActorLook(try InspectorQuery.decode(Array(name.utf8)), query)
+            let look = try ActorDetailQuery(try InspectorQuery.decode(Array(name.utf8)), query)
             return { [recorder] server async throws(TrebuchetError) in
                 try await server.inspectedActor(look, recorder)
             }
@@ -45,7 +45,7 @@ struct InspectorViews: Sendable {
     }
 
     /// Returns the JSON of a view with its HTTP status.
-    static func shown(by look: Look, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
+    static func shown(by look: Renderer, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
         do throws(TrebuchetError) {
             guard let shown = try await look(server) else {
                 return (404, failed("no actor of this name is active; inspection does not activate actors"))

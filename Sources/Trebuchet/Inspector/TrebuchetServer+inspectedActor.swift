@@ -4,14 +4,14 @@ internal import TrebuchetActors
 internal import TrebuchetCluster
 
 /// The query for one actor: `?versions=50&earlier=1`.
-struct ActorLook {
+struct ActorDetailQuery {
     let name: String
     /// The maximum number of versions shown.
     let versions: Int
     /// Whether to include the value that the versions are based on.
     let wantsEarlier: Bool
 
-    init(_ name: String, _ query: InspectorQuery) throws(InspectorQuery.Refused) {
+    init(_ name: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         self.name = name
         versions = try query.number("versions", in: 0...InspectedActor.room) ?? 50
         wantsEarlier = try query.number("earlier", in: 0...1) == 1
@@ -22,7 +22,7 @@ extension TrebuchetServer {
     /// Returns the details of an actor; nil if it is not active. Never activates one. Takes at most 2 seconds if a reactor or the
     /// actor is blocked.
     func inspectedActor(
-        _ look: ActorLook, _ recorder: InspectorRecorder
+        _ look: ActorDetailQuery, _ recorder: InspectorRecorder
     ) async throws(TrebuchetError) -> InspectorJSON? {
         guard let record = directory.record(ActorName(look.name)) else { return nil }
         guard record.type.isInspectable else {
@@ -38,7 +38,8 @@ extension TrebuchetServer {
         let actor = try await recorder.look(at: record) { [weak self] actor, stream in
             guard let record = self?.record(of: actor) else { return }
             actor.add(
-                StateWatch.follow(stream, of: record, else: pool) { [weak self, weak recorder, weak actor] taken in
+                InspectorStateSubscription.follow(stream, of: record, else: pool) {
+                    [weak self, weak recorder, weak actor] taken in
                     guard let taken, let recorder, let actor, recorder.note(taken, of: stream, in: actor) else {
                         return
                     }
@@ -47,7 +48,7 @@ extension TrebuchetServer {
         }
         let description = record.type.description
         // Query the states concurrently, since each may take the whole timeout.
-        let taken = await withTaskGroup(of: (String, StateWatch.Taken?).self) { group in
+        let taken = await withTaskGroup(of: (String, InspectorStateSubscription.SentVersion?).self) { group in
             for stream in description.states { group.addTask { (stream, await self.value(of: stream, record)) } }
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
@@ -79,14 +80,15 @@ extension TrebuchetServer {
         guard let record = record(of: actor) else { return }
         // Run it later on the reactor, not while the state's subscribers are being written to.
         (record.home ?? pool).reactor.execute {
-            StateWatch.follow(stream, of: record, else: pool, isOnce: true) { [weak recorder, weak actor] taken in
+            InspectorStateSubscription.follow(stream, of: record, else: pool, isOnce: true) {
+                [weak recorder, weak actor] taken in
                 guard let taken, let actor else { return }
                 recorder?.note(whole: taken, of: stream, in: actor)
             }
         }
     }
 
-    private static func shown(_ stream: String, _ taken: StateWatch.Taken?) -> InspectorJSON {
+    private static func shown(_ stream: String, _ taken: InspectorStateSubscription.SentVersion?) -> InspectorJSON {
         guard let taken else {
             return .object([
                 ("stream", .text(stream)), ("subscribers", .null), ("version", .null), ("bytes", .null),
@@ -105,12 +107,12 @@ extension TrebuchetServer {
     }
 
     /// Returns the current value of a state as clients receive it; nil after 2 seconds.
-    private func value(of stream: String, _ record: ActorRecord) async -> StateWatch.Taken? {
+    private func value(of stream: String, _ record: ActorRecord) async -> InspectorStateSubscription.SentVersion? {
         let pool = shards[0].states
-        let watch = Mutex<StateWatch?>(nil)
+        let watch = Mutex<InspectorStateSubscription?>(nil)
         defer { watch.withLock { $0 }?.leave() }
         return await FirstReply.wait(within: Self.answerTime) { answer in
-            watch.withLock { $0 = StateWatch.follow(stream, of: record, else: pool) { answer($0) } }
+            watch.withLock { $0 = InspectorStateSubscription.follow(stream, of: record, else: pool) { answer($0) } }
         }
     }
 }

@@ -43,18 +43,18 @@ extension TrebuchetServer {
         host: String = "127.0.0.1", port: Int = 0, tls: TLSServerSettings? = nil, token given: String? = nil,
         writes: Bool = false
     ) throws(TransportError) -> Inspector {
-        try OperatorDoor.check("the inspector", at: host, tls, given)
+        try AdminRequestGuard.check("the inspector", at: host, tls, given)
         let token =
             given
-            ?? DirectSecrets.randomBytes(32).map { byte in
+            ?? NodeLinkKeys.randomBytes(32).map { byte in
                 String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
             }.joined()
         // Separate reactors, so that the inspector responds even while those of the server are blocked.
         let reactors = try ReactorGroup.clients()
-        let address = InspectorAddress(self, token: token, writes: writes, on: reactors)
+        let address = InspectorEndpoint(self, token: token, writes: writes, on: reactors)
         let listener = try address.listen(host: host, port: port, tls: tls, on: reactors)
         // A host name may resolve to an address that is not loopback.
-        guard tls != nil && given != nil || OperatorDoor.isLoopback(listener.address) else {
+        guard tls != nil && given != nil || AdminRequestGuard.isLoopback(listener.address) else {
             Task {
                 await listener.shutdown()
                 await address.end()

@@ -14,20 +14,20 @@ struct InspectorCall: Sendable {
     let arguments: [[UInt8]]
     let principal: String?
 
-    init(_ actor: String, _ query: InspectorQuery) throws(InspectorQuery.Refused) {
-        guard let method = query.text("method") else { throw InspectorQuery.Refused(text: "method is missing") }
+    init(_ actor: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
+        guard let method = query.text("method") else { throw InspectorQuery.InvalidQuery(text: "method is missing") }
         try self.init(actor, method, query.text("arguments") ?? "[]", query.text("principal"))
     }
 
     /// - Parameter arguments: a list, in JSON.
     init(
         _ actor: String, _ method: String, _ arguments: String, _ principal: String?
-    ) throws(InspectorQuery.Refused) {
+    ) throws(InspectorQuery.InvalidQuery) {
         self.actor = actor
         self.method = method
         self.principal = principal
         guard let arguments = JSONText.elements(Array(arguments.utf8)) else {
-            throw InspectorQuery.Refused(text: "arguments must be a JSON array")
+            throw InspectorQuery.InvalidQuery(text: "arguments must be a JSON array")
         }
         self.arguments = arguments
     }
@@ -45,7 +45,7 @@ extension TrebuchetServer {
             LogLine.of(
                 "inspector: \(who) calls \(call.method) of \(call.actor)"
                     + (call.principal.map { " as \($0)" } ?? "")))
-        let guest = InspectorGuest(self, call.principal)
+        let guest = ImpersonatingServer(self, call.principal)
         var options = TrebuchetClient.Options()
         options.callTimeout = Self.callTime
         let client = TrebuchetClient(transport: TrebuchetTransport(kind: .local(guest)), options: options)
@@ -95,7 +95,7 @@ extension TrebuchetServer {
 
 /// Connects a client in this process as a given principal. It skips `AccessPolicy.authenticate`, and the policy still
 /// authorizes the principal's calls.
-private final class InspectorGuest: LocalServer {
+private final class ImpersonatingServer: LocalServer {
     private let server: TrebuchetServer
     private let principal: String?
 

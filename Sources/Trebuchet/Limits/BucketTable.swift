@@ -2,10 +2,10 @@ internal import Synchronization
 
 /// Token buckets by party. The cost of a call does not depend on the number of parties. Each call inspects a few other buckets
 /// and removes those that are full, since a full bucket equals a new one. Pure: the time is a parameter.
-struct BucketTable<Party: Hashable> {
+struct BucketTable<QuotaScope: Hashable> {
     /// One entry: a party with its bucket.
     private struct Slot {
-        let party: Party
+        let party: QuotaScope
         var bucket: TokenBucket
     }
 
@@ -19,7 +19,7 @@ struct BucketTable<Party: Hashable> {
     /// The maximum number of buckets. At this size a bucket that is not full is replaced by a new one, and its party may start
     /// with a full bucket.
     private let capacity: Int
-    private var places: [Party: Int] = [:]
+    private var places: [QuotaScope: Int] = [:]
     private var slots: [Slot] = []
     /// The index of the bucket to inspect next.
     private var next = 0
@@ -34,7 +34,7 @@ struct BucketTable<Party: Hashable> {
     var count: Int { slots.count }
 
     /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    mutating func take(_ party: Party, _ count: Int = 1, at now: UInt64) -> Int? {
+    mutating func take(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
         if slots.count > Self.keptAnyway { forgetSome(at: now) }
         if let place = places[party] {
             looks += 1
@@ -67,10 +67,10 @@ struct BucketTable<Party: Hashable> {
 
 /// Token buckets of parties whose connections may be on several reactors: principals or hosts. Sharded, to keep lock contention
 /// between reactors low.
-package final class SharedBuckets<Party: Hashable & Sendable>: Sendable {
+package final class ShardedBuckets<QuotaScope: Hashable & Sendable>: Sendable {
     /// One shard: a bucket table behind a lock.
-    private final class Part: Sendable {
-        let table: Mutex<BucketTable<Party>>
+    private final class Shard: Sendable {
+        let table: Mutex<BucketTable<QuotaScope>>
 
         init(_ limit: RateLimit, capacity: Int) { table = Mutex(BucketTable(limit, capacity: capacity)) }
     }
@@ -78,15 +78,15 @@ package final class SharedBuckets<Party: Hashable & Sendable>: Sendable {
     private static var partBits: Int { 6 }
     private static var capacity: Int { 1_000_000 }
 
-    private let parts: [Part]
+    private let parts: [Shard]
 
     package init(_ limit: RateLimit) {
         let count = 1 << Self.partBits
-        parts = (0..<count).map { _ in Part(limit, capacity: Self.capacity / count) }
+        parts = (0..<count).map { _ in Shard(limit, capacity: Self.capacity / count) }
     }
 
     /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    package func take(_ party: Party, _ count: Int = 1, at now: UInt64) -> Int? {
+    package func take(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
         let part = UInt(bitPattern: party.hashValue) >> (UInt.bitWidth - Self.partBits)
         return parts[Int(part)].table.withLock { $0.take(party, count, at: now) }
     }

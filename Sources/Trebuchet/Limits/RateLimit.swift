@@ -55,7 +55,7 @@ final class ConnectionBuckets {
     /// Takes a token for a call from each bucket that applies. Returns nil if the call is permitted, else the party over its
     /// limit, the setting and the time to wait in milliseconds.
     func take(
-        _ target: String, _ limits: ServerLimits, _ principals: SharedBuckets<PrincipalName>?, _ principal: Principal?,
+        _ target: String, _ limits: ServerLimits, _ principals: ShardedBuckets<PrincipalName>?, _ principal: Principal?,
         at now: UInt64
     ) -> (what: String, setting: String, milliseconds: Int)? {
         if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],

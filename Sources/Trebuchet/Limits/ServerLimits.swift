@@ -172,7 +172,7 @@ public struct ServerLimits: Sendable {
     /// The time within which a connection must receive `oldVersionBytes` if more wait. Default 10 seconds.
     public var oldVersionPatience = Duration.seconds(10)
 
-    private static let quarterOfMemory = MachineMemory.bytes / 4
+    private static let quarterOfMemory = PhysicalMemory.bytes / 4
 
     var hasRates: Bool {
         callsPerConnectionRate != nil || callsPerPrincipalRate != nil || !callsPerMethod.isEmpty

@@ -34,7 +34,7 @@ struct LogRecord {
             if let code = why.code { add("code", code) }
             if !why.reason.isEmpty { add("reason", why.reason) }
         case .connectionRefused(let address, let status, let reason):
-            self.init(RefusalLog.isCommon(status) ? .info : .notice, "refused")
+            self.init(RejectionLog.isCommon(status) ? .info : .notice, "refused")
             if let address { add("address", "\(address)") }
             add("status", status)
             add("reason", reason)

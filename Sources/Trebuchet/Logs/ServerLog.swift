@@ -13,7 +13,7 @@ public import TrebuchetActors
 ///
 /// A separate thread, which may block, writes the lines. While standard error is slow, up to 1 MiB of lines wait; further lines
 /// are dropped, and a line states their number.
-public final class ServerLog: ServerListener {
+public final class ServerLog: ServerEventHandler {
     /// The format of lines.
     public enum Format: String, Sendable, CaseIterable {
         /// `2026-05-01T12:00:00.000Z info connection opened connection=7 address=127.0.0.1:50412`
@@ -34,7 +34,7 @@ public final class ServerLog: ServerListener {
     public let level: ServerEvent.Level
     private let format: Format
     private let lines: LogQueue
-    private let pauses = Mutex(LogPauses())
+    private let pauses = Mutex(LogRateLimiter())
 
     /// - Parameters:
     ///   - level: the minimum level of lines. `notice`, the default, includes rejections, limits and failures; `info`
@@ -86,7 +86,7 @@ public final class ServerLog: ServerListener {
 }
 
 /// Limits events that any client can cause to one line a second for each kind.
-struct LogPauses {
+struct LogRateLimiter {
     private static let pause: UInt64 = 1_000_000_000
 
     private var kinds: [String: (next: UInt64, unsaid: Int)] = [:]

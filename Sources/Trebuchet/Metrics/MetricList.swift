@@ -6,7 +6,7 @@ internal import TrebuchetActors
 /// no labels, since their number is unbounded.
 struct MetricList {
     /// Gauges: current values, in contrast to the counters in `counts`.
-    struct Now {
+    struct Gauges {
         var isReady = false
         var connections = 0
         var callsWaiting = 0
@@ -40,12 +40,14 @@ struct MetricList {
         var lost: UInt64 = 0
     }
 
-    var counts = CountSum()
+    var counts = MetricTotals()
     var refusals: [Int: UInt64] = [:]
-    var now = Now()
+    var now = Gauges()
 
     /// Returns all metrics in the Prometheus text format.
-    func text(_ rows: [MethodRows.Row] = MethodRows.all, process: ProcessFigures? = .read()) -> String {
+    func text(_ rows: [MethodHistogramIndex.Row] = MethodHistogramIndex.all, process: ProcessMetrics? = .read())
+        -> String
+    {
         var text = MetricsText()
         text.add(
             "trebuchet_ready", .gauge, "1 while the server accepts clients, else 0.",
@@ -60,7 +62,7 @@ struct MetricList {
         return text.text
     }
 
-    private func samples(_ label: String, _ figures: [(String, Figure)]) -> [(MetricsText.Labels, Double)] {
+    private func samples(_ label: String, _ figures: [(String, Metric)]) -> [(MetricsText.Labels, Double)] {
         figures.map { ([label: $0], Double(counts[$1])) }
     }
 
@@ -81,7 +83,7 @@ struct MetricList {
             refusals.sorted { $0.key < $1.key }.map { (["status": "\($0.key)"], Double($0.value)) })
     }
 
-    private func addCalls(_ rows: [MethodRows.Row], to text: inout MetricsText) {
+    private func addCalls(_ rows: [MethodHistogramIndex.Row], to text: inout MetricsText) {
         let begun = counts[.callsBegun]
         text.add(
             "trebuchet_calls_active", .gauge, "In-flight calls.",
@@ -89,7 +91,7 @@ struct MetricList {
         text.add(
             "trebuchet_calls_waiting", .gauge, "Calls and streams that wait for the activation of an actor.",
             now.callsWaiting)
-        let samples: [(MetricsText.Labels, TimeCount)] = callTimes(rows).map {
+        let samples: [(MetricsText.Labels, DurationHistogram)] = callTimes(rows).map {
             (["type": $0.type, "method": $0.method], $0.times)
         }
         text.add(
@@ -101,7 +103,7 @@ struct MetricList {
             counts[.callsForwarded])
         text.add(
             "trebuchet_errors_total", .counter, "Errors sent to clients, by code.",
-            self.samples("code", Figure.codes.map { ($0.code, $0.figure) }))
+            self.samples("code", Metric.codes.map { ($0.code, $0.figure) }))
         text.add(
             "trebuchet_repeats_total", .counter,
             "Outcomes of calls that clients repeated after a lost connection.",
@@ -119,14 +121,16 @@ struct MetricList {
     }
 
     /// Returns call durations by method, sorted; methods that are in no dispatch table come last, as `other`.
-    func callTimes(_ rows: [MethodRows.Row] = MethodRows.all) -> [(type: String, method: String, times: TimeCount)] {
+    func callTimes(_ rows: [MethodHistogramIndex.Row] = MethodHistogramIndex.all) -> [(
+        type: String, method: String, times: DurationHistogram
+    )] {
         // Two types may have the same name; each series must occur once.
-        var times: [String: (type: String, method: String, times: TimeCount)] = [:]
+        var times: [String: (type: String, method: String, times: DurationHistogram)] = [:]
         for row in rows {
             guard let count = counts.times(row: row.number) else { continue }
-            times["\(row.type) \(row.method)", default: (row.type, row.method, TimeCount())].times.add(count)
+            times["\(row.type) \(row.method)", default: (row.type, row.method, DurationHistogram())].times.add(count)
         }
-        let other = counts.times(row: TimedWork.otherCalls.rawValue).map { ("other", "other", $0) }
+        let other = counts.times(row: TimedOperation.otherCalls.rawValue).map { ("other", "other", $0) }
         return times.sorted { $0.key < $1.key }.map(\.value) + [other].compactMap { $0 }
     }
 
@@ -217,7 +221,7 @@ struct MetricList {
             "trebuchet_cluster_slots_lost_total", .counter, "Slots released or lost by this node.", cluster.lost)
     }
 
-    private func add(_ process: ProcessFigures, to text: inout MetricsText) {
+    private func add(_ process: ProcessMetrics, to text: inout MetricsText) {
         text.add(
             "process_cpu_seconds_total", .counter, "Processor time of the process, in seconds.",
             process.processorSeconds)

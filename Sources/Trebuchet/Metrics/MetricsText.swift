@@ -31,7 +31,7 @@ struct MetricsText {
     }
 
     /// Appends histograms with cumulative buckets.
-    mutating func add(_ name: String, _ help: String, _ samples: [(Labels, TimeCount)]) {
+    mutating func add(_ name: String, _ help: String, _ samples: [(Labels, DurationHistogram)]) {
         guard !samples.isEmpty else { return }
         begin(name, "histogram", help)
         for (labels, times) in samples {
@@ -39,7 +39,8 @@ struct MetricsText {
             for (place, bucket) in times.buckets.enumerated() {
                 count &+= bucket
                 let bound =
-                    place < TimeBuckets.bounds.count ? Self.number(Double(TimeBuckets.bounds[place]) / 1e9) : "+Inf"
+                    place < DurationBuckets.bounds.count
+                    ? Self.number(Double(DurationBuckets.bounds[place]) / 1e9) : "+Inf"
                 sample(name + "_bucket", labels, ("le", bound), "\(count)")
             }
             sample(name + "_sum", labels, nil, Self.number(Double(times.sum) / 1e9))

@@ -30,17 +30,17 @@ struct MemoryPage: Sendable {
         self.isFor = isFor
     }
 
-    func reply(_ request: PlainRequest) -> PageReply {
+    func reply(_ request: PlainRequest) -> StreamedResponse {
         let bytes = body()
         let tag = tag.isEmpty ? Self.tag(bytes) : tag
-        var fields = Pages.headers(type: type)
+        var fields = PageRouter.headers(type: type)
         fields.add("ETag", tag)
         fields.add("Cache-Control", "no-cache")
         for field in headers.fields { fields.add(field.name, field.value) }
         guard !EntityTag.isKnown(tag, to: request.head.headers) else {
-            return PageReply(HTTPResponse(status: 304, headers: fields))
+            return StreamedResponse(HTTPResponse(status: 304, headers: fields))
         }
-        return PageReply(HTTPResponse(status: 200, headers: fields), body: bytes)
+        return StreamedResponse(HTTPResponse(status: 200, headers: fields), body: bytes)
     }
 
     /// Returns an entity tag: a hash of the content.

@@ -22,7 +22,7 @@ final class OpenFiles: Sendable {
     var count: Int { counts.withLock { $0.all } }
 
     /// Reserves one more open file; nil at the limit. Loopback counts towards the total only.
-    func take(for host: AddressKey?) -> Place? {
+    func take(for host: AddressKey?) -> FileReservation? {
         let host = host.flatMap { $0.isLoopback ? nil : $0 }
         let isTaken = counts.withLock { counts in
             guard counts.all < most else { return false }
@@ -33,7 +33,7 @@ final class OpenFiles: Sendable {
             counts.all += 1
             return true
         }
-        return isTaken ? Place(self, host) : nil
+        return isTaken ? FileReservation(self, host) : nil
     }
 
     private func giveBack(_ host: AddressKey?) {
@@ -46,7 +46,7 @@ final class OpenFiles: Sendable {
     }
 
     /// A reservation that counts until it is freed.
-    final class Place: Sendable {
+    final class FileReservation: Sendable {
         private let files: OpenFiles
         private let host: AddressKey?
 
@@ -62,9 +62,9 @@ final class OpenFiles: Sendable {
 /// An open file, closed when the last reference is released.
 final class OpenFile: Sendable {
     let descriptor: Int32
-    private let place: OpenFiles.Place?
+    private let place: OpenFiles.FileReservation?
 
-    init(_ descriptor: Int32, _ place: OpenFiles.Place?) {
+    init(_ descriptor: Int32, _ place: OpenFiles.FileReservation?) {
         self.descriptor = descriptor
         self.place = place
     }

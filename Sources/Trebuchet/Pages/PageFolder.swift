@@ -19,7 +19,7 @@ struct PageFolder: Sendable {
     private static let wellKnown = Array(".well-known".utf8)
 
     /// The result of a lookup.
-    private enum Found {
+    private enum Resolution {
         case file(Int32, stat, name: [UInt8])
         /// A folder that was requested without its trailing slash.
         case folderWithoutSlash
@@ -46,14 +46,15 @@ struct PageFolder: Sendable {
     /// - Parameters:
     ///   - parts: the path below the folder.
     ///   - isFolder: whether it ends in a slash.
-    func answer(_ parts: ArraySlice<[UInt8]>, isFolder: Bool, _ request: PlainRequest, _ open: OpenFiles) -> PageReply?
+    func answer(_ parts: ArraySlice<[UInt8]>, isFolder: Bool, _ request: PlainRequest, _ open: OpenFiles)
+        -> StreamedResponse?
     {
         switch find(parts, isFolder) {
         case .nothing: return nil
-        case .full: return Pages.busy("too many open files")
+        case .full: return PageRouter.busy("too many open files")
         case .folderWithoutSlash:
             let target = request.head.path + "/" + (request.head.query.map { "?" + $0 } ?? "")
-            return Pages.reply(
+            return PageRouter.reply(
                 301, "the folder is at \(target)", ["Location": target, "Cache-Control": "no-cache"])
         case .file(let handle, let facts, let name):
             defer { close(handle) }
@@ -63,31 +64,31 @@ struct PageFolder: Sendable {
 
     private func reply(
         _ handle: Int32, _ facts: stat, _ name: [UInt8], _ request: PlainRequest, _ open: OpenFiles
-    ) -> PageReply? {
+    ) -> StreamedResponse? {
         let size = Int(facts.st_size)
         // Include the change time (ctime), since copies and archives may set the modification time to any value.
         let tag =
             "W/\"\(Self.hex(facts.st_mtim))-\(Self.hex(facts.st_ctim))-\(String(UInt(bitPattern: size), radix: 16))\""
-        var headers = Pages.headers(type: ContentType.of(name))
+        var headers = PageRouter.headers(type: ContentType.of(name))
         headers.add("ETag", tag)
         headers.add("Last-Modified", HTTPDate.text(facts.st_mtim.tv_sec))
         headers.add("Cache-Control", cacheControl)
         if EntityTag.isKnown(tag, to: request.head.headers) {
-            return PageReply(HTTPResponse(status: 304, headers: headers))
+            return StreamedResponse(HTTPResponse(status: 304, headers: headers))
         }
-        var place: OpenFiles.Place?
-        if size > PageReply.pieceBytes, request.head.method != "HEAD" {
+        var place: OpenFiles.FileReservation?
+        if size > StreamedResponse.pieceBytes, request.head.method != "HEAD" {
             place = open.take(for: request.remoteAddress.flatMap { AddressKey($0) })
             guard place != nil else {
-                return Pages.busy("too many files are being sent (pages.openFiles, pages.openFilesPerHost)")
+                return PageRouter.busy("too many files are being sent (pages.openFiles, pages.openFilesPerHost)")
             }
         }
         let descriptor = Glibc.open("/proc/self/fd/\(handle)", O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            return errno == EMFILE || errno == ENFILE ? Pages.busy("no free file descriptors") : nil
+            return errno == EMFILE || errno == ENFILE ? PageRouter.busy("no free file descriptors") : nil
         }
         let file = OpenFile(descriptor, place)
-        let first = min(size, PageReply.pieceBytes)
+        let first = min(size, StreamedResponse.pieceBytes)
         let isHead = request.head.method == "HEAD"
         var response = HTTPResponse(status: 200, headers: headers)
         if first > 0, !isHead {
@@ -95,10 +96,10 @@ struct PageFolder: Sendable {
             response.body = bytes
         }
         let sent = response.body.count
-        guard size > sent else { return PageReply(response) }
-        return PageReply(
+        guard size > sent else { return StreamedResponse(response) }
+        return StreamedResponse(
             response,
-            rest: PageReply.Rest(count: size - sent, blocks: true) { offset, count in
+            rest: StreamedResponse.RemainingBody(count: size - sent, blocks: true) { offset, count in
                 file.read(at: sent + offset, count)
             })
     }
@@ -109,7 +110,7 @@ struct PageFolder: Sendable {
 
     // MARK: Finding
 
-    private func find(_ parts: ArraySlice<[UInt8]>, _ isFolder: Bool) -> Found {
+    private func find(_ parts: ArraySlice<[UInt8]>, _ isFolder: Bool) -> Resolution {
         // Open the root for each request, so that a link to the newest release may change its target.
         let root = Glibc.open(path, Self.pathOnly | O_DIRECTORY | O_CLOEXEC)
         guard root >= 0 else { return Self.failure }
@@ -134,7 +135,7 @@ struct PageFolder: Sendable {
         }
     }
 
-    private func index(of folder: Int32, in root: Int32) -> Found {
+    private func index(of folder: Int32, in root: Int32) -> Resolution {
         let name = Array("index.html".utf8)
         let handle = Self.handle(name, in: folder)
         guard handle >= 0 else { return Self.failure }
@@ -153,7 +154,7 @@ struct PageFolder: Sendable {
     }
 
     /// The result for `errno` of the last system call.
-    private static var failure: Found { errno == EMFILE || errno == ENFILE ? .full : .nothing }
+    private static var failure: Resolution { errno == EMFILE || errno == ENFILE ? .full : .nothing }
 
     /// Returns whether the real path of the file is in the folder and not hidden there. Names that begin with two dots belong
     /// to mounted volumes, as `..data` of Kubernetes.

@@ -1,7 +1,7 @@
 /// The path of a request, split and decoded (RFC 3986 §2.1, §3.3). Pure.
 struct PagePath: Equatable {
     /// The reason why a path is invalid.
-    enum Refusal: Error, Equatable {
+    enum InvalidPath: Error, Equatable {
         /// A percent sign without two hexadecimal digits.
         case malformed
         /// A part is `..`, empty, or contains a slash, a backslash or a control character.
@@ -16,7 +16,7 @@ struct PagePath: Equatable {
     let isFolder: Bool
 
     /// - Parameter path: the percent-encoded path without the query.
-    init(_ path: String, showsDotFiles: Bool = false) throws(Refusal) {
+    init(_ path: String, showsDotFiles: Bool = false) throws(InvalidPath) {
         let bytes = Array(path.utf8)
         guard bytes.first == UInt8(ascii: "/") else { throw .strange }
         isFolder = bytes.last == UInt8(ascii: "/")
@@ -39,7 +39,7 @@ struct PagePath: Equatable {
     /// The path `/`.
     static let root = PagePath(parts: [], isFolder: true)
 
-    private static func part(_ encoded: ArraySlice<UInt8>, _ showsDotFiles: Bool) throws(Refusal) -> [UInt8] {
+    private static func part(_ encoded: ArraySlice<UInt8>, _ showsDotFiles: Bool) throws(InvalidPath) -> [UInt8] {
         let part = try decode(encoded)
         guard !part.isEmpty, part != Array(".".utf8), part != Array("..".utf8),
             part.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "\\") })
@@ -49,7 +49,7 @@ struct PagePath: Equatable {
     }
 
     /// Decodes once; doubly encoded text stays encoded once.
-    static func decode(_ encoded: ArraySlice<UInt8>) throws(Refusal) -> [UInt8] {
+    static func decode(_ encoded: ArraySlice<UInt8>) throws(InvalidPath) -> [UInt8] {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(encoded.count)
         var at = encoded.startIndex

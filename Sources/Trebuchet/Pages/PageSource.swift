@@ -59,7 +59,7 @@ public struct PageSource: Sendable {
     var single: [PageSource] { if case .list(let sources) = kind { sources.flatMap(\.single) } else { [self] } }
 
     static func place(_ path: String) throws(TransportError) -> PagePath {
-        do throws(PagePath.Refusal) {
+        do throws(PagePath.InvalidPath) {
             return try PagePath(path, showsDotFiles: true)
         } catch {
             throw TransportError(

@@ -28,14 +28,14 @@ extension TrebuchetServer {
     public func openAdmin(
         host: String = "127.0.0.1", port: Int, tls: TLSServerSettings? = nil, token: String? = nil
     ) throws(TransportError) -> SocketAddress {
-        try OperatorDoor.check("the admin endpoint", at: host, tls, token)
-        let address = AdminAddress(self, token: token)
+        try AdminRequestGuard.check("the admin endpoint", at: host, tls, token)
+        let address = AdminEndpoint(self, token: token)
         // Separate reactors, so that the endpoint responds even while those of the server are blocked; a test's reactors use
         // its clock.
         let reactors = owner == nil ? try ReactorGroup.clients() : ReactorGroup(shards.map(\.reactor))
         let listener = try address.listen(host: host, port: port, tls: tls, on: reactors)
         // A host name may resolve to an address that is not loopback.
-        guard tls != nil && token != nil || OperatorDoor.isLoopback(listener.address) else {
+        guard tls != nil && token != nil || AdminRequestGuard.isLoopback(listener.address) else {
             Task { await listener.shutdown() }
             throw TransportError(.addressInvalid, "'\(host)' is reachable from other machines, as \(listener.address)")
         }
@@ -52,7 +52,7 @@ extension TrebuchetServer {
     }
 
     /// The listeners of admin and inspector endpoints.
-    struct OperatorListeners {
+    struct AdminListeners {
         var admin: WebSocketServer?
         var inspector: WebSocketServer?
         /// Discards the inspector's recordings and disconnects its clients.
@@ -61,7 +61,7 @@ extension TrebuchetServer {
 
     func closeOperatorListeners() async {
         let closed = operatorListeners.withLock { listeners in
-            defer { listeners = OperatorListeners() }
+            defer { listeners = AdminListeners() }
             return listeners
         }
         for listener in [closed.admin, closed.inspector].compactMap({ $0 }) {
@@ -74,10 +74,10 @@ extension TrebuchetServer {
 }
 
 /// The routes of the admin endpoint.
-struct AdminAddress: Sendable {
-    private let door: OperatorDoor
+struct AdminEndpoint: Sendable {
+    private let door: AdminRequestGuard
 
-    init(_ server: TrebuchetServer, token: String?) { door = OperatorDoor(server, name: "admin", token: token) }
+    init(_ server: TrebuchetServer, token: String?) { door = AdminRequestGuard(server, name: "admin", token: token) }
 
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup
@@ -85,7 +85,7 @@ struct AdminAddress: Sendable {
         try door.listen(host: host, port: port, tls: tls, on: reactors) { answer($0, from: $1) }
     }
 
-    private func answer(_ request: HTTPRequestHead, from address: SocketAddress?) -> PlainAnswer {
+    private func answer(_ request: HTTPRequestHead, from address: SocketAddress?) -> PlainResponse {
         switch (request.path, request.query) {
         case ("/metrics", _):
             if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
@@ -123,8 +123,8 @@ struct AdminAddress: Sendable {
         }
     }
 
-    private func ask(_ question: @escaping @Sendable (TrebuchetServer) async -> HTTPResponse) -> PlainAnswer {
-        door.ask { PageReply(await question($0)) }
+    private func ask(_ question: @escaping @Sendable (TrebuchetServer) async -> HTTPResponse) -> PlainResponse {
+        door.ask { StreamedResponse(await question($0)) }
     }
 
     private static func answer(_ checks: [TrebuchetServer.Check], _ text: String) -> HTTPResponse {

@@ -10,20 +10,20 @@ extension TrebuchetServer {
     private static let handover = Duration.seconds(3)
 
     /// Creates the parts that only a cluster node has. Called before the server listens.
-    static func join(_ membership: ClusterMembership, _ parts: ServerParts, _ shards: [ServerShard]) {
+    static func join(_ membership: ClusterMembership, _ parts: ServerContext, _ shards: [ServerShard]) {
         let names = parts.answers.names
-        let nodes = ServerNodes(membership, events: parts.events, log: parts.logAt) { [weak parts] line, frame in
+        let nodes = ClusterRouter(membership, events: parts.events, log: parts.logAt) { [weak parts] line, frame in
             guard let parts, let first = shards.first else { return nil }
-            if frame.payload == SharedMessage.opening {
+            if frame.payload == SharedStreamMessage.opening {
                 guard let nodes = parts.nodes else { return nil }
                 let shard = shards[Int(line.number % UInt64(shards.count))]
-                return FeedLine(line, at: shard, nodes.arrears[line.node])
+                return SharedStreamChannel(line, at: shard, nodes.arrears[line.node])
             }
-            guard let client = RelayedClient(frame.payload) else { return nil }
+            guard let client = ForwardedClient(frame.payload) else { return nil }
             let name = names.carry(client.session, onReactor: Int(line.number % UInt64(shards.count)))
             let shard = shards.first { $0.index == names.reactor(of: name.name) } ?? first
             guard let nodes = parts.nodes else { return nil }
-            return RelayedLink(line, client, name, at: shard, behind: nodes.arrears[line.node])
+            return ForwardedLink(line, client, name, at: shard, behind: nodes.arrears[line.node])
         }
         nodes.shared.set(reactor: shards.first?.reactor, memory: parts.memory) { [weak parts] slot, node in
             guard parts?.nodes != nil else { return }
@@ -39,9 +39,9 @@ extension TrebuchetServer {
     package static func stop(_ node: ClusterNode, at engine: any ClusterEngine) async throws(ClusterEngineError) -> Bool
     {
         let sender = try ClusterNode(name: "operator")
-        let message = RelayMessage(
-            from: sender.description, number: 1, RelayMessage.Epochs(sender: 1, receiver: 0),
-            [RelayFrame(.stop, line: 0)])
+        let message = NodeMessage(
+            from: sender.description, number: 1, NodeMessage.Epochs(sender: 1, receiver: 0),
+            [NodeFrame(.stop, line: 0)])
         return try await engine.send(message.bytes, to: node)
     }
 
@@ -129,7 +129,7 @@ extension TrebuchetServer {
         for shard in shards { await shard.reactor.perform { shard.moveStreams(of: names) } }
     }
 
-    private static func move(_ part: some PlacedPart) async { await part.whenLocal { $0.didMove() } }
+    private static func move(_ part: some ClusteredServiceActor) async { await part.whenLocal { $0.didMove() } }
 
     private func release(_ record: ActorRecord, inOrder: Bool) async {
         let reactor = (record.home?.serverShard ?? shards[0]).reactor
@@ -156,7 +156,7 @@ extension TrebuchetServer {
                     if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
                     (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
                 }
-                if let part = record.actor as? any PlacedPart { await Self.move(part) }
+                if let part = record.actor as? any ClusteredServiceActor { await Self.move(part) }
                 record.giveBackStake()
                 done.resume()
             }

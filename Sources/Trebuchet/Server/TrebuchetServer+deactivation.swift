@@ -58,7 +58,7 @@ extension TrebuchetServer {
         for shard in shards {
             await shard.reactor.perform {
                 shard.isEnding = true
-                shard.idleWatch = IdleWatch()
+                shard.idleWatch = IdleActorTracker()
             }
         }
         let (records, leaving) = parts.directory.onDemand

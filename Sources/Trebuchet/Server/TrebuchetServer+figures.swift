@@ -52,7 +52,7 @@ extension TrebuchetServer {
     /// The number of in-flight calls to client actors.
     package var callsToClientsCount: Int { parts.hosting.quotas.calls.count }
 
-    private func source(of name: String, _ stream: String) async -> StreamHub? {
+    private func source(of name: String, _ stream: String) async -> StreamProducer? {
         guard let record = directory.record(ActorName(name)) else { return nil }
         return await withCheckedContinuation { continuation in
             record.executeStreamingTarget(stream) { continuation.resume(returning: $0) }

@@ -89,7 +89,7 @@ extension TrebuchetServer {
                     return answer("it cannot be read: \(error)")
                 }
                 do throws(StateStoreError) {
-                    try await (store as? any PlacedStore)?.checkPlace()
+                    try await (store as? any FileBackedStore)?.checkPlace()
                     answer(.some(nil))
                 } catch {
                     answer("\(error)")

@@ -25,7 +25,7 @@ extension TrebuchetServer: LocalServer {
                 let (response, reason) = AccessPolicy.refusal(error, parts.failedHooks)
                 throw TransportError(
                     .handshake, "the server refuses the client (\(response.status)): \(reason)",
-                    cause: UnexpectedStatus(response.status))
+                    cause: UnexpectedHTTPStatus(response.status))
             }
         }
         try await connectLocally(request, receiver, as: caller)

@@ -11,10 +11,10 @@ extension TrebuchetServer {
 
     /// Delivers events to a listener until the server ends or `removeListener` is called. Adding a listener twice has no
     /// effect.
-    public func addListener(_ listener: any ServerListener) { parts.events.add(listener) }
+    public func addListener(_ listener: any ServerEventHandler) { parts.events.add(listener) }
 
     /// Stops delivery to a listener; an event that is being delivered may still arrive.
-    public func removeListener(_ listener: any ServerListener) { parts.events.remove(listener) }
+    public func removeListener(_ listener: any ServerEventHandler) { parts.events.remove(listener) }
 
     /// Sets the sampling ratio for calls without a parent trace, from 0, the default, to 1. It has an effect only with a
     /// listener for spans (`ServerEvent.Kinds.spans`), such as an `OTLPExporter`. Calls with a parent trace belong to that
@@ -37,7 +37,7 @@ extension TrebuchetServer {
         for shard in shards {
             let part = await Self.ask(shard.reactor, within: Self.answerTime) {
                 let turns = shard.reactor.turns
-                return ReactorPart(
+                return ReactorReport(
                     counts: shard.counts.sum, connections: shard.clientCount, waiting: shard.waitingCount,
                     reactor: MetricList.Reactor(
                         name: shard.reactor.name, turns: turns.count, busySeconds: Double(turns.busy) / 1e9,
@@ -70,8 +70,8 @@ extension TrebuchetServer {
     }
 
     /// The counters of one reactor.
-    private struct ReactorPart: Sendable {
-        let counts: CountSum
+    private struct ReactorReport: Sendable {
+        let counts: MetricTotals
         let connections: Int
         let waiting: Int
         let reactor: MetricList.Reactor

@@ -9,7 +9,7 @@ extension TrebuchetServer {
     package func take(_ store: any StateStore, for use: String) throws(StateStoreError) {
         let claim = otherClaims.withLock { claims in
             if let claim = claims.first(where: { $0.isAbout(store, for: use) }) { return claim }
-            let claim = StoreClaim(store, for: use)
+            let claim = StoreOwnership(store, for: use)
             claims.append(claim)
             return claim
         }
@@ -17,7 +17,7 @@ extension TrebuchetServer {
     }
 
     /// The store of actors that live on one node of several; nil without a cluster.
-    package var clusterStore: (any PartitionedStore)? { parts.nodes?.store }
+    package var clusterStore: (any PerActorStore)? { parts.nodes?.store }
 
     /// Returns whether this node owns the actor of a name; always true without a cluster.
     package func owns(_ name: String) -> Bool { parts.nodes?.owns(name) ?? true }
@@ -62,7 +62,7 @@ extension TrebuchetServer {
 }
 
 /// An actor of a service that lives on one node of several.
-package protocol PlacedPart: DistributedActor where ActorSystem == TrebuchetActorSystem {
+package protocol ClusteredServiceActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
     /// Called after another node became the owner, or before it does. No more calls or subscriptions reach the actor here.
     func didMove()
 }

@@ -27,26 +27,26 @@ public final class TrebuchetServer: Sendable {
     /// The system that the server's actors are created in.
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
-    let parts: ServerParts
+    let parts: ServerContext
     let shards: [ServerShard]
     let access: AccessPolicy
-    let own: OwnClients
+    let own: LoopbackClients
     let owner: (any AnyObject & Sendable)?
     /// The claims on the server's store and on the persisted states of cluster actors.
-    private let claims: [StoreClaim]
+    private let claims: [StoreOwnership]
     /// The claims of services.
-    let otherClaims = Mutex<[StoreClaim]>([])
+    let otherClaims = Mutex<[StoreOwnership]>([])
     private let state = Mutex(State.idle)
     let stopped = StateRelay(false)
     let pageSources = Mutex<[PageSource]>([])
     /// Set when the server starts to listen.
-    let servedPages = Mutex<Pages?>(nil)
+    let servedPages = Mutex<PageRouter?>(nil)
     /// Set when the server shuts down.
     let deactivation = Mutex<Task<Void, Never>?>(nil)
     /// Indicates whether shutdown was requested, so that new clients should use another server.
     let isLeaving = Atomic<Bool>(false)
     /// The open admin and inspector listeners.
-    let operatorListeners = Mutex(OperatorListeners())
+    let operatorListeners = Mutex(AdminListeners())
     /// A counter that distributes clients of this process over the reactors.
     let nextLocal = Atomic<Int>(0)
 
@@ -88,18 +88,18 @@ public final class TrebuchetServer: Sendable {
         self.owner = owner
         self.transport = transport
         self.access = access
-        let principals = limits.callsPerPrincipalRate.map { SharedBuckets<PrincipalName>($0) }
-        let parts = ServerParts(
+        let principals = limits.callsPerPrincipalRate.map { ShardedBuckets<PrincipalName>($0) }
+        let parts = ServerContext(
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
         system.serve(parts.directory, as: parts.answers.names.instance)
         system.reportUndecodable = { [log = parts.log] value in if value.isLogged { log("\(value)") } }
         // The health of the coordination store is part of the cluster's.
         parts.probedStore.withLock { $0 = store }
-        var claims: [StoreClaim] = []
+        var claims: [StoreOwnership] = []
         for (store, isPlaced) in [(store, false), (cluster?.store, true)] {
             guard let store else { continue }
-            let claim = StoreClaim(store, for: PersistedNamespace.name)
+            let claim = StoreOwnership(store, for: PersistedNamespace.name)
             claims.append(claim)
             for shard in system.shards {
                 let writer = StateWriter(
@@ -125,7 +125,7 @@ public final class TrebuchetServer: Sendable {
             shard.onConnect = access.onConnect
             shard.rules = access.rules
         }
-        let own = OwnClients(shards)
+        let own = LoopbackClients(shards)
         self.own = own
         parts.directory.reach { own.way(to: $0) }
         if let cluster { Self.join(cluster, parts, shards) }
@@ -325,11 +325,11 @@ public final class TrebuchetServer: Sendable {
             throw TransportError(.closed, "the server is running already, or was shut down")
         }
         BrokenPipes.ignore()
-        var taken: [StoreClaim] = []
+        var taken: [StoreOwnership] = []
         do {
             for claim in claims { if try claim.take() { taken.append(claim) } }
             try await startNode()
-            let pages = Pages(pageSources.withLock { $0 }, limits.pages)
+            let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
             let listener = try WebSocketConnections.listen(
                 host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,

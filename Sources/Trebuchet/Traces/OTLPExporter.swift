@@ -13,20 +13,20 @@ public import Transports
 /// Spans are batched for one second or until there are 512, and sent by a separate task. While the collector is slow, up to
 /// 4,096 spans wait. Further spans, and batches that the collector does not accept within 10 seconds, are dropped and counted,
 /// and a log line states their number. After a failure the exporter pauses for 5 seconds. Calls never wait for the exporter.
-public final class OTLPExporter: ServerListener {
+public final class OTLPExporter: ServerEventHandler {
     private static let batch = 512
     private static let most = 4_096
 
     /// The kinds of events that the exporter receives: spans.
     public let kinds: ServerEvent.Kinds = .spans
-    private let address: HTTPAddress
+    private let address: HTTPEndpoint
     private let service: String
     private let instance: String?
-    private let pace: Pace
+    private let pace: Timeouts
     private let log: @Sendable (String) -> Void
 
     /// Time limits of the exporter; tests use shorter ones.
-    struct Pace {
+    struct Timeouts {
         /// The time to wait for more spans.
         var gathering = Duration.seconds(1)
         /// The timeout for connecting, and then for the response.
@@ -69,17 +69,17 @@ public final class OTLPExporter: ServerListener {
         url: String, service: String = "trebuchet", instance: String? = nil,
         log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) throws(TransportError) {
-        try self.init(url: url, service: service, instance: instance, pace: Pace(), log: log)
+        try self.init(url: url, service: service, instance: instance, pace: Timeouts(), log: log)
     }
 
     init(
-        url: String, service: String = "trebuchet", instance: String? = nil, pace: Pace,
+        url: String, service: String = "trebuchet", instance: String? = nil, pace: Timeouts,
         log: @escaping @Sendable (String) -> Void
     ) throws(TransportError) {
         do throws(FetchError) {
-            let address = try HTTPAddress(url, plainAnywhere: true)
+            let address = try HTTPEndpoint(url, plainAnywhere: true)
             let root = url.hasSuffix("/") ? String(url.dropLast()) : url
-            self.address = address.isRoot ? try HTTPAddress(root + "/v1/traces", plainAnywhere: true) : address
+            self.address = address.isRoot ? try HTTPEndpoint(root + "/v1/traces", plainAnywhere: true) : address
         } catch {
             throw TransportError(.addressInvalid, error.description)
         }

@@ -65,7 +65,7 @@ extension TrebuchetTransport: LoopTransport {
             socket.close(code: .protocolError, reason: "needs \(wanted)")
             throw TransportError(
                 .handshake, "\(address) does not support \(wanted): is it a Trebuchet server?",
-                cause: UnspokenProtocol(wanted))
+                cause: SubprotocolNotSupported(wanted))
         }
     }
 }

@@ -33,7 +33,7 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler, @unchecked Sendab
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
         let text = "the connection to \(address) was closed (\(code)\(reason.isEmpty ? "" : ": \(reason)"))"
         let isRefusal = code == .messageTooBig && socket.violation == nil
-        receiver.closed(TransportError(.closed, text, cause: isRefusal ? MessageRefusal() : nil))
+        receiver.closed(TransportError(.closed, text, cause: isRefusal ? MessageTooLarge() : nil))
     }
 
     // MARK: ClientLink

@@ -33,5 +33,5 @@ package protocol ActorRegistry: AnyObject, Sendable {
     /// Returns the actor with this name; nil also after the actor was freed.
     func actor(_ name: ActorName) -> (any DistributedActor)?
     /// Returns the instance that all records of an actor share.
-    func life(of name: ActorName) -> ActorLife?
+    func life(of name: ActorName) -> ActorInstance?
 }

@@ -92,7 +92,7 @@ public struct _DispatchStream<A: DistributedActor>: Sendable {
     /// The type of the state or of the events.
     let valueType: any (Codable & Sendable).Type
     /// Returns the producer that connections observe; the second parameter is the shard of the actor's reactor.
-    let hub: @Sendable (isolated A, SystemShard?) -> StreamHub
+    let hub: @Sendable (isolated A, SystemShard?) -> StreamProducer
     /// Returns the source for readers in the actor's process: `LocalStates` of the state's type, or `EventRelay` of the event
     /// type.
     let readers: @Sendable (isolated A, SystemShard?) -> AnyObject
@@ -107,7 +107,7 @@ public struct _DispatchStream<A: DistributedActor>: Sendable {
     /// Continues a state from a version of an earlier process. Returns false if the state was observed in this process.
     let resume: @Sendable (isolated A, UInt64) -> Bool
     /// Returns the retention that deactivation of the actor would lose.
-    let usage: @Sendable (isolated A) -> StreamUsage
+    let usage: @Sendable (isolated A) -> StreamRetention
 }
 
 @_documentation(visibility: internal)
@@ -315,7 +315,7 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
     }
 
     /// Returns a closure that runs work in the actor's isolation soon, or never if the actor was freed.
-    private static func entry(of actor: isolated A) -> StreamHub.Entry {
+    private static func entry(of actor: isolated A) -> StreamProducer.Entry {
         { [weak actor] work in
             Task { [weak actor] in await actor?.whenLocal { _ in work() } }
         }

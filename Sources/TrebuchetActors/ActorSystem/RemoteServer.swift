@@ -11,7 +11,7 @@ package protocol RemoteServer: AnyObject, Sendable {
     /// The errors of this server that can be decoded to their types.
     var errors: ErrorTypes { get }
     /// The local actors that the server may call.
-    var handed: HandedActors { get }
+    var handed: ExportedActors { get }
 
     /// Returns whether another client has the same server, as far as addresses can show.
     func reachesSameAddress(as other: any RemoteServer) -> Bool
@@ -24,5 +24,5 @@ package protocol RemoteServer: AnyObject, Sendable {
     /// Starts the observation of a state or of events.
     ///
     /// - Parameter kept: stores the value of a state whose type records its changes.
-    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any KeptState)?) -> EncodedStream
+    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any IncrementalState)?) -> EncodedStream
 }

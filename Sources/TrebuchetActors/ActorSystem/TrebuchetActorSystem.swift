@@ -87,7 +87,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     package var shards: [SystemShard] { builtShards }
 
     /// Returns the instance that all records of a local actor share.
-    package func life(of id: ActorID) -> ActorLife { locals.life(of: ActorName(id.id)) ?? ActorLife() }
+    package func life(of id: ActorID) -> ActorInstance { locals.life(of: ActorName(id.id)) ?? ActorInstance() }
 
     /// The user info with which decoders turn actor names into references.
     package var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
@@ -232,7 +232,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// Reports to the event handlers for calls that a running method uses another actor.
     private func tellReach(_ id: ActorID) {
         guard serverNumber != 0, let events = builtShards.first?.events, events.wants(.calls) else { return }
-        let call = ServerEvents.currentCall
+        let call = EventBus.currentCall
         if call != 0 { events.tell(.callReached(call: call, actor: id.id)) }
     }
 

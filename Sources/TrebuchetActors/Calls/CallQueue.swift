@@ -13,12 +13,12 @@ package struct QueuedCall {
     package let deadline: UInt64
     fileprivate let operation: CallOperation
     fileprivate let caller: Caller?
-    fileprivate let owner: any CallOwner
+    fileprivate let owner: any CallQueueOwner
     fileprivate let mark: UInt64
 
     package init(
         _ operation: @escaping CallOperation, of record: ActorRecord, _ method: ActorMethod, callID: [UInt8],
-        bytes: Int, within limit: Duration, by deadline: UInt64, from caller: Caller?, for owner: any CallOwner
+        bytes: Int, within limit: Duration, by deadline: UInt64, from caller: Caller?, for owner: any CallQueueOwner
     ) {
         (self.operation, self.record, self.method, self.owner) = (operation, record, method, owner)
         (self.callID, self.bytes, self.limit, self.deadline) = (callID, bytes, limit, deadline)
@@ -28,12 +28,12 @@ package struct QueuedCall {
 }
 
 /// The connection that queued calls belong to. Methods run on the queue's reactor.
-package protocol CallOwner: AnyObject {
+package protocol CallQueueOwner: AnyObject {
     /// Reports that a call has ended in the queue's task.
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome)
     /// Detaches a call that has suspended or needs a separate task. Returns the object that represents the call from now on and
     /// the completion for its outcome.
-    func detach(_ call: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion)
+    func detach(_ call: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion)
 }
 
 /// A queue for calls of methods that may suspend, to actors of one reactor. Most such calls do not suspend, and a task, a timer
@@ -42,7 +42,7 @@ package protocol CallOwner: AnyObject {
 /// timer at the end of the turn. The calls behind it get separate tasks, so none waits for it.
 ///
 /// `@unchecked Sendable`: accessed only on its reactor.
-package final class CallQueue: EndOfTurn, @unchecked Sendable {
+package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     /// A task that runs queued calls.
     ///
     /// `@unchecked Sendable`: accessed only on the reactor.
@@ -84,11 +84,11 @@ package final class CallQueue: EndOfTurn, @unchecked Sendable {
     }
 
     /// Returns whether a call with this `callID` may be queued. There are no false negatives.
-    package func mayHave(_ callID: [UInt8], of owner: some CallOwner) -> Bool {
+    package func mayHave(_ callID: [UInt8], of owner: some CallQueueOwner) -> Bool {
         marks.contains(Self.mark(callID, owner))
     }
 
-    fileprivate static func mark(_ callID: [UInt8], _ owner: any CallOwner) -> UInt64 {
+    fileprivate static func mark(_ callID: [UInt8], _ owner: any CallQueueOwner) -> UInt64 {
         var mark = UInt64(UInt(bitPattern: ObjectIdentifier(owner)))
         for byte in callID { mark = (mark ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         return mark

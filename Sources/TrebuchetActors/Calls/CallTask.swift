@@ -1,5 +1,5 @@
 /// A call in progress whose task can be cancelled.
-package protocol CallUnderWay: AnyObject, Sendable {
+package protocol CancellableCall: AnyObject, Sendable {
     /// The deadline in nanoseconds of the monotonic clock.
     var machineDeadline: UInt64 { get }
     /// Sets the task of the call. If the call was cancelled already, the task is cancelled immediately.
@@ -11,7 +11,7 @@ package enum CallTask {
     /// Runs `operation` in a task. `completion` is called on the actor's reactor, or on the pool thread where the operation
     /// ends.
     package static func start(
-        _ record: ActorRecord, _ operation: @escaping CallOperation, _ call: some CallUnderWay,
+        _ record: ActorRecord, _ operation: @escaping CallOperation, _ call: some CancellableCall,
         _ completion: @escaping CallCompletion
     ) {
         let deadline = call.machineDeadline

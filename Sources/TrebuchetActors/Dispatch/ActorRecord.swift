@@ -15,7 +15,7 @@ package class ActorRecord: @unchecked Sendable {
     package final let type: ActorType
     /// The shard of the reactor that the actor lives on; nil if the actor runs elsewhere.
     package final let home: SystemShard?
-    package final let life: ActorLife
+    package final let life: ActorInstance
     /// The persisted states of the actor, for which responses wait until they are written; nil without any.
     package final let persisted: PersistedStates?
     /// The actor of an exposed record, which also retains it. Unmanaged, because reference counts of an object with weak
@@ -31,7 +31,7 @@ package class ActorRecord: @unchecked Sendable {
     package final var stake: AnyObject?
 
     init(
-        name: String, type: ActorType, home: SystemShard?, life: ActorLife, exposed: AnyObject?,
+        name: String, type: ActorType, home: SystemShard?, life: ActorInstance, exposed: AnyObject?,
         persisted: PersistedStates? = nil
     ) {
         self.name = name
@@ -64,7 +64,7 @@ package class ActorRecord: @unchecked Sendable {
     ///
     /// - Parameter told: the call, if it is observed.
     package final func whenWritten(
-        _ outcome: CallOutcome, _ told: ToldCall?, _ completion: @escaping CallCompletion
+        _ outcome: CallOutcome, _ told: ObservedCall?, _ completion: @escaping CallCompletion
     ) {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
@@ -76,8 +76,8 @@ package class ActorRecord: @unchecked Sendable {
     /// Passes the outcome of a call that is recorded in the store to `completion` after all changes are written. `answer`
     /// returns the recorded response for the outcome; it runs on the actor's reactor.
     package final func whenWritten(
-        _ outcome: CallOutcome, of call: KeptCall, _ told: ToldCall?,
-        _ answer: @escaping @Sendable (CallOutcome) -> KeptAnswer, _ completion: @escaping CallCompletion
+        _ outcome: CallOutcome, of call: IdempotencyRecord, _ told: ObservedCall?,
+        _ answer: @escaping @Sendable (CallOutcome) -> RecordedResponse, _ completion: @escaping CallCompletion
     ) {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
@@ -92,7 +92,7 @@ package class ActorRecord: @unchecked Sendable {
     /// Starts a call that is recorded in the store with its changes. On the actor's reactor.
     ///
     /// - Returns: the error if the call must not run.
-    package final func begin(_ call: KeptCall) -> TrebuchetError? { persisted?.begin(call) }
+    package final func begin(_ call: IdempotencyRecord) -> TrebuchetError? { persisted?.begin(call) }
 
     /// Returns an operation that runs `body` isolated to the actor, in the order of the requests.
     func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {
@@ -109,7 +109,7 @@ package class ActorRecord: @unchecked Sendable {
 
     /// Passes the producer of a stream to `body`, isolated to the actor; nil if the actor was freed. On its reactor this
     /// happens immediately.
-    package func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamHub?) -> Void) {
+    package func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamProducer?) -> Void) {
         fatalError("abstract")
     }
 
@@ -118,7 +118,7 @@ package class ActorRecord: @unchecked Sendable {
     /// - Parameter connection: the subscriber's connection; nil at a server that does not identify its callers.
     package func beginStream(
         _ stream: String, for connection: CallerConnection?,
-        _ body: @escaping @Sendable (Result<StreamHub?, any Error>) -> Void
+        _ body: @escaping @Sendable (Result<StreamProducer?, any Error>) -> Void
     ) {
         executeStreamingTarget(stream) { body(.success($0)) }
     }

@@ -49,7 +49,7 @@ extension LocalActors {
         for var events in asked {
             if let log = events.log, let source = events.source, source.isNew {
                 let room = source.source.room(keeping: events.keeping)
-                events.recent = await BlockingThreads.computed(isLong: StoredForm.log(log).isLarge) {
+                events.recent = await BlockingThreads.computed(isLong: StoredStateFormat.log(log).isLarge) {
                     EventSource.recent(log, room: room, byteLimit: byteLimit, countedIn: budget)
                 }
             }

@@ -47,7 +47,7 @@ extension LocalActors {
         {
             try await load(actor, name: name, in: system, isPlaced: isPlaced)
         }
-        if isPlaced, keepsStates(isPlaced: true), let actor = actor as? any NotingActor,
+        if isPlaced, keepsStates(isPlaced: true), let actor = actor as? any HandoffActor,
             persistedStates(of: actor.id) == nil
         {
             try await goOn(actor, name: name, in: system)
@@ -62,9 +62,9 @@ extension LocalActors {
         await retirements.wait(for: name)
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
-        let stored: [StateKey: StoredForm]
+        let stored: [StateKey: StoredStateFormat]
         let found: [StoredEvents<A>]
-        let earlier: EarlierCalls
+        let earlier: IdempotencyIndex
         let began = MonotonicClock.now
         // Read first: if another node writes after this, the writes of this node are rejected.
         let ownership = writer.ownership(of: name)
@@ -72,7 +72,7 @@ extension LocalActors {
             try writer.claim.take()
             stored = try await Self.stored(keys, writer.store)
             found = try await Self.storedEvents(of: A.self, name, writer.store)
-            earlier = try await writer.partitions?.calls(of: name) ?? EarlierCalls()
+            earlier = try await writer.partitions?.calls(of: name) ?? IdempotencyIndex()
         } catch {
             // No call has started, so its callers can retry at the owner node.
             let isElsewhere = writer.partitions != nil && error.code == .conflict
@@ -109,8 +109,8 @@ extension LocalActors {
 
     private static func stored(
         _ keys: [StateKey], _ store: any StateStore
-    ) async throws(StateStoreError) -> [StateKey: StoredForm] {
-        var stored = try await store.get(keys).mapValues { StoredForm.value($0) }
+    ) async throws(StateStoreError) -> [StateKey: StoredStateFormat] {
+        var stored = try await store.get(keys).mapValues { StoredStateFormat.value($0) }
         for key in keys { if let log = try await store.log(key) { stored[key] = .log(log) } }
         return stored
     }
@@ -118,7 +118,7 @@ extension LocalActors {
     /// Starts the persistence of a state, and continues its log if possible.
     private static func keep<A: TrebuchetActor>(
         _ stream: _DispatchStream<A>, of actor: isolated A, _ loaded: StatePersistence<A>.Loaded?,
-        _ stored: StoredForm?, as key: StateKey, in states: PersistedStates
+        _ stored: StoredStateFormat?, as key: StateKey, in states: PersistedStates
     ) {
         let log = loaded?.isNew == false ? stored?.log : nil
         let goesOn = log.map { stream.resume(actor, $0.last) } ?? false
@@ -140,7 +140,7 @@ extension LocalActors {
     /// Returns the stored value of each state; nil for states that are not stored. Decodes off the reactor, so that its other
     /// actors are not blocked.
     private static func decode<A: TrebuchetActor>(
-        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredForm], of actor: A,
+        _ streams: [_DispatchStream<A>], _ keys: [StateKey], _ stored: [StateKey: StoredStateFormat], of actor: A,
         on home: SystemShard, _ name: String, _ disclosure: ErrorDisclosure
     ) async throws(TrebuchetError) -> [StatePersistence<A>.Loaded?] {
         guard !stored.isEmpty else { return streams.map { _ in nil } }

@@ -2,19 +2,19 @@ internal import Distributed
 internal import Transports
 
 /// An actor that passes handoff state to its next owner node in a cluster.
-package protocol NotingActor: TrebuchetActor {
+package protocol HandoffActor: TrebuchetActor {
     /// The namespace of its handoff state.
     static var notesNamespace: String { get }
     /// Restores the handoff state of the previous owner. Runs before the first call.
     ///
     /// - Throws: An error if `noted` is not valid handoff state.
-    func goOn(from noted: [String: [UInt8]], _ notes: ActorNotes) throws
+    func goOn(from noted: [String: [UInt8]], _ notes: HandoffState) throws
 }
 
 extension LocalActors {
     /// Restores the handoff state of an actor. Without a per-actor store, no other node can own the actor, and nothing is
     /// restored.
-    func goOn<A: NotingActor>(_ actor: A, name: String, in system: TrebuchetActorSystem) async throws {
+    func goOn<A: HandoffActor>(_ actor: A, name: String, in system: TrebuchetActorSystem) async throws {
         guard let home = system.home(of: actor), let writer = writer(on: home, isPlaced: true),
             let store = writer.partitions
         else { return }
@@ -33,9 +33,9 @@ extension LocalActors {
             actor.assumeIsolated { actor in
                 Result {
                     let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
-                    let notes = ActorNotes(A.notesNamespace, of: name, by: states)
+                    let notes = HandoffState(A.notesNamespace, of: name, by: states)
                     states.notes = notes
-                    let values = noted.map { (ActorNotes.name($0, of: name), $1) }
+                    let values = noted.map { (HandoffState.name($0, of: name), $1) }
                     try actor.goOn(from: Dictionary(values) { first, _ in first }, notes)
                     return states
                 }

@@ -6,7 +6,7 @@ package final class LocalActors: ActorRegistry {
     /// A local actor, referenced weakly, with its instance and records.
     private struct Local {
         weak var actor: (any DistributedActor)?
-        let life = ActorLife()
+        let life = ActorInstance()
         /// Creates a record. Captures only the actor's type, so that it retains nothing.
         let makeRecord:
             @Sendable (LocalActors, TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
@@ -17,7 +17,7 @@ package final class LocalActors: ActorRegistry {
     }
 
     private let locals = Mutex<[ActorName: Local]>([:])
-    package let retirements = Retirements()
+    package let retirements = PendingDeactivations()
     /// The writers of persisted states by shard; empty where no states are persisted.
     private let writers = Mutex<[ObjectIdentifier: Writers]>([:])
 
@@ -47,7 +47,7 @@ package final class LocalActors: ActorRegistry {
 
     package func has(_ name: ActorName) -> Bool { locals.withLock { $0[name] != nil } }
     package func actor(_ name: ActorName) -> (any DistributedActor)? { locals.withLock { $0[name]?.actor } }
-    package func life(of name: ActorName) -> ActorLife? { locals.withLock { $0[name]?.life } }
+    package func life(of name: ActorName) -> ActorInstance? { locals.withLock { $0[name]?.life } }
 
     // MARK: Records
 
@@ -77,7 +77,7 @@ package final class LocalActors: ActorRegistry {
     }
 
     private func typedRecord<A: TrebuchetActor>(
-        of actor: A, name: String, life: ActorLife, holding: Bool, in system: TrebuchetActorSystem
+        of actor: A, name: String, life: ActorInstance, holding: Bool, in system: TrebuchetActorSystem
     ) -> ActorRecord {
         TypedActorRecord(
             actor, name: name, home: system.home(of: actor), life: life, holding: holding,

@@ -8,7 +8,7 @@ final class PlainActorRecord<A: DistributedActor>: ActorRecord, @unchecked Senda
 where A.ID == TrebuchetActorID {
     private let instance: A
 
-    init(_ actor: A, name: String, life: ActorLife) {
+    init(_ actor: A, name: String, life: ActorInstance) {
         instance = actor
         super.init(name: name, type: ActorTypes.any(A.self), home: nil, life: life, exposed: nil)
     }
@@ -22,7 +22,7 @@ where A.ID == TrebuchetActorID {
         return { _ in try await system.execute(method, on: actor, decoder) }
     }
 
-    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamHub?) -> Void) {
+    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamProducer?) -> Void) {
         body(nil)
     }
 

@@ -4,7 +4,7 @@ internal import TrebuchetWire
 extension SystemShard {
     /// Returns the operation that a task runs for a call.
     package func operation(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateEncoding
     ) throws -> CallOperation {
         // A task that leaves the reactor needs a separate coder.
         let coder = record.home == nil ? newCoder(writing: dates) : coder(writing: dates)
@@ -17,7 +17,7 @@ extension SystemShard {
         }
         // Earlier calls of this actor have not started yet, so this call is queued behind them; or the actor has a custom
         // executor.
-        let kept = KeptMessage(message)
+        let kept = OwnedMessage(message)
         return try record.isolated {
             var reply = ByteBuffer()
             try withExtendedLifetime(coder) {
@@ -35,7 +35,7 @@ extension SystemShard {
     }
 
     /// Returns the arguments in the form that the runtime requires.
-    package func decoder(_ message: borrowing Message, _ dates: DateForm) -> CallInvocationDecoder {
+    package func decoder(_ message: borrowing Message, _ dates: DateEncoding) -> CallInvocationDecoder {
         let envelope = message.envelope
         var arguments: [[UInt8]] = []
         for range in envelope.pointee.arguments { arguments.append(Array(message.bytes(range))) }

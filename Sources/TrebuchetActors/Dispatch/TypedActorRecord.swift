@@ -11,7 +11,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     private weak var referred: A?
 
     init(
-        _ actor: A, name: String, home: SystemShard?, life: ActorLife, holding: Bool, persisted: PersistedStates?
+        _ actor: A, name: String, home: SystemShard?, life: ActorInstance, holding: Bool, persisted: PersistedStates?
     ) {
         held = holding ? actor : nil
         referred = holding ? nil : actor
@@ -113,7 +113,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     override func beginStream(
         _ stream: String, for connection: CallerConnection?,
-        _ body: @escaping @Sendable (Result<StreamHub?, any Error>) -> Void
+        _ body: @escaping @Sendable (Result<StreamProducer?, any Error>) -> Void
     ) {
         guard type.isGated, let actor = held ?? referred else {
             return executeStreamingTarget(stream) { body(.success($0)) }
@@ -134,7 +134,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         }
     }
 
-    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamHub?) -> Void) {
+    override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamProducer?) -> Void) {
         guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
             return body(nil)
         }

@@ -24,7 +24,7 @@ package struct ErrorDisclosure: Sendable {
     package func tell(
         _ error: any Error, of what: String
     ) -> (message: String, type: String?, number: String?) {
-        let secret = error as? SecretError
+        let secret = error as? RedactedError
         let error = secret?.error ?? error
         let type = String(reflecting: Swift.type(of: error))
         guard !showsText else { return ("\(error)", type, nil) }
@@ -38,7 +38,7 @@ package struct ErrorDisclosure: Sendable {
 
     /// Returns the type and the case of an error. The name contains neither a custom description nor associated values.
     static func name(of error: any Error) -> String {
-        let error = (error as? SecretError)?.error ?? error
+        let error = (error as? RedactedError)?.error ?? error
         let type = String(reflecting: Swift.type(of: error))
         guard !(error is any CustomReflectable) else { return type }
         let mirror = Mirror(reflecting: error)
@@ -50,13 +50,13 @@ package struct ErrorDisclosure: Sendable {
 }
 
 /// An error thrown by a redacted method. Its description may contain arguments, so it is never logged.
-package struct SecretError: Error {
+package struct RedactedError: Error {
     let error: any Error
 
     /// Wraps an error of a redacted method. An error whose whole text the caller receives is returned as it is, because the log
     /// does not contain it.
     package static func hiding(_ error: any Error) -> any Error {
         error is TrebuchetError || error is CancellationError || error is any Encodable
-            ? error : SecretError(error: error)
+            ? error : RedactedError(error: error)
     }
 }

@@ -1,7 +1,7 @@
 internal import TrebuchetWire
 
 /// A message during its processing: its bytes and the scanned envelope. It is passed down and must not be stored; a message
-/// that has to wait is copied to a `KeptMessage`.
+/// that has to wait is copied to a `OwnedMessage`.
 package struct Message: ~Copyable {
     package let bytes: UnsafeRawBufferPointer
     package let envelope: UnsafePointer<ScannedEnvelope>
@@ -34,7 +34,7 @@ package struct Message: ~Copyable {
 }
 
 /// A message that waits for its actor or for another reactor; it owns its bytes.
-package final class KeptMessage: Sendable {
+package final class OwnedMessage: Sendable {
     private let bytes: [UInt8]
     private let envelope: ScannedEnvelope
 

@@ -16,7 +16,7 @@ struct StatePersistence<A: DistributedActor>: Sendable {
     /// The schema version that is written.
     let version: Int
     /// Decodes a stored value, on any thread, and returns a closure that sets the property to it.
-    typealias Decode = @Sendable (StoredForm, ValueCoder) throws -> Loaded
+    typealias Decode = @Sendable (StoredStateFormat, ValueCoder) throws -> Loaded
 
     /// Returns the decoding closure, which captures the initial value of the property.
     let decoder: @Sendable (isolated A) -> Decode
@@ -33,7 +33,7 @@ struct StatePersistence<A: DistributedActor>: Sendable {
         decoder = { actor in
             let initial = value(actor)
             return { stored, coder in
-                let read = try StateReader(version: version, coder: coder).read(stored.state(), initial: initial)
+                let read = try StoredStateDecoder(version: version, coder: coder).read(stored.state(), initial: initial)
                 let value = read.value
                 return Loaded(apply: { load($0, value) }, isNew: read.isNew)
             }
@@ -62,7 +62,7 @@ struct StatePersistence<A: DistributedActor>: Sendable {
     }
 
     private static func changed<Value: DeltaState>(
-        _ type: Value.Type, _ stored: StoredForm, _ version: _StateVersion, _ coder: ValueCoder
+        _ type: Value.Type, _ stored: StoredStateFormat, _ version: _StateVersion, _ coder: ValueCoder
     ) throws -> Value? {
         guard let log = stored.log else { return nil }
         let whole = StoredState(log.snapshot.bytes)

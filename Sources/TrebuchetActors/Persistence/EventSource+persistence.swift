@@ -22,7 +22,7 @@ extension EventSource {
         for entry in stored.entries {
             var message = ByteBuffer(capacity: entry.bytes.count + 128)
             entry.bytes.withUnsafeBytes {
-                StreamDataParts.appendSuffix(sequence: entry.number, data: $0, into: &message)
+                StreamDataEncoding.appendSuffix(sequence: entry.number, data: $0, into: &message)
             }
             recent.append(update(SharedBytes(message.bytes, countedIn: budget), entry.number))
         }

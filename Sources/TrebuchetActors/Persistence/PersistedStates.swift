@@ -9,8 +9,8 @@ internal import Transports
 /// write, limited by their deadlines and by the activation.
 ///
 /// `@unchecked Sendable`: accessed only on the reactor of `home`, except for constants.
-package final class PersistedStates: StateKeeper, @unchecked Sendable {
-    typealias Answer = AwaitedWrite.Answer
+package final class PersistedStates: StatePersister, @unchecked Sendable {
+    typealias Completion = WriteBarrier.Completion
 
     /// The name that the actor is exposed under.
     package let name: String
@@ -19,13 +19,13 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// The ownership number at the time of loading; nil if no other node can own the actor.
     private let ownership: UInt64?
     /// The calls of previous owners. Set before other code can access this object.
-    package var earlier = EarlierCalls()
+    package var earlier = IdempotencyIndex()
     private var logs: [PersistedLog] = []
     private var events: [PersistedEvents] = []
     /// Set for an actor with handoff state.
-    var notes: ActorNotes?
-    private(set) var next = AwaitedWrite()
-    private(set) var current = AwaitedWrite()
+    var notes: HandoffState?
+    private(set) var next = WriteBarrier()
+    private(set) var current = WriteBarrier()
     /// Indicates whether a state has changed since the last write began, or that write has failed.
     private var hasChanged = false
     /// Set after a failed write. The store may contain its changes.
@@ -38,10 +38,10 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// The error of an event that was not sent. It fails the next response, normally that of the sending call.
     private var refusal: TrebuchetError?
     /// The running calls whose responses are recorded in the store.
-    private var calls: [ObjectIdentifier: KeptCall] = [:]
+    private var calls: [ObjectIdentifier: IdempotencyRecord] = [:]
     /// The recorded responses that wait for a write, and those that are being written.
-    private var answers: [(call: KeptCall, write: StateWrite)] = []
-    private var currentAnswers: [(call: KeptCall, write: StateWrite)] = []
+    private var answers: [(call: IdempotencyRecord, write: StateWrite)] = []
+    private var currentAnswers: [(call: IdempotencyRecord, write: StateWrite)] = []
 
     init(name: String, home: SystemShard, writer: StateWriter, ownership: UInt64? = nil) {
         self.name = name
@@ -76,7 +76,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     }
 
     /// Runs `answer` after all changes up to now are written; immediately if they are.
-    func whenWritten(_ answer: @escaping Answer) {
+    func whenWritten(_ answer: @escaping Completion) {
         if isRetired { return answer(lost) }
         if let refused = refusal {
             refusal = nil
@@ -95,7 +95,8 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     /// Answers a call that ran in place when all changes are written; immediately if they are. The bytes need not outlive this call.
     package func whenWritten(
-        _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>
+        _ call: ResponseAwaitingCommit, _ callID: UnsafeRawBufferPointer,
+        _ outcome: Result<UnsafeRawBufferPointer, any Error>
     ) {
         var outcome = outcome
         if isRetired {
@@ -142,7 +143,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     /// Starts a call. It is recorded with every write until it ends, because that write may contain its changes.
     ///
     /// - Returns: The error if too many earlier responses still wait for the store.
-    func begin(_ call: KeptCall) -> TrebuchetError? {
+    func begin(_ call: IdempotencyRecord) -> TrebuchetError? {
         guard answers.count + currentAnswers.count + calls.count < Self.mostAnswers else {
             return TrebuchetError(
                 .unavailable,
@@ -154,7 +155,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     }
 
     /// Ends a call. Its response is written with the last change; it is not recorded if there is nothing to write.
-    func end(_ call: KeptCall, _ answer: KeptAnswer) {
+    func end(_ call: IdempotencyRecord, _ answer: RecordedResponse) {
         calls[ObjectIdentifier(call)] = nil
         if isRetired, call.isNoted { writer.forget(call.key, call) }
         guard hasChanged || call.isNoted, !isRetired else { return }
@@ -212,7 +213,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         hasChanged = false
         isWriting = true
         current = next
-        next = AwaitedWrite()
+        next = WriteBarrier()
         if notes?.hasMore == true { didChange() }
         for log in logs { writer.copyIfOutweighed(log, of: self) }
         return owned(writes + noteCalls() + (nextSlices(&slices) ?? []))
@@ -245,7 +246,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
 
     func endWrite(_ error: StateStoreError?) {
         let held = current
-        current = AwaitedWrite()
+        current = WriteBarrier()
         isWriting = false
         let answers = currentAnswers
         currentAnswers = []
@@ -277,14 +278,14 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         if !waits { fail(left, .unknownOutcome, error.message) }
     }
 
-    private func reuse(_ held: AwaitedWrite) {
+    private func reuse(_ held: WriteBarrier) {
         if let calls = held.calls { writer.reuse(calls) }
     }
 
     /// Removes and returns the responses that wait for the next write. Updates with receivers continue to wait.
-    private func takeNext() -> AwaitedWrite {
+    private func takeNext() -> WriteBarrier {
         let held = next
-        next = AwaitedWrite()
+        next = WriteBarrier()
         return next.take(held, withAnswers: false) { _ in }
     }
 
@@ -295,7 +296,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
     func giveUp() {
         isQueued = false
         let held = next
-        next = AwaitedWrite()
+        next = WriteBarrier()
         let error =
             isInDoubt
             ? TrebuchetError(
@@ -312,7 +313,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         notes?.writeAgain()
     }
 
-    private func fail(_ held: AwaitedWrite, _ code: TrebuchetError.Code, _ reason: String) {
+    private func fail(_ held: WriteBarrier, _ code: TrebuchetError.Code, _ reason: String) {
         let error = TrebuchetError(
             code,
             "the state of actor '\(name)' could not be written: \(reason); its changes are in memory"
@@ -363,7 +364,7 @@ package final class PersistedStates: StateKeeper, @unchecked Sendable {
         letGo()
         hasChanged = false
         let held = [current, next]
-        (current, next) = (AwaitedWrite(), AwaitedWrite())
+        (current, next) = (WriteBarrier(), WriteBarrier())
         dropAnswers()
         for held in held {
             held.fail(lost)

@@ -57,7 +57,7 @@ public struct StoredLog: Equatable, Sendable {
     public let entries: [LogEntry]
     /// The incarnations before the snapshot's epoch, the oldest first. A subscriber with a version of one of them that the log
     /// contains resumes from there.
-    public let earlier: [StreamLife]
+    public let earlier: [StreamIncarnation]
     /// The retained changes before the snapshot, in order; the last one leads to it.
     package let passed: [LogEntry]
 
@@ -68,14 +68,14 @@ public struct StoredLog: Equatable, Sendable {
     ///   - entries: the changes since then.
     ///   - earlier: the incarnations before the snapshot's epoch; empty if each process that continues a log has the complete
     ///     log of the previous one.
-    public init(snapshot: LogSnapshot, entries: [LogEntry], earlier: [StreamLife] = []) {
+    public init(snapshot: LogSnapshot, entries: [LogEntry], earlier: [StreamIncarnation] = []) {
         self.snapshot = snapshot
         self.entries = entries
         self.earlier = earlier
         passed = []
     }
 
-    package init(snapshot: LogSnapshot, entries: [LogEntry], earlier: [StreamLife], passed: [LogEntry]) {
+    package init(snapshot: LogSnapshot, entries: [LogEntry], earlier: [StreamIncarnation], passed: [LogEntry]) {
         self.snapshot = snapshot
         self.entries = entries
         self.earlier = earlier

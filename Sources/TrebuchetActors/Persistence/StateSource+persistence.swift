@@ -139,7 +139,7 @@ extension StateSource {
     /// change then is the whole value.
     private func entry(_ update: StateUpdate) -> LogEntry? {
         if let patch = update.patch {
-            let text = StreamDataParts.patch(
+            let text = StreamDataEncoding.patch(
                 inSuffix: patch.suffix.bytes, sequence: patch.sequence, base: patch.base)
             return LogEntry(number: patch.sequence, base: patch.base, bytes: Array(text))
         }
@@ -174,7 +174,7 @@ extension StateSource {
     func copy() -> StateCopy? {
         if let newest = recent.newest, newest.sequence == version, let current = newest.current {
             let sequence = version
-            return { _ in Array(StreamDataParts.data(inSuffix: current.bytes, sequence: sequence)) }
+            return { _ in Array(StreamDataEncoding.data(inSuffix: current.bytes, sequence: sequence)) }
         }
         return property.copy()
     }

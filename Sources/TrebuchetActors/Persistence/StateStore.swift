@@ -26,7 +26,7 @@ public protocol StateStore: Sendable {
 }
 
 /// A store that can check whether its file is still at the place where the next process opens it.
-package protocol PlacedStore: StateStore {
+package protocol FileBackedStore: StateStore {
     /// Throws if the file is elsewhere. Called for readiness checks, not for each write.
     func checkPlace() async throws(StateStoreError)
 }

@@ -5,7 +5,7 @@ internal import Transports
 /// one batch.
 ///
 /// `@unchecked Sendable`: accessed only on its reactor, except for constants.
-package final class StateWriter: EndOfTurn, @unchecked Sendable {
+package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// The time after which a failed write is retried, unless a call triggers a retry earlier.
     static let retryInterval = Duration.seconds(1)
     /// The size of snapshot slices in one write with other changes, in bytes.
@@ -19,7 +19,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private static let listedAtOnce = 100
 
     package let store: any StateStore
-    let claim: StoreClaim
+    let claim: StoreOwnership
     let disclosure: ErrorDisclosure
     /// The maximum size of one state in bytes.
     let stateSize: Int
@@ -29,7 +29,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private let answerTime: Duration
     private unowned let reactor: any EventLoop
     /// Set if the writes of each actor are separate.
-    let partitions: (any PartitionedStore)?
+    let partitions: (any PerActorStore)?
     private var changed: [PersistedStates] = []
     private var failed: [PersistedStates] = []
     /// The states whose changes are being written.
@@ -40,7 +40,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// Set while a snapshot is encoded.
     private var isCopying = false
     /// The recorded responses in the order of their expiry; those before `firstExpiry` are deleted.
-    private var expiries: [(key: StateKey, call: KeptCall?, time: UInt64)] = []
+    private var expiries: [(key: StateKey, call: IdempotencyRecord?, time: UInt64)] = []
     private var firstExpiry = 0
     private var willForget = false
     /// Set while separate deletions run.
@@ -54,7 +54,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// The error of the last write; nil if it succeeded.
     package private(set) var failure: String?
     /// Unused commit gates for further calls.
-    private var spare: [HeldAnswers] = []
+    private var spare: [CommitGate] = []
     private static let mostSpare = 4
     /// The timer for the earliest deadline of waiting calls.
     private var deadline: (timer: LoopTimer, time: UInt64)?
@@ -64,14 +64,14 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     private var nextDeadline: UInt64 = 0
 
     package init(
-        _ store: any StateStore, _ claim: StoreClaim, _ disclosure: ErrorDisclosure, stateSize: Int,
+        _ store: any StateStore, _ claim: StoreOwnership, _ disclosure: ErrorDisclosure, stateSize: Int,
         eventBytes: Int, answerTime: Duration, reactor: any EventLoop
     ) {
         self.disclosure = disclosure
         self.store = store
         var inner = store
         while let wrapping = inner as? any WrappingStore { inner = wrapping.wrapped }
-        partitions = inner as? any PartitionedStore
+        partitions = inner as? any PerActorStore
         self.claim = claim
         self.stateSize = stateSize
         self.eventBytes = eventBytes
@@ -177,10 +177,11 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
 
     /// Holds the response of a call until a write has ended or the call's deadline has passed.
     func hold(
-        _ call: HeldCall, _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
-        in held: inout HeldAnswers?
+        _ call: ResponseAwaitingCommit, _ callID: UnsafeRawBufferPointer,
+        _ outcome: Result<UnsafeRawBufferPointer, any Error>,
+        in held: inout CommitGate?
     ) {
-        let answers = held ?? spare.popLast() ?? HeldAnswers()
+        let answers = held ?? spare.popLast() ?? CommitGate()
         held = answers
         answers.append(call, callID, outcome)
         // Rarely true: most calls have the same time limit, so later calls have later deadlines.
@@ -189,7 +190,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     }
 
     /// Keeps an empty commit gate for reuse.
-    func reuse(_ answers: HeldAnswers) {
+    func reuse(_ answers: CommitGate) {
         if spare.count < Self.mostSpare { spare.append(answers) }
     }
 
@@ -213,7 +214,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// Answers calls before the write that they wait for: their server does not wait any longer. On the reactor.
     ///
     /// - Parameter isMeant: which of those that answer calls.
-    package func endCalls(_ error: TrebuchetError, of isMeant: (any CallAnswerer) -> Bool) {
+    package func endCalls(_ error: TrebuchetError, of isMeant: (any CallResponder) -> Bool) {
         for states in changed + writing + failed {
             for held in [states.current.calls, states.next.calls] {
                 held?.end(where: { isMeant($0.answerer) }) { _ in error }
@@ -243,7 +244,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
     /// Schedules the deletion of a recorded response.
     ///
     /// - Parameter call: the record whose response counts until then; nil for one of an earlier process.
-    func forget(_ key: StateKey, _ call: KeptCall?) {
+    func forget(_ key: StateKey, _ call: IdempotencyRecord?) {
         let now = reactor.now
         expiries.append((key, call, now &+ answerTime.nanoseconds))
         if partitions != nil {
@@ -281,7 +282,7 @@ package final class StateWriter: EndOfTurn, @unchecked Sendable {
         do throws(StateStoreError) {
             while true {
                 let entries = try await store.list(
-                    CallNamespace.name, prefix: "", after: last, limit: Self.listedAtOnce)
+                    IdempotencyNamespace.name, prefix: "", after: last, limit: Self.listedAtOnce)
                 let keys = entries.map(\.key)
                 guard let end = keys.last else { return }
                 last = end.name

@@ -18,7 +18,7 @@ package final class Broadcaster: @unchecked Sendable {
         case underWay
     }
 
-    package let hub: StreamHub
+    package let hub: StreamProducer
     let shard: SystemShard
     /// The stream's names for event handlers; nil if the first subscriber did not give them.
     package let label: ServerEvent.Stream?
@@ -27,7 +27,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// The last whole value that the source has sent on request, until all subscribers have been served.
     var whole: StateUpdate?
     /// The updates since all subscribers were last served.
-    private(set) var fresh = FreshUpdates()
+    private(set) var fresh = TurnUpdates()
     private(set) var subscriptions: [StreamSubscription] = []
     /// The subscribers that wait for the current value of a filter, which may be absent, with their sequence numbers at the
     /// request.
@@ -45,7 +45,7 @@ package final class Broadcaster: @unchecked Sendable {
     private var lookers = 0
     private var users = 0
     /// The counts of what its subscribers were sent so far.
-    var sends = CommonFrames.Sends()
+    var sends = SharedFrameCache.Sends()
     /// Set until a requested whole value has arrived.
     var awaitsWhole = false
     /// Set with the first event of the source.
@@ -58,7 +58,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// Set after the source has sent its last event.
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
-    init(_ hub: StreamHub, as label: ServerEvent.Stream? = nil, shard: SystemShard) {
+    init(_ hub: StreamProducer, as label: ServerEvent.Stream? = nil, shard: SystemShard) {
         self.hub = hub
         self.label = label
         // A filter does not keep earlier versions; otherwise the log comes with the first event of the source.
@@ -152,7 +152,7 @@ package final class Broadcaster: @unchecked Sendable {
     // MARK: To the subscribers
 
     /// Brings the writable subscribers up to date within the time slice. At the end of a turn.
-    func flush(_ slice: inout FlushSlice) -> Pass {
+    func flush(_ slice: inout FlushBudget) -> Pass {
         var place = min(written ?? subscriptions.count, subscriptions.count)
         if written == nil {
             changedMeanwhile = false
@@ -214,7 +214,7 @@ package final class Broadcaster: @unchecked Sendable {
             subscriber.inOneWrite {
                 catchUp(subscription)
             } showing: {
-                if $0.count <= CommonFrames.mostBytes { common.frames.append($0) }
+                if $0.count <= SharedFrameCache.mostBytes { common.frames.append($0) }
             }
             common.keep(sends - before, for: subscription, newest: newestSequence)
         case .other:

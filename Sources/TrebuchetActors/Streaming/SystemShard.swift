@@ -6,7 +6,7 @@ internal import TrebuchetWire
 /// The part of an actor system for one reactor: coders, and the states that changed in this turn.
 ///
 /// `@unchecked Sendable`: accessed only on its reactor.
-package final class SystemShard: EndOfTurn, @unchecked Sendable {
+package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     package let reactor: any EventLoop
     /// The isolation for the tasks of calls.
     let isolation: LoopIsolation
@@ -18,35 +18,35 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// `ServerLimits.resumeTime`. Set before actors are exposed.
     package var resumeTime = Duration.seconds(30)
     /// The metrics of this reactor.
-    package let counts = ShardCounts()
+    package let counts = ShardMetrics()
     /// The event bus. Set before actors are exposed. Read and written in one step, so access needs no exclusivity check.
-    @exclusivity(unchecked) package var events = ServerEvents()
+    @exclusivity(unchecked) package var events = EventBus()
     private var userInfo: [CodingUserInfoKey: any Sendable]
     package private(set) var coder: ValueCoder
     /// The coder for clients with protocol versions 1 and 2.
     package private(set) var wholeSecondsCoder: ValueCoder
-    private var markedSources: [StreamHub] = []
+    private var markedSources: [StreamProducer] = []
     /// Empty, with the capacity of an earlier turn: most calls change a state, and this avoids an allocation for each.
-    private var spareSources: [StreamHub] = []
+    private var spareSources: [StreamProducer] = []
     /// Broadcasters whose subscribers are to be served; those before `flushed` are done.
     private var markedBroadcasters: [Broadcaster] = []
     private var flushed = 0
-    let commonFrames = CommonFrames()
+    let commonFrames = SharedFrameCache()
     private var broadcasters: [ObjectIdentifier: Broadcaster] = [:]
     private var isQueued = false
     private var isGoingOn = false
     /// Set while subscribers wait for a version that others received in an earlier turn.
     private var isSending = false
     /// Whether a state has changed and a subscriber has not received it. Atomic for the reason given for the atomics of
-    /// `ActorLife`.
+    /// `ActorInstance`.
     package let hasMarked = Atomic<Bool>(false)
     /// The changed states.
-    package var changes = ChangeLog()
+    package var changes = ChangedStreamQueue()
     /// The bytes that may still be encoded before the end of the turn, or until waiting subscribers are up to date.
-    private var eagerBytes = EagerBytes.perTurn
+    private var eagerBytes = EncodeBudget.perTurn
 
     /// The initial value of `eagerBytes`.
-    private var budget = EagerBytes.perTurn
+    private var budget = EncodeBudget.perTurn
     private var turnsOfSending = 0
     private static let mostTurnsOfSending = 16
 
@@ -66,7 +66,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     }
 
     @inline(__always)
-    package func coder(writing dates: DateForm) -> ValueCoder {
+    package func coder(writing dates: DateEncoding) -> ValueCoder {
         switch dates {
         case .milliseconds: coder
         case .wholeSeconds: wholeSecondsCoder
@@ -74,12 +74,12 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     }
 
     /// Returns a coder for a task that leaves the reactor.
-    func newCoder(writing dates: DateForm) -> ValueCoder { ValueCoder(dates: dates, userInfo: userInfo) }
+    func newCoder(writing dates: DateEncoding) -> ValueCoder { ValueCoder(dates: dates, userInfo: userInfo) }
 
     /// Returns whether a state's actor lives on this reactor.
-    package func isHome(of source: StreamHub) -> Bool { source.home === self }
+    package func isHome(of source: StreamProducer) -> Bool { source.home === self }
 
-    func mark(_ source: StreamHub) {
+    func mark(_ source: StreamProducer) {
         markedSources.append(source)
         changes.note(source.root)
         queue()
@@ -104,7 +104,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Passes the changed states to their broadcasters on all reactors.
     package func publishMarked() {
         guard !markedSources.isEmpty else { return }
-        var sources: [StreamHub] = []
+        var sources: [StreamProducer] = []
         swap(&sources, &spareSources)
         swap(&sources, &markedSources)
         for source in sources { eagerBytes -= source.publish() }
@@ -132,7 +132,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     private func refillBudget() {
         budget =
             turnsOfSending > Self.mostTurnsOfSending
-            ? max(EagerBytes.leastPerUpdate, budget / 2) : min(EagerBytes.perTurn, budget * 2)
+            ? max(EncodeBudget.leastPerUpdate, budget / 2) : min(EncodeBudget.perTurn, budget * 2)
         eagerBytes = budget
         turnsOfSending = 0
     }
@@ -140,7 +140,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     /// Publishes the changed states, except those whose versions are still being sent: their changes become one version
     /// afterwards.
     private func publishWhatRests() {
-        var sources: [StreamHub] = []
+        var sources: [StreamProducer] = []
         swap(&sources, &markedSources)
         for source in sources {
             if source.isBeingSent { markedSources.append(source) } else { source.publish() }
@@ -159,7 +159,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
 
     /// Serves subscribers within the time slice. Returns whether the waiting subscribers of some state are up to date.
     private func flush() -> Bool {
-        var slice = FlushSlice()
+        var slice = FlushBudget()
         var hasReachedAll = false
         while flushed < markedBroadcasters.count, !slice.isOver {
             let broadcaster = markedBroadcasters[flushed]
@@ -189,7 +189,7 @@ package final class SystemShard: EndOfTurn, @unchecked Sendable {
     ///   - attach: attaches a broadcaster that was created for the subscriber to its source. It is called for each such
     ///     broadcaster, even if the subscriber has left: a broadcaster that is no longer needed is not attached.
     package func subscribe(
-        to source: StreamHub, as label: @autoclosure () -> ServerEvent.Stream? = nil,
+        to source: StreamProducer, as label: @autoclosure () -> ServerEvent.Stream? = nil,
         _ make: (Broadcaster) -> StreamSubscription, attach: (Broadcaster) -> Void
     ) {
         let key = ObjectIdentifier(source)

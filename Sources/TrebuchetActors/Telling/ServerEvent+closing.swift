@@ -38,7 +38,7 @@ extension ServerEvent {
 }
 
 extension ServerEvent.Closing.Cause {
-    package var figure: Figure {
+    package var figure: Metric {
         switch self {
         case .client: .closedByClient
         case .lost: .closedLost

@@ -34,7 +34,7 @@ public enum ServerEvent: Sendable {
     /// A connection does not accept data: it is behind the newest version, and `at` is the last version that it was sent.
     case behind(Stream, connection: UInt64, at: UInt64)
     /// A stream has started, or has resumed over another connection.
-    case streamBegan(Stream, Peer, StreamBeginning)
+    case streamBegan(Stream, Peer, StreamStart)
     /// A stream has ended for a connection, for this reason (`clientUnsubscribed`, `actorTerminated`, `error`, …).
     case streamEnded(Stream, connection: UInt64, reason: String)
     /// A virtual actor was activated.
@@ -192,7 +192,7 @@ public enum ServerEvent: Sendable {
     }
 
     /// The way in which a stream starts.
-    public enum StreamBeginning: String, Sendable {
+    public enum StreamStart: String, Sendable {
         /// The stream starts for the first time.
         case first
         /// A client resumes after the version that it has.
@@ -292,12 +292,12 @@ public enum ServerEvent: Sendable {
 
 /// A receiver of server events: a log, metrics, traces, the inspector.
 ///
-///     final class Refusals: ServerListener {
+///     final class Refusals: ServerEventHandler {
 ///         let kinds: ServerEvent.Kinds = [.connections, .limits]
 ///         func hear(_ event: ServerEvent) { … }
 ///     }
 ///     server.addListener(Refusals())
-public protocol ServerListener: AnyObject, Sendable {
+public protocol ServerEventHandler: AnyObject, Sendable {
     /// The kinds of events that it receives. Read once, when it is added; events of other kinds cost nothing.
     var kinds: ServerEvent.Kinds { get }
 

@@ -59,7 +59,7 @@ public struct TraceContext: Sendable, Hashable {
     }
 
     /// Generates IDs without a system call for each. They are not secret.
-    private static let numbers = RandomNumbers()
+    private static let numbers = FastRandomGenerator()
 
     /// A random ID, never 0.
     private static var newID: UInt64 { max(1, numbers.next()) }
@@ -112,7 +112,7 @@ public struct TraceContext: Sendable, Hashable {
     private struct Bound: Sendable {
         let context: TraceContext?
         /// The call that bounds the lifetime of the context.
-        var call: ToldCall?
+        var call: ObservedCall?
     }
 
     @TaskLocal private static var bound: Bound?
@@ -147,7 +147,7 @@ public struct TraceContext: Sendable, Hashable {
 
     /// Runs `body` as part of a trace until `call` ends, which also applies to tasks that `body` starts.
     static func with<Result>(
-        _ context: TraceContext?, until call: ToldCall, _ body: () throws -> Result
+        _ context: TraceContext?, until call: ObservedCall, _ body: () throws -> Result
     ) rethrows -> Result {
         noteUse()
         return try $bound.withValue(Bound(context: context, call: call), operation: body)
@@ -158,7 +158,7 @@ public struct TraceContext: Sendable, Hashable {
 package final class TraceSampling: Sendable {
     /// The exclusive upper bound of random numbers that select a call; 0 for none.
     private let threshold = Atomic<UInt64>(0)
-    private let numbers = RandomNumbers()
+    private let numbers = FastRandomGenerator()
 
     package init(ratio: Double = 0) { set(ratio) }
 
@@ -226,7 +226,7 @@ package final class TraceSampling: Sendable {
 
 /// A random number generator that reads from the system only for its initial state: for values that each call needs and that
 /// are not secret.
-private final class RandomNumbers: Sendable {
+private final class FastRandomGenerator: Sendable {
     private let state = Atomic<UInt64>(.random(in: 0 ... .max))
 
     func next() -> UInt64 {

@@ -79,11 +79,11 @@ extension AdminCommand {
 
     static let removeAccount = CommandSpec(
         name: "admin remove-account", summary: "remove an account and end its sessions; its documents are retained",
-        operands: "<account>", operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
+        operands: "<account>", operandCount: 1...1, options: AdminClient.options + [DestructiveActionPrompt.option],
         discussion: "  trebuchet admin remove-account ada@example.org --data chat.db",
         run: { arguments in
             let account = arguments.operands[0]
-            try Confirmation.ask("remove account '\(account)' and end its sessions?", arguments)
+            try DestructiveActionPrompt.ask("remove account '\(account)' and end its sessions?", arguments)
             let answer = try await AdminClient(arguments).ask(.removeAccount(name: account))
             try done(answer, else: "account '\(account)' does not exist")
             Console.print("removed account '\(account)'")
@@ -91,11 +91,11 @@ extension AdminCommand {
 
     static let endSession = CommandSpec(
         name: "admin end-session", summary: "end a session and sign out its connections", operands: "<session>",
-        operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
+        operandCount: 1...1, options: AdminClient.options + [DestructiveActionPrompt.option],
         discussion: "  trebuchet admin end-session 3vQ0b2cX --data chat.db --yes",
         run: { arguments in
             let session = arguments.operands[0]
-            try Confirmation.ask("end session '\(session)'?", arguments)
+            try DestructiveActionPrompt.ask("end session '\(session)'?", arguments)
             let answer = try await AdminClient(arguments).ask(.endSession(name: session))
             try done(answer, else: "session '\(session)' does not exist")
             Console.print("ended session '\(session)'")

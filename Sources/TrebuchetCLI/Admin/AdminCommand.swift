@@ -54,29 +54,30 @@ enum AdminCommand {
 
     private static let removeDocument = CommandSpec(
         name: "admin remove-document", summary: "remove a document of any creator", operands: "<collection> <id>",
-        operandCount: 2...2, options: AdminClient.options + [Confirmation.option],
+        operandCount: 2...2, options: AdminClient.options + [DestructiveActionPrompt.option],
         discussion: example("remove-document messages 17 --data chat.db"),
         run: { arguments in
             let (name, id) = (arguments.operands[0], arguments.operands[1])
-            try Confirmation.ask("remove document '\(id)' of collection '\(name)'?", arguments)
+            try DestructiveActionPrompt.ask("remove document '\(id)' of collection '\(name)'?", arguments)
             let answer = try await AdminClient(arguments).ask(.removeDocuments(collection: name, ids: [DocumentID(id)]))
             guard case .removed(let count) = answer else { throw AdminClient.unexpected(answer) }
             guard count > 0 else {
-                throw AdminClient.Refused(description: "document '\(id)' does not exist in collection '\(name)'")
+                throw AdminClient.RequestRejected(
+                    description: "document '\(id)' does not exist in collection '\(name)'")
             }
             Console.print("removed document '\(id)' of collection '\(name)'")
         })
 
     private static let removeCollection = CommandSpec(
         name: "admin remove-collection", summary: "remove all documents of a collection", operands: "<collection>",
-        operandCount: 1...1, options: AdminClient.options + [Confirmation.option],
+        operandCount: 1...1, options: AdminClient.options + [DestructiveActionPrompt.option],
         discussion: """
             Removes the oldest documents first, in batches, and reports progress on standard error:
               trebuchet admin remove-collection drafts --data chat.db --yes
             """,
         run: { arguments in
             let (name, part) = (arguments.operands[0], 5_000)
-            try Confirmation.ask("remove collection '\(name)' with all its documents?", arguments)
+            try DestructiveActionPrompt.ask("remove collection '\(name)' with all its documents?", arguments)
             let client = try AdminClient(arguments)
             var count = 0
             while true {
@@ -86,7 +87,9 @@ enum AdminCommand {
                 guard removed == part else { break }
                 Console.error("trebuchet admin remove-collection: \(count) documents so far")
             }
-            guard count > 0 else { throw AdminClient.Refused(description: "collection '\(name)' has no documents") }
+            guard count > 0 else {
+                throw AdminClient.RequestRejected(description: "collection '\(name)' has no documents")
+            }
             Console.print("removed collection '\(name)' with \(count) documents")
         })
 
@@ -161,8 +164,8 @@ enum AdminCommand {
             Console.print("removed member '\(member)' from room '\(room)' for \(seconds) s")
         })
 
-    static func done(_ answer: AdminAnswer, else problem: String) throws {
+    static func done(_ answer: AdminResponse, else problem: String) throws {
         guard case .done(let isDone) = answer else { throw AdminClient.unexpected(answer) }
-        guard isDone else { throw AdminClient.Refused(description: problem) }
+        guard isDone else { throw AdminClient.RequestRejected(description: problem) }
     }
 }

@@ -15,7 +15,7 @@ struct AdminListing<Entry: Encodable> {
 
     let columns: [String]
     let page: (_ after: String?, _ limit: Int) -> AdminRequest
-    let entries: (AdminAnswer) -> [Entry]?
+    let entries: (AdminResponse) -> [Entry]?
     /// The value that the list is ordered by.
     let name: (Entry) -> String
     let cells: (Entry) -> [String]

@@ -11,11 +11,11 @@ struct ExportedDocument: Codable {
 }
 
 /// Ends long work at SIGINT and SIGTERM: closes the connection, so that pending requests fail.
-final class Interruption: Sendable {
+final class CommandInterruption: Sendable {
     private let isSet = Atomic<Bool>(false)
     private let signals = ShutdownSignals()
 
-    init(_ link: AdminLink) {
+    init(_ link: AdminConnection) {
         signals.onFirst { [isSet = self] in
             isSet.isSet.store(true, ordering: .sequentiallyConsistent)
             link.cut()
@@ -34,7 +34,7 @@ enum DocumentExport {
 
     static func run(_ arguments: ParsedArguments) async throws {
         let client = try AdminClient(arguments)
-        let interruption = Interruption(client.link)
+        let interruption = CommandInterruption(client.link)
         var count = 0
         do {
             if let name = arguments.operands.first {
@@ -52,7 +52,7 @@ enum DocumentExport {
         } catch {
             guard interruption.hasCome else { throw error }
             Console.error("trebuchet admin export: stopped after \(count) documents; the export is incomplete")
-            exit(Interruption.status)
+            exit(CommandInterruption.status)
         }
     }
 
@@ -69,7 +69,7 @@ enum DocumentExport {
                 if count % step == 0 { Console.error("trebuchet admin export: \(count) documents of '\(name)' so far") }
             case .end(let all):
                 guard all == count else {
-                    throw AdminClient.Refused(description: "\(all - count) documents are missing")
+                    throw AdminClient.RequestRejected(description: "\(all - count) documents are missing")
                 }
                 return Console.error("trebuchet admin export: \(count) documents of '\(name)'")
             case let other: throw AdminClient.unexpected(other)

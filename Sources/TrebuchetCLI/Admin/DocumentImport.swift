@@ -11,7 +11,7 @@ struct DocumentImport {
     private static let step = 10_000
 
     /// The error of an invalid line; the lines before it were imported.
-    struct BadLine: Error, CustomStringConvertible {
+    struct InvalidLine: Error, CustomStringConvertible {
         let description: String
     }
 
@@ -30,9 +30,9 @@ struct DocumentImport {
             throw UsageError("--replace and --skip cannot be combined")
         }
         let path = arguments.operands.first ?? "-"
-        let lines = try LineReader(path, longest: AdminLink.longestLine / 2)
+        let lines = try LineReader(path, longest: AdminConnection.longestLine / 2)
         let client = try AdminClient(arguments)
-        let interruption = Interruption(client.link)
+        let interruption = CommandInterruption(client.link)
         var work = DocumentImport(
             client: client, file: path == "-" ? "standard input" : path, replaces: arguments.has("--replace"),
             collection: arguments.string("--into"))
@@ -47,7 +47,7 @@ struct DocumentImport {
         work.tell()
         guard interruption.hasCome else { return }
         Console.error("trebuchet admin import: interrupted; repeat the command to continue")
-        exit(Interruption.status)
+        exit(CommandInterruption.status)
     }
 
     private init(client: AdminClient, file: String, replaces: Bool, collection: String?) {
@@ -75,7 +75,7 @@ struct DocumentImport {
             } catch {
                 // Import the lines before it first.
                 try await flush()
-                throw BadLine(description: "\(file):\(number): \(error)")
+                throw InvalidLine(description: "\(file):\(number): \(error)")
             }
             if line.collection != waitingFor || waiting.count >= Self.documentsPerRequest
                 || waitingBytes + count > Self.bytesPerRequest
@@ -94,19 +94,19 @@ struct DocumentImport {
         do {
             value = try JSONArgument.value(bytes)
         } catch {
-            throw BadLine(description: "invalid JSON: \(error)")
+            throw InvalidLine(description: "invalid JSON: \(error)")
         }
         if case .object(let members) = value, members["document"] == nil, let collection {
             guard let id = members["id"].flatMap(AnyDocument.id) else {
-                throw BadLine(description: "a document needs the member 'id', a string or an integer")
+                throw InvalidLine(description: "a document needs the member 'id', a string or an integer")
             }
             return ExportedDocument(collection: collection, document: Document(id: DocumentID(id), fields: members))
         }
-        do throws(DocumentLine.Wrong) {
-            return try DocumentLine(value, collection).exported()
+        do throws(ImportedDocument.InvalidMember) {
+            return try ImportedDocument(value, collection).exported()
         } catch {
             let hint = collection == nil && !error.isOfExport ? "; pass --into COLLECTION for plain documents" : ""
-            throw BadLine(description: "\(error.description)\(hint)")
+            throw InvalidLine(description: "\(error.description)\(hint)")
         }
     }
 
@@ -121,7 +121,7 @@ struct DocumentImport {
         guard case .restored(let part) = answer else { throw AdminClient.unexpected(answer) }
         outcome.add(part)
         if let problem = part.problem {
-            throw BadLine(description: "\(file):\(batch[part.done].line): \(problem)")
+            throw InvalidLine(description: "\(file):\(batch[part.done].line): \(problem)")
         }
         if outcome.done / Self.step > before / Self.step {
             Console.error("trebuchet admin import: \(outcome.done) documents so far")

@@ -74,11 +74,11 @@ enum ClusterCommand {
                 throw UsageError("node '\(LogLine.of(name))' is not live; 'trebuchet cluster status' lists the nodes")
             }
             guard found.count == 1 else {
-                throw NodeTrouble("\(found.count) nodes have the name '\(LogLine.of(name))'")
+                throw NodeCommandError("\(found.count) nodes have the name '\(LogLine.of(name))'")
             }
             CommandTimeout.current?.restart()
             guard try await TrebuchetServer.stop(node, at: engine) else {
-                throw NodeTrouble("node '\(LogLine.of(name))' does not receive messages")
+                throw NodeCommandError("node '\(LogLine.of(name))' does not receive messages")
             }
             let patience = Duration.seconds(try arguments.int("--timeout", in: 1...3_600) ?? 30)
             var (count, changed) = (Int.max, ContinuousClock.now)
@@ -90,7 +90,7 @@ enum ClusterCommand {
                 if owned == 0 { break }
                 if owned != count { (count, changed) = (owned, .now) }
                 guard ContinuousClock.now - changed < patience else {
-                    throw NodeTrouble(
+                    throw NodeCommandError(
                         "\(name) made no progress for \(patience.components.seconds) s and still has \(owned) slots")
                 }
                 Console.error("trebuchet cluster drain: \(name) has \(owned) slots")
@@ -175,7 +175,7 @@ enum ClusterCommand {
     }
 
     /// An error of a command for one node.
-    private struct NodeTrouble: Error, CustomStringConvertible {
+    private struct NodeCommandError: Error, CustomStringConvertible {
         let description: String
         init(_ description: String) { self.description = description }
     }

@@ -34,7 +34,7 @@ struct HostedServices {
     private let say: @Sendable (ServerEvent.Level, String) -> Void
     /// The path of the rules file; nil without one.
     let rulesFile: String?
-    private let rules: RuleBook
+    private let rules: RulesFile
     private let isTormented: Bool
     private(set) var collections: CollectionHost?
     private(set) var rooms: RoomHost?
@@ -66,7 +66,7 @@ struct HostedServices {
         }
         let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
         let mailer = try Self.mailer(arguments)
-        let limits = isTormented ? Torment.authLimits : AuthLimits()
+        let limits = isTormented ? AdversarialTestActors.authLimits : AuthLimits()
         if let engine {
             if arguments.string("--after-data-loss") == "continue" {
                 throw UsageError(
@@ -94,9 +94,9 @@ struct HostedServices {
     }
 
     /// Returns the rules of a command line, which are validated before anything starts.
-    static func rules(_ arguments: ParsedArguments) throws(RuleBookError) -> RuleBook {
-        try arguments.string("--rules").map { path throws(RuleBookError) in try RuleBook(contentsOfFile: path) }
-            ?? RuleBook()
+    static func rules(_ arguments: ParsedArguments) throws(RulesFileError) -> RulesFile {
+        try arguments.string("--rules").map { path throws(RulesFileError) in try RulesFile(contentsOfFile: path) }
+            ?? RulesFile()
     }
 
     /// The lines about the rules that `serve` prints at its start.
@@ -109,9 +109,9 @@ struct HostedServices {
     }
 
     /// Reloads and applies the rules. Throws, and keeps the current ones, if the file is invalid.
-    func readRulesAgain() throws(RuleBookError) -> RuleBook {
+    func readRulesAgain() throws(RulesFileError) -> RulesFile {
         guard let rulesFile else { return rules }
-        let rules = try RuleBook(contentsOfFile: rulesFile)
+        let rules = try RulesFile(contentsOfFile: rulesFile)
         collections?.use(rules)
         rooms?.use(rules)
         return rules
@@ -123,12 +123,13 @@ struct HostedServices {
         }
         if names.contains(RoomHost.name) {
             rooms = RoomHost.expose(
-                on: server, rules: rules, limits: isTormented ? Torment.roomLimits : RoomLimits(), placement: .cluster)
+                on: server, rules: rules, limits: isTormented ? AdversarialTestActors.roomLimits : RoomLimits(),
+                placement: .cluster)
         }
         if names.contains(CollectionHost.name) {
             collections = CollectionHost.expose(
                 on: server, store: store, rules: rules,
-                limits: isTormented ? Torment.collectionLimits : CollectionLimits(), placement: .cluster)
+                limits: isTormented ? AdversarialTestActors.collectionLimits : CollectionLimits(), placement: .cluster)
         }
     }
 

@@ -58,7 +58,7 @@ enum ProviderFile {
         }
         for entry in entries {
             let provider: OpenIDProvider
-            do throws(Mistake) { provider = try Self.provider(entry.members) } catch {
+            do throws(MemberError) { provider = try Self.provider(entry.members) } catch {
                 let place = error.member.flatMap { entry.members[$0]?.place } ?? entry.place
                 throw problem(place, (error.member.map { "\($0): " } ?? "") + error.text)
             }
@@ -139,21 +139,21 @@ enum ProviderFile {
     // MARK: Validation
 
     /// The error of an invalid provider, with its member.
-    private struct Mistake: Error {
+    private struct MemberError: Error {
         let member: String?
         let text: String
     }
 
-    private static func provider(_ members: [String: Member]) throws(Mistake) -> OpenIDProvider {
-        func text(_ name: String) throws(Mistake) -> String {
+    private static func provider(_ members: [String: Member]) throws(MemberError) -> OpenIDProvider {
+        func text(_ name: String) throws(MemberError) -> String {
             guard let text = members[name]?.texts.first else {
-                throw Mistake(member: nil, text: "\(name): not a member of this provider")
+                throw MemberError(member: nil, text: "\(name): not a member of this provider")
             }
-            guard !text.isEmpty else { throw Mistake(member: name, text: "must not be empty") }
+            guard !text.isEmpty else { throw MemberError(member: name, text: "must not be empty") }
             return text
         }
-        func refuse(_ names: [String], _ why: String) throws(Mistake) {
-            if let name = names.first(where: { members[$0] != nil }) { throw Mistake(member: name, text: why) }
+        func refuse(_ names: [String], _ why: String) throws(MemberError) {
+            if let name = names.first(where: { members[$0] != nil }) { throw MemberError(member: name, text: why) }
         }
         var provider: OpenIDProvider
         if members["provider"] != nil {
@@ -161,7 +161,7 @@ enum ProviderFile {
             switch try text("provider") {
             case "google": provider = .google(clientID: try text("clientID"))
             case "apple": provider = .apple(clientID: try text("clientID"))
-            default: throw Mistake(member: "provider", text: "must be 'google' or 'apple'; for others use 'issuer'")
+            default: throw MemberError(member: "provider", text: "must be 'google' or 'apple'; for others use 'issuer'")
             }
         } else {
             try refuse(["clientID"], "requires 'provider'; for others use 'audience'")
@@ -173,7 +173,7 @@ enum ProviderFile {
                     keys: members["keys"]?.texts.first.map { .url($0) } ?? .discovery)
             } catch {
                 let isThere = members[error.member] != nil
-                throw Mistake(member: error.member, text: isThere ? error.reason : "not a member of this provider")
+                throw MemberError(member: error.member, text: isThere ? error.reason : "not a member of this provider")
             }
         }
         if let flag = members["linksAddresses"]?.flag { provider.linksAddresses = flag }

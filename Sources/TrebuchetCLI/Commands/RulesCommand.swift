@@ -22,8 +22,8 @@ enum RulesCommand {
               trebuchet rules check rules.json
             """,
         run: { arguments in
-            do throws(RuleBookError) {
-                let book = try RuleBook(contentsOfFile: arguments.operands[0])
+            do throws(RulesFileError) {
+                let book = try RulesFile(contentsOfFile: arguments.operands[0])
                 for warning in book.warnings { Console.error(LogLine.of("warning: \(warning)")) }
                 let (collections, rooms) = (book.collectionCount, book.roomCount)
                 Console.print(
@@ -42,7 +42,7 @@ enum RulesCommand {
             Creates a file to start from:
               trebuchet rules show > rules.json
             """,
-        run: { _ in Console.print(RuleBook.defaults) })
+        run: { _ in Console.print(RulesFile.defaults) })
 
     /// The error after all problems were printed.
     private struct FailedCheck: Error, CustomStringConvertible {

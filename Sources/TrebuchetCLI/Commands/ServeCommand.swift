@@ -87,7 +87,9 @@ enum ServeCommand {
         await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
         await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")
         let system = server.actorSystem
-        server.expose(KeptCounter.self, as: "counters/*", placement: .cluster) { _ in KeptCounter(actorSystem: system) }
+        server.expose(PersistedCounter.self, as: "counters/*", placement: .cluster) { _ in
+            PersistedCounter(actorSystem: system)
+        }
         guard forBench else { return }
         await server.expose(Board(actorSystem: server.actorSystem), as: "board")
         await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
@@ -195,7 +197,7 @@ enum ServeCommand {
         try HostedServices.checkMailCommand(arguments)
         let file = try await store(arguments, signals, operators)
         let isTormented = arguments.has("--torment")
-        if isTormented { try Torment.check(host: host) }
+        if isTormented { try AdversarialTestActors.check(host: host) }
         let cluster = try await ClusterCommand.membership(arguments) { operators.say($0, $1) }
         var services = try await HostedServices(
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: { operators.say($0, $1) })
@@ -207,10 +209,11 @@ enum ServeCommand {
         }
         access.trustedProxies = proxies
         let server = TrebuchetServer(
-            transport: transport, reactors: reactors, limits: isTormented ? Torment.limits : ServerLimits(),
+            transport: transport, reactors: reactors,
+            limits: isTormented ? AdversarialTestActors.limits : ServerLimits(),
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"),
             log: operators.lines)
-        if isTormented { await Torment.expose(on: server) }
+        if isTormented { await AdversarialTestActors.expose(on: server) }
         let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
         await services.expose(on: server)
@@ -278,7 +281,7 @@ enum ServeCommand {
         try outcome.get()
     }
 
-    private static func tellWarnings(of rules: RuleBook, _ operators: OperatorOptions) {
+    private static func tellWarnings(of rules: RulesFile, _ operators: OperatorOptions) {
         for warning in rules.warnings { operators.say(.warning, "warning: \(LogLine.of("\(warning)"))") }
     }
 
@@ -286,7 +289,7 @@ enum ServeCommand {
         of services: HostedServices, at signals: ShutdownSignals, _ operators: OperatorOptions
     ) {
         signals.onHangUp {
-            do throws(RuleBookError) {
+            do throws(RulesFileError) {
                 let rules = try services.readRulesAgain()
                 operators.say("rules reloaded")
                 tellWarnings(of: rules, operators)

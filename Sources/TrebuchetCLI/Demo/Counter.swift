@@ -33,7 +33,7 @@ public distributed actor Counter {
 
 /// `counters/*`: persisted numbers by name; in a cluster each lives on one node.
 @Trebuchet
-public distributed actor KeptCounter {
+public distributed actor PersistedCounter {
     @StreamedState(delivery: .every(), persisted: true) public var count: Int = 0
 
     /// Adds an amount and returns the sum. A client that was disconnected repeats the call, and it is executed once.

@@ -26,7 +26,7 @@ enum InspectCommand {
         name: "inspect overview", summary: "print the overview of the server once",
         options: options,
         run: { arguments in
-            try await show(arguments, "overview") { TopFigures.lines(of: $0) }
+            try await show(arguments, "overview") { TopMetricsView.lines(of: $0) }
         })
 
     private static let actors = CommandSpec(
@@ -87,7 +87,7 @@ enum InspectCommand {
                         connection["principal"].text ?? "-", "\(connection["protocol"].count)",
                         "\(connection["seconds"].count) s",
                         "\(connection["streams"].count)", "\(connection["calls"].count)",
-                        TopFigures.bytes(connection["heldBytes"].number), error(of: connection["lastError"]),
+                        TopMetricsView.bytes(connection["heldBytes"].number), error(of: connection["lastError"]),
                         notes.compactMap { $0 }.joined(separator: ", "),
                     ])
                 }
@@ -123,7 +123,7 @@ enum InspectCommand {
                 let writes = max(1, store["writes"].number)
                 return [
                     "\(store["type"].text ?? "?"): \(store["writes"].count) writes, "
-                        + "\(TopFigures.time(store["seconds"].number / writes)) each, \(store["failures"].count) failed",
+                        + "\(TopMetricsView.time(store["seconds"].number / writes)) each, \(store["failures"].count) failed",
                     store["failing"].text.map { "the last write failed: \(LogLine.of($0))" },
                 ].compactMap { $0 }
             }
@@ -151,7 +151,7 @@ enum InspectCommand {
 
     private static func show(
         _ arguments: ParsedArguments, _ path: String, _ query: [(name: String, value: String?)] = [],
-        _ lines: (Shown) -> [String]
+        _ lines: (LenientJSON) -> [String]
     ) async throws {
         let inspector = try InspectorClient(arguments)
         if arguments.has("--json") {
@@ -160,7 +160,7 @@ enum InspectCommand {
         for line in lines(try await inspector.shown(path, query)) { Console.print(LogLine.of(line)) }
     }
 
-    private static func foot(_ shown: Shown, _ what: String, all: Int) -> String {
+    private static func foot(_ shown: LenientJSON, _ what: String, all: Int) -> String {
         let (page, pages, found) = (shown["page"].count, shown["pages"].count, shown["found"].count)
         return "\(found == all ? "" : "\(found) of ")\(all) \(what)"
             + (pages > 1 ? "; page \(page) of 0 to \(pages - 1)" : "")
@@ -168,24 +168,24 @@ enum InspectCommand {
 
     private static let callTable = TextTable(["CALL", "CONNECTION", "PRINCIPAL", "ACTOR", "METHOD", "TOOK", "ERROR"])
 
-    private static func cells(of call: Shown) -> [String] {
+    private static func cells(of call: LenientJSON) -> [String] {
         [
             call["call"].isThere ? "\(call["call"].count)" : "-", "\(call["connection"].count)",
             call["principal"].text ?? "-", call["actor"].text ?? "-", call["method"].text ?? "-",
-            call["seconds"].isThere ? TopFigures.time(call["seconds"].number) : "-",
+            call["seconds"].isThere ? TopMetricsView.time(call["seconds"].number) : "-",
             error(of: call),
         ]
     }
 
     /// Returns the error code with the rejection reason, or with the thrown error and its number in the log.
-    private static func error(of call: Shown) -> String {
+    private static func error(of call: LenientJSON) -> String {
         guard let code = call["error"].text else { return "" }
         let number = call["errorNumber"].text.map { ", error \($0) in the log" } ?? ""
         let why = call["refused"].text ?? call["thrown"].text.map { $0 + number } ?? call["reason"].text
         return code + (why.map { ": \($0)" } ?? "")
     }
 
-    static func lines(ofActor shown: Shown) -> [String] {
+    static func lines(ofActor shown: LenientJSON) -> [String] {
         let notes = [("onDemand", "activated on demand"), ("placed", "of the cluster"), ("persisted", "persisted")]
         var lines = [
             ([shown["name"].text ?? "", shown["type"].text ?? ""] + notes.filter { shown[$0.0].isTrue }.map(\.1))

@@ -58,7 +58,7 @@ enum InspectLogs {
     private static let order = ["call", "connection", "address", "principal", "type", "actor", "method", "stream"]
 
     /// Returns a log line: `2026-05-01T12:00:00.007Z debug call connection=7 actor=lists/a method=add(_:) seconds=0.00031`.
-    static func text(of line: Shown) -> String {
+    static func text(of line: LenientJSON) -> String {
         let time = Date(timeIntervalSince1970: line["time"].number / 1_000)
         var words = [
             time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)), line["level"].text ?? "-",
@@ -71,11 +71,11 @@ enum InspectLogs {
     }
 
     /// Quotes a value with spaces, as the log does.
-    private static func quoted(_ value: Shown) -> String {
+    private static func quoted(_ value: LenientJSON) -> String {
         value.text?.contains(" ") == true ? value.json : plain(value)
     }
 
-    private static func plain(_ value: Shown) -> String {
+    private static func plain(_ value: LenientJSON) -> String {
         guard let text = value.text else { return value.json }
         let plain = LogLine.of(text)
         return plain.contains("\"") || plain.contains("=") ? LogLine.ofJSON(value.json) : plain

@@ -17,7 +17,7 @@ struct InspectorClient: Sendable {
     private static let longest = 64 << 20
 
     /// The error of a request that the inspector rejected.
-    struct Refused: Error, CustomStringConvertible { let description: String }
+    struct RequestRejected: Error, CustomStringConvertible { let description: String }
 
     private let base: String
     private let token: String
@@ -40,7 +40,7 @@ struct InspectorClient: Sendable {
         var base = parts.first ?? ""
         while base.hasSuffix("/") { base.removeLast() }
         do {
-            _ = try HTTPAddress(base + "/")
+            _ = try HTTPEndpoint(base + "/")
         } catch {
             throw UsageError("--url: \(error)")
         }
@@ -56,17 +56,19 @@ struct InspectorClient: Sendable {
         let target = "/inspect/\(path)" + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
         CommandTimeout.current?.start(awaiting: "response of the inspector")
         defer { CommandTimeout.current?.stop() }
-        let reply = try await HTTPFetch.get(HTTPAddress(base + target), bearer: token, longest: Self.longest)
+        let reply = try await HTTPFetch.get(HTTPEndpoint(base + target), bearer: token, longest: Self.longest)
         guard reply.status == 200 else {
-            let reason = Shown(reply.body)?["error"].text ?? String(decoding: reply.body.prefix(512), as: UTF8.self)
-            throw Refused(description: "the inspector returned status \(reply.status): \(LogLine.of(reason.trimmed))")
+            let reason =
+                LenientJSON(reply.body)?["error"].text ?? String(decoding: reply.body.prefix(512), as: UTF8.self)
+            throw RequestRejected(
+                description: "the inspector returned status \(reply.status): \(LogLine.of(reason.trimmed))")
         }
         return reply.body
     }
 
-    func shown(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> Shown {
-        guard let shown = Shown(try await get(path, query)) else {
-            throw Refused(description: "the inspector returned invalid JSON; is it of another version?")
+    func shown(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> LenientJSON {
+        guard let shown = LenientJSON(try await get(path, query)) else {
+            throw RequestRejected(description: "the inspector returned invalid JSON; is it of another version?")
         }
         return shown
     }
@@ -90,7 +92,7 @@ extension String {
 }
 
 /// Untrusted JSON: a missing member or a wrong type reads as empty.
-struct Shown {
+struct LenientJSON {
     private let value: Any?
 
     init?(_ json: [UInt8]) {
@@ -100,14 +102,14 @@ struct Shown {
 
     private init(value: Any?) { self.value = value }
 
-    subscript(name: String) -> Shown { Shown(value: (value as? [String: Any])?[name]) }
+    subscript(name: String) -> LenientJSON { LenientJSON(value: (value as? [String: Any])?[name]) }
 
     var text: String? { value as? String }
     var number: Double { value as? Double ?? (value as? Int).map { Double($0) } ?? 0 }
     var count: Int { Int(exactly: number.rounded()) ?? 0 }
     var isThere: Bool { value != nil && !(value is NSNull) }
     var isTrue: Bool { (value as? Bool) == true }
-    var list: [Shown] { (value as? [Any])?.map { Shown(value: $0) } ?? [] }
+    var list: [LenientJSON] { (value as? [Any])?.map { LenientJSON(value: $0) } ?? [] }
     var names: [String] { (value as? [String: Any])?.keys.sorted() ?? [] }
 
     /// The value as JSON on one line.

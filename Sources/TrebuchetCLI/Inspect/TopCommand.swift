@@ -28,7 +28,7 @@ enum TopCommand {
             while true {
                 try await Task.sleep(for: pause)
                 let now = try await inspector.shown("overview")
-                let lines = TopFigures.lines(of: now, since: before)
+                let lines = TopMetricsView.lines(of: now, since: before)
                 before = now
                 if let screen { screen.show(lines) } else { Console.print(lines.joined(separator: "\n")) }
                 if isOnce { return }
@@ -62,11 +62,11 @@ enum TopCommand {
 }
 
 /// Formats the metrics of a server as text. Pure.
-enum TopFigures {
+enum TopMetricsView {
     /// - Parameter earlier: the previous overview; with it rates are shown, without it totals.
-    static func lines(of now: Shown, since earlier: Shown? = nil) -> [String] {
+    static func lines(of now: LenientJSON, since earlier: LenientJSON? = nil) -> [String] {
         let seconds = earlier.map { max(0.001, now["time"].number - $0["time"].number) }
-        func rate(_ figure: (Shown) -> Double) -> String {
+        func rate(_ figure: (LenientJSON) -> Double) -> String {
             guard let earlier, let seconds else { return "\(short(figure(now))) in all" }
             return "\(short(max(0, figure(now) - figure(earlier)) / seconds))/s"
         }
@@ -103,23 +103,23 @@ enum TopFigures {
         return lines + methods(now, since: earlier, seconds)
     }
 
-    private static func errors(_ shown: Shown) -> Double {
+    private static func errors(_ shown: LenientJSON) -> Double {
         shown["errors"].names.map { shown["errors"][$0].number }.reduce(0, +)
     }
 
-    private static func refusals(_ shown: Shown) -> Double {
+    private static func refusals(_ shown: LenientJSON) -> Double {
         shown["refusals"].names.map { shown["refusals"][$0].number }.reduce(0, +)
     }
 
-    private static func processor(_ now: Shown, since earlier: Shown?, _ seconds: Double?) -> String {
+    private static func processor(_ now: LenientJSON, since earlier: LenientJSON?, _ seconds: Double?) -> String {
         guard let earlier, let seconds else { return "" }
         let used = now["process"]["processorSeconds"].number - earlier["process"]["processorSeconds"].number
         return "\(Int((max(0, used) / seconds * 100).rounded())) % of a core, "
     }
 
     /// Returns the methods with the most calls.
-    private static func methods(_ now: Shown, since earlier: Shown?, _ seconds: Double?) -> [String] {
-        var before: [String: Shown] = [:]
+    private static func methods(_ now: LenientJSON, since earlier: LenientJSON?, _ seconds: Double?) -> [String] {
+        var before: [String: LenientJSON] = [:]
         for method in earlier?["methods"].list ?? [] { before[name(method)] = method }
         let rows = now["methods"].list.map { method -> (name: String, calls: Double, seconds: Double) in
             let old = before[name(method)]
@@ -136,12 +136,12 @@ enum TopFigures {
         return [""] + table.lines
     }
 
-    private static func name(_ method: Shown) -> String {
+    private static func name(_ method: LenientJSON) -> String {
         "\(method["type"].text ?? "").\(method["method"].text ?? "")"
     }
 
     /// Returns the 50th and 99th percentiles of call durations, from the histogram.
-    private static func latencies(_ now: Shown, since earlier: Shown?) -> String {
+    private static func latencies(_ now: LenientJSON, since earlier: LenientJSON?) -> String {
         let bounds = now["calls"]["bounds"].list.map(\.number)
         let old = earlier?["calls"]["buckets"].list.map(\.number) ?? []
         let buckets = now["calls"]["buckets"].list.enumerated().map { place, bucket in

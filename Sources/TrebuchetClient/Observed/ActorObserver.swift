@@ -23,7 +23,7 @@ where A.ActorSystem == TrebuchetActorSystem {
 
     /// The state of an observer.
     private struct Contents: Sendable {
-        var source: ActorSource<A>?
+        var source: ObservationTarget<A>?
         var origin = ClientOrigin.nobody
         var value: Value?
         /// The current stream, and the number of its displayed value.
@@ -37,7 +37,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         var run: UInt64 = 0
         var tasks: [Task<Void, Never>] = []
 
-        init(_ source: ActorSource<A>? = nil, _ origin: ClientOrigin = .nobody) {
+        init(_ source: ObservationTarget<A>? = nil, _ origin: ClientOrigin = .nobody) {
             self.source = source
             self.origin = origin
             if let source { connectionState = source.connectionStates.currentValue }
@@ -59,14 +59,14 @@ where A.ActorSystem == TrebuchetActorSystem {
         self.name = name
         self.path = path
         givenSystem = client.map { ObjectIdentifier($0.actorSystem) }
-        contents = Mutex(client.map { Contents(ActorSource(name, at: $0), .user) } ?? Contents())
+        contents = Mutex(client.map { Contents(ObservationTarget(name, at: $0), .user) } ?? Contents())
     }
 
     init(_ actor: A, _ path: any KeyPath<A, StateObservation<A, Value>> & Sendable) {
         name = actor.id.id
         self.path = path
         givenSystem = ObjectIdentifier(actor.actorSystem)
-        contents = Mutex(Contents(ActorSource(actor), .user))
+        contents = Mutex(Contents(ObservationTarget(actor), .user))
     }
 
     deinit {
@@ -85,7 +85,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// After the first value, a value of a server's actor is never older than the effects of completed calls of this client.
     /// Code that changes the state by a call then reads the change here.
     public var value: Value? {
-        begun().registrar.access(ObservedParts(), keyPath: \.value)
+        begun().registrar.access(ObserverRegistrar(), keyPath: \.value)
         let (stream, shown) = contents.withLock { ($0.stream, $0.shown) }
         // A newer value may be pending, because it is delivered on the main actor, possibly this thread. The first value also
         // changes other properties.
@@ -135,7 +135,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     public var connectionState: TrebuchetClient.ConnectionState { read { $0.connectionState } }
 
     private func read<Result: Sendable>(_ part: (Contents) -> Result) -> Result {
-        begun().registrar.access(ObservedParts(), keyPath: \.progress)
+        begun().registrar.access(ObserverRegistrar(), keyPath: \.progress)
         return contents.withLock { part($0) }
     }
 
@@ -160,7 +160,7 @@ where A.ActorSystem == TrebuchetActorSystem {
         }
         guard hasEnded else { return }
         begin()
-        registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
+        registrar.withMutation(of: ObserverRegistrar(), keyPath: \.progress) {}
     }
 
     /// Uses this client unless one with precedence is set.
@@ -174,7 +174,7 @@ where A.ActorSystem == TrebuchetActorSystem {
             return true
         }
         guard isWanted else { return }
-        let source = ActorSource<A>(name, at: client)
+        let source = ObservationTarget<A>(name, at: client)
         // The replaced state is released outside the lock.
         let replaced = contents.withLock { contents in
             let replaced = contents
@@ -184,8 +184,8 @@ where A.ActorSystem == TrebuchetActorSystem {
         }
         for task in replaced.tasks { task.cancel() }
         begin()
-        registrar.withMutation(of: ObservedParts(), keyPath: \.value) {}
-        registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
+        registrar.withMutation(of: ObserverRegistrar(), keyPath: \.value) {}
+        registrar.withMutation(of: ObserverRegistrar(), keyPath: \.progress) {}
     }
 
     /// Returns the observer after starting the observation, if there is a client.
@@ -212,7 +212,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     // MARK: Observing
 
     /// Starts the tasks of the observation. They do not retain the observer, which cancels them when it is freed.
-    private func follow(_ source: ActorSource<A>, _ run: UInt64) -> [Task<Void, Never>] {
+    private func follow(_ source: ObservationTarget<A>, _ run: UInt64) -> [Task<Void, Never>] {
         let (path, states) = (path, source.connectionStates)
         let connection = Task.detached { [weak self] in
             for await _ in states.stream { await self?.change(run) { _ in } }
@@ -267,7 +267,7 @@ where A.ActorSystem == TrebuchetActorSystem {
             contents.undecodable = nil
         }
         guard isTaken else { return }
-        registrar.withMutation(of: ObservedParts(), keyPath: \.value) {}
+        registrar.withMutation(of: ObserverRegistrar(), keyPath: \.value) {}
     }
 
     /// Changes the state and updates the connection state. Returns false if another observation has replaced this one.
@@ -285,14 +285,14 @@ where A.ActorSystem == TrebuchetActorSystem {
         if old.phase != new.phase || old.connectionState != new.connectionState || old.undecodable != new.undecodable
             || (old.value == nil) != (new.value == nil)
         {
-            registrar.withMutation(of: ObservedParts(), keyPath: \.progress) {}
+            registrar.withMutation(of: ObserverRegistrar(), keyPath: \.progress) {}
         }
         return true
     }
 }
 
 /// The key paths for Observation. The observer itself is generic, so its key paths would be created at each access.
-private struct ObservedParts: Observable {
+private struct ObserverRegistrar: Observable {
     var value: Void { () }
     /// All properties except the value.
     var progress: Void { () }

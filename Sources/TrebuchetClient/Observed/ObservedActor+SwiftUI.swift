@@ -27,14 +27,14 @@
     struct ViewInstallation<A: DistributedActor, Value: Codable & Sendable>: DynamicProperty
     where A.ActorSystem == TrebuchetActorSystem {
         /// A reference to the observer, kept by SwiftUI.
-        private final class Kept {
+        private final class Storage {
             var observer: ActorObserver<A, Value>
 
             init(_ observer: ActorObserver<A, Value>) { self.observer = observer }
         }
 
         private let made: ActorObserver<A, Value>
-        @State private var kept: Kept
+        @State private var kept: Storage
         @Environment(\.trebuchetClient) private var client
         /// The observer; outside of views, where `update()` is not called, the initial one.
         private(set) var observer: ActorObserver<A, Value>
@@ -42,7 +42,7 @@
         init(_ made: ActorObserver<A, Value>) {
             self.made = made
             observer = made
-            _kept = State(initialValue: Kept(made))
+            _kept = State(initialValue: Storage(made))
         }
 
         mutating func update() {

@@ -60,12 +60,12 @@ struct MemoryClusterLog {
         return entries.first { $0.position.offset == offset }?.position.fence
     }
 
-    func read(after position: LogPosition?, limit: Int, bytes: Int) -> LogReading {
+    func read(after position: LogPosition?, limit: Int, bytes: Int) -> LogReadResult {
         if let position, fence(at: position.offset) == position.fence, isWhole(behind: position.offset) {
-            return LogReading(.resumed, some(behind: position.offset, limit, bytes), top: top)
+            return LogReadResult(.resumed, some(behind: position.offset, limit, bytes), top: top)
         }
-        guard let snapshot else { return LogReading(.start, some(behind: 0, limit, bytes), top: top) }
-        return LogReading(.snapshot(snapshot), some(behind: snapshot.position.offset, limit, bytes), top: top)
+        guard let snapshot else { return LogReadResult(.start, some(behind: 0, limit, bytes), top: top) }
+        return LogReadResult(.snapshot(snapshot), some(behind: snapshot.position.offset, limit, bytes), top: top)
     }
 
     /// Returns true if all entries after that offset are stored.

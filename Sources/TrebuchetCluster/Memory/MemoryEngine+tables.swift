@@ -39,7 +39,7 @@ extension MemoryEngine {
     /// Returns the notices after a change.
     public func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
-    ) async throws(ClusterEngineError) -> TableNews {
+    ) async throws(ClusterEngineError) -> TableChangeFeed {
         try limits.check(table)
         return try change { contents, _ in
             (contents.tables[table] ?? MemoryTable()).news(after: number, limit: max(1, limit))
@@ -65,7 +65,7 @@ extension MemoryEngine {
     }
 
     /// Consumes one unit of each of some rates, or none.
-    public func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    public func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         try limits.check(takes, of: table)
         return try change { $0.tables[table, default: MemoryTable()].take(takes, now: $1) }.map { .milliseconds($0) }
     }

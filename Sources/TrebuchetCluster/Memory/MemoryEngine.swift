@@ -77,7 +77,7 @@ public final class MemoryEngine: ClusterEngine {
     /// Acquires a slot without an owner, or with an expired lease.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
-    ) async throws(ClusterEngineError) -> SlotClaim {
+    ) async throws(ClusterEngineError) -> SlotAcquisition {
         let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
         return try attempt { (contents, now) throws(ClusterEngineError) in
             guard generation == nil || generation == contents.slots.generation else { throw .generationLost }
@@ -99,7 +99,7 @@ public final class MemoryEngine: ClusterEngine {
     }
 
     /// Returns the owner of the slot now.
-    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try change { $0.slots.holder(of: slot, now: $1) }
     }
 
@@ -163,7 +163,7 @@ public final class MemoryEngine: ClusterEngine {
     /// Returns the entries after a position, with a snapshot if necessary.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
-    ) async throws(ClusterEngineError) -> LogReading {
+    ) async throws(ClusterEngineError) -> LogReadResult {
         try limits.check(log)
         let bytes = limits.readBytes
         return try change { contents, _ in
@@ -261,13 +261,13 @@ public final class MemoryEngine: ClusterEngine {
     // MARK: For an engine that keeps logs elsewhere
 
     /// The reason to refuse a write under a lease.
-    package enum Refusal {
+    package enum LeaseRejection {
         case fenced(UInt64)
         case leaseOver
     }
 
     /// Returns the reason to refuse a write under a lease now; nil if it is accepted.
-    package func refusal(of lease: SlotLease) throws(ClusterEngineError) -> Refusal? {
+    package func refusal(of lease: SlotLease) throws(ClusterEngineError) -> LeaseRejection? {
         try attempt { (contents, now) throws(ClusterEngineError) in
             switch try contents.slots.refusal(of: lease, now: now) {
             case .fenced(let fence): .fenced(fence)

@@ -57,7 +57,7 @@ struct MemorySlots {
             .sorted { $0.node.description < $1.node.description }
     }
 
-    mutating func acquire(_ number: ClusterSlot, for node: ClusterNode, until: UInt64, now: UInt64) -> SlotClaim {
+    mutating func acquire(_ number: ClusterSlot, for node: ClusterNode, until: UInt64, now: UInt64) -> SlotAcquisition {
         if let holder = holder(of: number, now: now), holder.lease.owner != node { return .held(holder) }
         var slot = slots[number] ?? Slot(fence: firstFence)
         if slot.owner != node { slot.fence += 1 }
@@ -79,14 +79,14 @@ struct MemorySlots {
         return true
     }
 
-    func holder(of number: ClusterSlot, now: UInt64) -> SlotHolder? {
+    func holder(of number: ClusterSlot, now: UInt64) -> SlotOwner? {
         guard let slot = slots[number], let owner = slot.owner, slot.until > now else { return nil }
-        return SlotHolder(
+        return SlotOwner(
             SlotLease(number, owner: owner, fence: slot.fence), remaining: .milliseconds(slot.until - now))
     }
 
     /// Returns the reason to refuse a write under a lease; nil if it is accepted.
-    func refusal(of lease: SlotLease, now: UInt64) throws(ClusterEngineError) -> Refusal? {
+    func refusal(of lease: SlotLease, now: UInt64) throws(ClusterEngineError) -> SlotLeaseRejection? {
         guard try isNewest(lease) else { return .fenced(slots[lease.slot]?.fence ?? 0) }
         return slots[lease.slot]!.until > now ? nil : .leaseOver
     }
@@ -97,7 +97,7 @@ struct MemorySlots {
     mutating func restore(_ fence: UInt64, of slot: ClusterSlot) { slots[slot] = Slot(fence: fence) }
 
     /// The reason to refuse a write under a lease.
-    enum Refusal {
+    enum SlotLeaseRejection {
         case fenced(UInt64)
         case leaseOver
     }

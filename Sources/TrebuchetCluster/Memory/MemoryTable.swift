@@ -15,7 +15,7 @@ struct MemoryTable {
     private(set) var top: UInt64 = 0
     private var cut: UInt64 = 0
     private var entries: [ByteText: Entry] = [:]
-    private var news: [TableNews.Item] = []
+    private var news: [TableChangeFeed.Item] = []
     /// The times at which the consumption of each key is restored, by kind and name.
     private var rates: [String: [ByteText: Double]] = [:]
 
@@ -57,7 +57,7 @@ struct MemoryTable {
         top += 1
         for write in change.writes { apply(write, now) }
         if let bytes = change.news {
-            news.append(TableNews.Item(top, bytes))
+            news.append(TableChangeFeed.Item(top, bytes))
             while news.count > limits.newsPerTable { cut = news.removeFirst().number }
         }
         return .changed(top)
@@ -77,16 +77,16 @@ struct MemoryTable {
         }
     }
 
-    func news(after number: UInt64?, limit: Int) -> TableNews {
+    func news(after number: UInt64?, limit: Int) -> TableChangeFeed {
         let items = news.filter { $0.number > number ?? 0 }
-        return TableNews(
+        return TableChangeFeed(
             life: life, top: top, cut: cut, Array(items.prefix(limit)), isComplete: items.count <= limit)
     }
 
     // MARK: Rates
 
     /// Returns the milliseconds to wait; nil if the units were consumed.
-    mutating func take(_ takes: [RateTake], now: UInt64) -> Int? {
+    mutating func take(_ takes: [RateConsumption], now: UInt64) -> Int? {
         let now = Double(now)
         var longest = 0.0
         for take in takes {

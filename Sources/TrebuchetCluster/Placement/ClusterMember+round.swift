@@ -24,15 +24,15 @@ extension ClusterMember {
     // MARK: Liveness
 
     /// A request that maintains the node's liveness or a lease.
-    private enum Duty: Sendable {
+    private enum MaintenanceStep: Sendable {
         case announce, withdraw
         case renew(SlotLease)
     }
 
     private func renew() async {
         let now = clock()
-        let duties = state.withLock { state -> [Duty] in
-            var duties: [Duty] = []
+        let duties = state.withLock { state -> [MaintenanceStep] in
+            var duties: [MaintenanceStep] = []
             if state.isDraining {
                 if !state.isWithdrawn { duties.append(.withdraw) }
             } else if state.announcedAt.map({ now >= $0 &+ span / 3 }) ?? true {
@@ -113,7 +113,7 @@ extension ClusterMember {
             return state.live != nodes
         }
         if isOther == true {
-            let plan = SlotPlan(nodes)
+            let plan = SlotAssignment(nodes)
             state.withLock { $0.plan = plan }
         }
         return isOther != nil

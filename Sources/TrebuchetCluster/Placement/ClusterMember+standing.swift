@@ -43,7 +43,7 @@ extension ClusterMember {
     package func beginAgain() {
         state.withLock { state in
             guard state.failure?.code == .dataLoss, state.phase == .ended, !state.isDraining else { return }
-            var next = ClusterMember.State(book: LeaseBook(span: span), info: state.info)
+            var next = ClusterMember.State(book: LeaseTable(span: span), info: state.info)
             // Running work ends in its order.
             (next.contact, next.handovers) = (state.contact, state.handovers)
             (next.news, next.isTelling) = (state.news, state.isTelling)

@@ -11,15 +11,15 @@ internal import Synchronization
 public final class ClusterMember: Sendable {
     /// The state of the member, under the lock.
     struct State {
-        var book: LeaseBook
-        var plan = SlotPlan([])
+        var book: LeaseTable
+        var plan = SlotAssignment([])
         var live: [ClusterNode] = []
         /// The announced data of these nodes.
         var infos: [ClusterNode: [UInt8]] = [:]
         var info: [UInt8]
         /// The generation that this member began with; nil until its first round.
         var generation: String?
-        var contact = EngineContact()
+        var contact = EngineConnectivity()
         /// True if all leases expired because they were renewed too late, until the next lease.
         var hasLapsed = false
         var announcedAt: UInt64?
@@ -33,7 +33,7 @@ public final class ClusterMember: Sendable {
         var handovers: [ClusterSlot: Task<Void, Never>] = [:]
         /// The pending notifications of the listener, in order. They are delivered without the lock, by one thread at
         /// a time.
-        var news: [News] = []
+        var news: [OwnershipChange] = []
         var isTelling = false
     }
 
@@ -43,7 +43,7 @@ public final class ClusterMember: Sendable {
     }
 
     /// A notification for the listener.
-    enum News {
+    enum OwnershipChange {
         case assigned(SlotLease)
         case revoking(SlotLease)
         case lost(SlotLease)
@@ -89,7 +89,7 @@ public final class ClusterMember: Sendable {
         self.listener = listener
         self.clock = clock
         span = (settings.leaseDuration - settings.leaseMargin).nanoseconds
-        state = Mutex(State(book: LeaseBook(span: span), info: info))
+        state = Mutex(State(book: LeaseTable(span: span), info: info))
     }
 
     // MARK: Ownership

@@ -4,13 +4,13 @@ internal import Synchronization
 /// The owners of slots as known to one node: looked up in the coordination store once, and again after the presumed
 /// owner refused.
 public final class SlotDirectory: Sendable {
-    private typealias Question = Task<Result<ClusterNode?, ClusterEngineError>, Never>
+    private typealias OwnerLookup = Task<Result<ClusterNode?, ClusterEngineError>, Never>
 
     /// The known owners and the lookups in progress, under the lock.
     private struct State {
         var owners: [ClusterSlot: ClusterNode] = [:]
         /// The lookups in progress, which concurrent callers share.
-        var asking: [ClusterSlot: Question] = [:]
+        var asking: [ClusterSlot: OwnerLookup] = [:]
         /// The pauses before further lookups.
         var pauses: [ClusterSlot: Set<Task<Void, Never>>] = [:]
         var willKnow: (@Sendable (ClusterSlot, ClusterNode) -> Void)?
@@ -48,7 +48,7 @@ public final class SlotDirectory: Sendable {
     /// Returns the node that owns a slot, which may have changed since the lookup; nil if there is none now.
     public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> ClusterNode? {
         if let member, member.keeps(slot) { return member.node }
-        let (known, asking) = state.withLock { state -> (ClusterNode?, Question?) in
+        let (known, asking) = state.withLock { state -> (ClusterNode?, OwnerLookup?) in
             if let known = state.owners[slot] { return (known, nil) }
             let asking = state.asking[slot] ?? ask(slot)
             state.asking[slot] = asking
@@ -118,7 +118,7 @@ public final class SlotDirectory: Sendable {
     package func forget(_ slot: ClusterSlot) { state.withLock { $0.owners[slot] = nil } }
 
     /// Starts a lookup. Called under the lock.
-    private func ask(_ slot: ClusterSlot) -> Question {
+    private func ask(_ slot: ClusterSlot) -> OwnerLookup {
         Task {
             let answer: Result<ClusterNode?, ClusterEngineError>
             do throws(ClusterEngineError) {

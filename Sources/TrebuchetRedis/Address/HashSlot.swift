@@ -34,7 +34,7 @@ package enum RedisRedirect: Equatable, Sendable {
     /// Parses a redirection; nil for another error.
     ///
     /// - Parameter asked: the node that sent the redirection, because some omit their own host.
-    package init?(_ reply: RedisReply, from asked: RedisURL.Endpoint) {
+    package init?(_ reply: RedisErrorReply, from asked: RedisURL.Endpoint) {
         let words = reply.description.split(separator: " ")
         guard words.count == 3, let slot = Int(words[1]), (0..<HashSlot.count).contains(slot),
             let colon = words[2].lastIndex(of: ":"), let port = Int(words[2][words[2].index(after: colon)...]),

@@ -16,7 +16,7 @@ package enum RedisChannelEvent: Equatable, Sendable {
 /// A channel and its subscribers.
 ///
 /// `@unchecked Sendable`: it is accessed only on the client's reactor.
-final class RedisTopic: @unchecked Sendable {
+final class RedisChannelSubscribers: @unchecked Sendable {
     let name: [UInt8]
     var subscribers: [Int: RedisSubscriber] = [:]
     /// The completions of unconfirmed subscriptions.
@@ -71,7 +71,7 @@ extension RedisClient {
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber,
         _ done: @escaping @Sendable (Int, RedisError?) -> Void
     ) {
-        let topic = topics[channel] ?? RedisTopic(channel)
+        let topic = topics[channel] ?? RedisChannelSubscribers(channel)
         subscribers += 1
         let number = subscribers
         switch state {
@@ -90,7 +90,7 @@ extension RedisClient {
     }
 
     /// Returns the reason to refuse another subscription.
-    private func excess(_ topic: RedisTopic) -> RedisError? {
+    private func excess(_ topic: RedisChannelSubscribers) -> RedisError? {
         if subscriberCount >= settings.subscriptions {
             return .overloaded(
                 "\(subscriberCount) subscriptions at Redis reach the limit RedisSettings.subscriptions")
@@ -115,7 +115,7 @@ extension RedisClient {
         sweep(at: now &+ settings.commandTimeout.nanoseconds)
     }
 
-    func sendSubscribe(_ topic: RedisTopic, over connection: RedisConnection) {
+    func sendSubscribe(_ topic: RedisChannelSubscribers, over connection: RedisConnection) {
         let now = reactor.now
         connection.send(topic.join, now: now, deadline: .max, expecting: .joined(topic.name)) { [weak self] outcome in
             self?.didSubscribe(topic, outcome)
@@ -123,7 +123,7 @@ extension RedisClient {
         sweep(at: now &+ settings.commandTimeout.nanoseconds)
     }
 
-    private func didSubscribe(_ topic: RedisTopic, _ outcome: Result<RESPValue, RedisError>) {
+    private func didSubscribe(_ topic: RedisChannelSubscribers, _ outcome: Result<RESPValue, RedisError>) {
         // The channel may have been left meanwhile, and joined by other subscribers.
         guard topics[topic.name] === topic else { return }
         switch outcome {
@@ -142,21 +142,21 @@ extension RedisClient {
         }
     }
 
-    private func finishJoining(_ topic: RedisTopic, _ error: RedisError?) {
+    private func finishJoining(_ topic: RedisChannelSubscribers, _ error: RedisError?) {
         let joining = topic.joining
         topic.joining = [:]
         joiningCount -= joining.count
         for done in joining.values { done(error) }
     }
 
-    private func leaveJoining(_ topic: RedisTopic, _ error: RedisError) {
+    private func leaveJoining(_ topic: RedisChannelSubscribers, _ error: RedisError) {
         for number in topic.joining.keys { topic.subscribers[number] = nil }
         subscriberCount -= topic.joining.count
         if topic.subscribers.isEmpty { topics[topic.name] = nil }
         finishJoining(topic, error)
     }
 
-    private func end(_ topic: RedisTopic, _ error: RedisError) {
+    private func end(_ topic: RedisChannelSubscribers, _ error: RedisError) {
         topics[topic.name] = nil
         let old = topic.subscribers.filter { topic.joining[$0.key] == nil }
         subscriberCount -= topic.subscribers.count

@@ -49,7 +49,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private var sweepAt = UInt64.max
     /// State of `RedisClient+channels.swift`: the channels, the number of subscribers so far, the current number, and
     /// the number of unconfirmed ones.
-    var topics: [[UInt8]: RedisTopic] = [:]
+    var topics: [[UInt8]: RedisChannelSubscribers] = [:]
     var subscribers = 0
     var subscriberCount = 0
     var joiningCount = 0
@@ -239,7 +239,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         if isLast { open(connection) }
     }
 
-    private static func explained(_ reply: RedisReply, _ endpoint: RedisURL.Endpoint) -> String {
+    private static func explained(_ reply: RedisErrorReply, _ endpoint: RedisURL.Endpoint) -> String {
         switch reply.code {
         case "NOAUTH": "\(endpoint) requires a password; add it to the URL, redis://user:password@host (\(reply))"
         case "WRONGPASS": "\(endpoint) rejected the user or password of the URL (\(reply))"

@@ -7,7 +7,7 @@ package enum RedisError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Too many commands wait; this one was not sent.
     case overloaded(String)
     /// The server replied with an error.
-    case reply(RedisReply)
+    case reply(RedisErrorReply)
     /// The client was closed before the command was sent.
     case closed
 

@@ -1,12 +1,12 @@
 internal import TrebuchetCluster
 
-extension LogReading {
+extension LogReadResult {
     /// Parses the result of the script `read`; nil if it is incomplete.
     init?(_ words: [RESPValue], after position: LogPosition?) {
         guard words.count >= 6, words.count % 3 == 0, let top = LogPosition(offset: words[1], fence: words[2]),
             let snapAt = LogPosition(offset: words[3], fence: words[4]), let snapshot = words[5].bytes
         else { return nil }
-        let beginning: Beginning
+        let beginning: Start
         var last: UInt64
         if words[0].isText("resumed"), let position {
             (beginning, last) = (.resumed, position.offset)

@@ -71,7 +71,7 @@ extension RedisEngine {
             case .delete: arguments += ["d", "", ""]
             }
         }
-        let parts = [EngineKeys.TablePart.state, .values, .names, .until, .news].map { keys.part($0, of: table) }
+        let parts = [EngineKeys.TableKeyPart.state, .values, .names, .until, .news].map { keys.part($0, of: table) }
         let words = try await run(EngineScripts.tableChange, parts, arguments, confirmation).elements ?? []
         guard let word = words.first else { throw Self.damaged("table '\(table)'") }
         if word.isText("full") { return .full }
@@ -85,7 +85,7 @@ extension RedisEngine {
     /// Returns the notices after a change.
     public func news(
         of table: ClusterTable, after number: UInt64?, limit: Int
-    ) async throws(ClusterEngineError) -> TableNews {
+    ) async throws(ClusterEngineError) -> TableChangeFeed {
         try limits.check(table)
         let words =
             try await run(
@@ -96,14 +96,14 @@ extension RedisEngine {
             let top = words[1].number.flatMap({ UInt64(exactly: $0) }),
             let cut = words[2].number.flatMap({ UInt64(exactly: $0) })
         else { throw Self.damaged("table '\(table)'") }
-        var items: [TableNews.Item] = []
+        var items: [TableChangeFeed.Item] = []
         for index in stride(from: 4, to: words.count, by: 2) {
             // The ids have the form number-0.
             guard let number = words[index].text.flatMap({ UInt64($0.dropLast(2)) }), let bytes = words[index + 1].bytes
             else { throw Self.damaged("table '\(table)'") }
-            items.append(TableNews.Item(number, bytes))
+            items.append(TableChangeFeed.Item(number, bytes))
         }
-        return TableNews(
+        return TableChangeFeed(
             life: life.isEmpty ? nil : life, top: top, cut: cut, items, isComplete: words[3].number == 1)
     }
 
@@ -124,7 +124,7 @@ extension RedisEngine {
     }
 
     /// Consumes one unit of each of some rates, or none.
-    public func take(_ takes: [RateTake], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    public func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
         try limits.check(takes, of: table)
         guard !takes.isEmpty else { return nil }
         let arguments = takes.flatMap { take -> [RedisArgument] in

@@ -73,7 +73,7 @@ public final class RedisEngine: ClusterEngine {
         var warnings: [String] = []
         let all = try await asking { () async throws(RedisError) in try await route.sendToAll(RedisCommand("INFO")) }
         for info in all {
-            let findings = RedisFitness(info: info.text ?? "", durability, hasSentinels: hasSentinels)
+            let findings = RedisServerRequirements(info: info.text ?? "", durability, hasSentinels: hasSentinels)
             guard findings.problems.isEmpty else {
                 throw ClusterEngineError(.unfit, findings.problems.joined(separator: " "))
             }
@@ -155,7 +155,7 @@ public final class RedisEngine: ClusterEngine {
     /// Acquires a slot without an owner, or with a lease that has expired by the server's clock.
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
-    ) async throws(ClusterEngineError) -> SlotClaim {
+    ) async throws(ClusterEngineError) -> SlotAcquisition {
         let lasting = try ClusterEngineLimits.milliseconds(lasting)
         let answer =
             try await run(
@@ -187,20 +187,20 @@ public final class RedisEngine: ClusterEngine {
     }
 
     /// Returns the owner of the slot now.
-    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotHolder? {
+    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         let answer = try await run(EngineScripts.holder, [keys.owner(of: slot)], []).elements ?? []
         return answer.isEmpty ? nil : try Self.holder(of: slot, answer[...])
     }
 
     private static func holder(
         of slot: ClusterSlot, _ words: ArraySlice<RESPValue>
-    ) throws(ClusterEngineError) -> SlotHolder {
+    ) throws(ClusterEngineError) -> SlotOwner {
         let words = Array(words)
         guard words.count == 3, let owner = words[0].text.flatMap({ ClusterNode($0) }), let fence = words[1].number,
             let left = words[2].number
         else { throw damaged("the owner of \(slot)") }
         let lease = SlotLease(slot, owner: owner, fence: UInt64(clamping: fence))
-        return SlotHolder(lease, remaining: .milliseconds(left))
+        return SlotOwner(lease, remaining: .milliseconds(left))
     }
 
     /// Throws if the script reports that the server has lost the lease's fence.
@@ -232,7 +232,7 @@ public final class RedisEngine: ClusterEngine {
                 .integer(Int64(max(1, limits.replyLifetime / .milliseconds(1)))),
             ]
         }
-        let parts = [EngineKeys.Part.meta, .log, .done, .calls].map { keys.part($0, of: log) }
+        let parts = [EngineKeys.KeyPart.meta, .log, .done, .calls].map { keys.part($0, of: log) }
         let answer = try await run(EngineScripts.append, [keys.owner(of: lease.slot)] + parts, arguments, confirmation)
         try Self.checkFence(answer, lease)
         let words = answer.elements ?? []
@@ -253,12 +253,12 @@ public final class RedisEngine: ClusterEngine {
     }
 
     /// The reason why the server refused a write under a lease.
-    private enum Refusal {
+    private enum LeaseRejection {
         case fenced(UInt64)
         case leaseOver
     }
 
-    private static func refusal(_ words: [RESPValue]) -> Refusal? {
+    private static func refusal(_ words: [RESPValue]) -> LeaseRejection? {
         if words.count == 1, words[0].isText("over") { return .leaseOver }
         guard words.count == 2, words[0].isText("fenced"), let fence = words[1].number else { return nil }
         return .fenced(UInt64(clamping: fence))
@@ -282,7 +282,7 @@ public final class RedisEngine: ClusterEngine {
         _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(log, lease)
-        let parts = [EngineKeys.Part.meta, .log, .done, .calls].map { keys.part($0, of: log) }
+        let parts = [EngineKeys.KeyPart.meta, .log, .done, .calls].map { keys.part($0, of: log) }
         let answer = try await run(
             EngineScripts.remove, [keys.owner(of: lease.slot)] + parts,
             Self.words(lease) + [.text(String(offset))], confirmation)
@@ -307,7 +307,7 @@ public final class RedisEngine: ClusterEngine {
     /// Returns the entries after a position, with a snapshot if necessary.
     public func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
-    ) async throws(ClusterEngineError) -> LogReading {
+    ) async throws(ClusterEngineError) -> LogReadResult {
         try limits.check(log)
         let answer = try await run(
             EngineScripts.read, [keys.part(.meta, of: log), keys.part(.log, of: log)],
@@ -315,7 +315,7 @@ public final class RedisEngine: ClusterEngine {
                 .text(position.map { String($0.fence) } ?? ""), .text(position.map { String($0.offset) } ?? ""),
                 .integer(Int64(max(1, limit))), .integer(Int64(limits.readBytes)),
             ])
-        guard let reading = LogReading(answer.elements ?? [], after: position) else {
+        guard let reading = LogReadResult(answer.elements ?? [], after: position) else {
             throw Self.damaged("log '\(log)'")
         }
         return reading

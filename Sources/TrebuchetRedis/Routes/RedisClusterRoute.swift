@@ -31,13 +31,13 @@ final class RedisClusterRoute: RedisRoute {
     private let scripts: [RedisScript]
     private let connections = ConnectionCount()
     private let state = Mutex(State())
-    private let ticker = Mutex<RedisTicker?>(nil)
+    private let ticker = Mutex<RedisRepeatingTask?>(nil)
 
     init(_ url: RedisURL, _ settings: RedisSettings, scripts: [RedisScript]) {
         self.url = url
         self.settings = settings
         self.scripts = scripts
-        let ticker = RedisTicker(every: settings.topologyInterval) { [weak self] in await self?.look() }
+        let ticker = RedisRepeatingTask(every: settings.topologyInterval) { [weak self] in await self?.look() }
         self.ticker.withLock { $0 = ticker }
     }
 

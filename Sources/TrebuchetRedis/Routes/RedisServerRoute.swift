@@ -7,7 +7,7 @@ final class RedisServerRoute: RedisRoute {
     private let commands: RedisClient
     private let confirmed: RedisClient
     private let channels: RedisClient
-    private let ticker: RedisTicker?
+    private let ticker: RedisRepeatingTask?
     private let connections = ConnectionCount()
 
     var connectionCount: Int { connections.value }
@@ -30,7 +30,8 @@ final class RedisServerRoute: RedisRoute {
         let confirmed = RedisClient(target, settings: settings, scripts: scripts, counting: connections)
         let channels = RedisClient(target, settings: settings)
         (self.commands, self.confirmed, self.channels) = (commands, confirmed, channels)
-        ticker = RedisTicker(every: settings.topologyInterval) { [weak commands, weak confirmed, weak channels] in
+        ticker = RedisRepeatingTask(every: settings.topologyInterval) {
+            [weak commands, weak confirmed, weak channels] in
             guard let primary = try? await sentinels.primary() else { return }
             for client in [commands, confirmed, channels] { client?.reconnect(unlessTo: primary) }
         }

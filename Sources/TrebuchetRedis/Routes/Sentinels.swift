@@ -4,7 +4,7 @@ internal import Synchronization
 /// server.
 final class Sentinels: Sendable {
     /// The report of one sentinel. Each failover agreed by the sentinels increments the epoch.
-    struct Word: Equatable, Sendable {
+    struct PrimaryReport: Equatable, Sendable {
         let epoch: Int64
         let endpoint: RedisURL.Endpoint
     }
@@ -14,7 +14,7 @@ final class Sentinels: Sendable {
     /// The timeout of a query.
     private let timeout: Duration
     /// The report with the highest epoch so far: a sentinel that was partitioned does not know of later failovers.
-    private let newest = Mutex<Word?>(nil)
+    private let newest = Mutex<PrimaryReport?>(nil)
 
     init(_ url: RedisURL, _ name: String, _ settings: RedisSettings) {
         self.name = name
@@ -26,16 +26,16 @@ final class Sentinels: Sendable {
 
     /// Queries all sentinels concurrently, and uses the report with the highest epoch.
     func primary() async throws(RedisError) -> RedisURL.Endpoint {
-        let answers = await withTaskGroup(of: Result<Word, RedisError>.self) { group in
+        let answers = await withTaskGroup(of: Result<PrimaryReport, RedisError>.self) { group in
             for client in clients {
                 group.addTask { [name, timeout] in await Self.ask(client, name, within: timeout) }
             }
-            var answers: [Result<Word, RedisError>] = []
+            var answers: [Result<PrimaryReport, RedisError>] = []
             for await answer in group { answers.append(answer) }
             return answers
         }
         var reasons: [String] = []
-        var words: [Word] = []
+        var words: [PrimaryReport] = []
         for answer in answers {
             switch answer {
             case .success(let word): words.append(word)
@@ -58,7 +58,7 @@ final class Sentinels: Sendable {
     ///   - words: At least one report.
     ///   - known: The last used report. It wins over reports that are not newer, because a sentinel may change addresses within one
     ///     epoch.
-    static func newest(of words: [Word], known: Word?) -> Word {
+    static func newest(of words: [PrimaryReport], known: PrimaryReport?) -> PrimaryReport {
         let highest = words.max { $0.epoch < $1.epoch }!
         guard let known, known.epoch >= highest.epoch else { return highest }
         if known.epoch > highest.epoch { return known }
@@ -68,13 +68,13 @@ final class Sentinels: Sendable {
 
     private static func ask(
         _ client: RedisClient, _ name: String, within timeout: Duration
-    ) async -> Result<Word, RedisError> {
+    ) async -> Result<PrimaryReport, RedisError> {
         do throws(RedisError) {
             // The epoch first: the address is at least as new. During a failover, MASTER has the former address.
             let master = RedisCommand("SENTINEL", ["MASTER", .text(name)])
             let epoch: Int64
             do throws(RedisError) {
-                epoch = Word.epoch(in: try await client.send(master, timeout: timeout).elements ?? [])
+                epoch = PrimaryReport.epoch(in: try await client.send(master, timeout: timeout).elements ?? [])
             } catch {
                 guard case .reply = error else { throw error }
                 epoch = 0
@@ -84,14 +84,14 @@ final class Sentinels: Sendable {
             guard words.count == 2, let host = words[0].text, let port = words[1].number.flatMap({ Int(exactly: $0) }),
                 (1...65_535).contains(port)
             else { throw .unavailable("a sentinel does not know a server named '\(name)'") }
-            return .success(Word(epoch: epoch, endpoint: RedisURL.Endpoint(host: host, port: port)))
+            return .success(PrimaryReport(epoch: epoch, endpoint: RedisURL.Endpoint(host: host, port: port)))
         } catch {
             return .failure(error)
         }
     }
 }
 
-extension Sentinels.Word {
+extension Sentinels.PrimaryReport {
     /// Parses the reply to `SENTINEL MASTER`: names and values in turn.
     fileprivate static func epoch(in fields: [RESPValue]) -> Int64 {
         for index in stride(from: 0, to: fields.count - 1, by: 2) where fields[index].isText("config-epoch") {

@@ -32,7 +32,7 @@ package struct RESPParser: Sendable {
     }
 
     /// The part of a value that the parser expects.
-    private enum Part: Sendable {
+    private enum ParseResult: Sendable {
         case line
         /// The number of missing bytes, including the final line break.
         case bulk(kind: UInt8, left: Int)
@@ -40,7 +40,7 @@ package struct RESPParser: Sendable {
     }
 
     private let limits: RESPLimits
-    private var part = Part.line
+    private var part = ParseResult.line
     /// The bytes of an incomplete line or text.
     private var kept: [UInt8] = []
     private var open: [Open] = []
@@ -116,7 +116,7 @@ package struct RESPParser: Sendable {
         let body = UnsafeRawBufferPointer(rebasing: line[1..<(line.count - 2)])
         switch line[0] {
         case UInt8(ascii: "+"): return .simple(try spend(body))
-        case UInt8(ascii: "-"): return .error(RedisReply(String(decoding: try spend(body), as: UTF8.self)))
+        case UInt8(ascii: "-"): return .error(RedisErrorReply(String(decoding: try spend(body), as: UTF8.self)))
         case UInt8(ascii: ":"):
             if let number = RESPNumber.integer(body) { return .integer(number) }
         case UInt8(ascii: ","):
@@ -195,7 +195,7 @@ package struct RESPParser: Sendable {
         }
         var text: [UInt8] = []
         swap(&text, &kept)
-        return kind == UInt8(ascii: "!") ? .error(RedisReply(String(decoding: text, as: UTF8.self))) : .bulk(text)
+        return kind == UInt8(ascii: "!") ? .error(RedisErrorReply(String(decoding: text, as: UTF8.self))) : .bulk(text)
     }
 
     // MARK: Arrays

@@ -11,7 +11,7 @@ package enum RESPValue: Equatable, Sendable {
     case bigNumber([UInt8])
     /// Null, in any of its three encodings.
     case null
-    case error(RedisReply)
+    case error(RedisErrorReply)
     case array([RESPValue])
     case set([RESPValue])
     /// Keys and values in turn.
@@ -54,7 +54,7 @@ package enum RESPValue: Equatable, Sendable {
 }
 
 /// An error reply of a server. The command had no effect, except a script that had begun to write.
-package struct RedisReply: Error, Hashable, Sendable, CustomStringConvertible {
+package struct RedisErrorReply: Error, Hashable, Sendable, CustomStringConvertible {
     /// The text of the reply, such as `MOVED 3999 127.0.0.1:6381`; invalid UTF-8 in it is replaced.
     package let description: String
 

@@ -50,7 +50,7 @@ package enum AdminRequest: Codable, Sendable {
 }
 
 /// The response to a request, one line of JSON.
-package enum AdminAnswer: Codable, Sendable {
+package enum AdminResponse: Codable, Sendable {
     case collections([CollectionSummary])
     case documents([Document])
     /// The number of removed documents.

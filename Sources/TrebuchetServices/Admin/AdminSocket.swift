@@ -21,15 +21,15 @@ public final class AdminSocket: Sendable {
     public var path: String { file.path }
 
     private struct State {
-        var links: [ObjectIdentifier: AdminLink] = [:]
+        var links: [ObjectIdentifier: AdminConnection] = [:]
         var isClosed = false
     }
 
     private let file: AdminSocketFile
-    private let desk: AdminDesk
+    private let desk: AdminCommandHandler
     private let state = Mutex(State())
 
-    private init(_ file: AdminSocketFile, _ desk: AdminDesk) {
+    private init(_ file: AdminSocketFile, _ desk: AdminCommandHandler) {
         self.file = file
         self.desk = desk
     }
@@ -46,7 +46,7 @@ public final class AdminSocket: Sendable {
         on server: TrebuchetServer, at path: String, collections: CollectionHost? = nil, rooms: RoomHost? = nil,
         accounts: Accounts? = nil
     ) throws(AdminSocketError) -> AdminSocket {
-        let desk = AdminDesk(server: server, collections: collections, rooms: rooms, accounts: accounts)
+        let desk = AdminCommandHandler(server: server, collections: collections, rooms: rooms, accounts: accounts)
         let socket = AdminSocket(try AdminSocketFile(listeningAt: path), desk)
         startThread { socket.acceptAll() }
         return socket
@@ -76,7 +76,7 @@ public final class AdminSocket: Sendable {
         while true {
             let descriptor = gnu_accept4(file.descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
             if descriptor >= 0 {
-                admit(AdminLink(descriptor, idleTime: Self.idleTime))
+                admit(AdminConnection(descriptor, idleTime: Self.idleTime))
                 continue
             }
             let number = errno
@@ -89,7 +89,7 @@ public final class AdminSocket: Sendable {
         Glibc.close(file.descriptor)
     }
 
-    private func admit(_ link: AdminLink) {
+    private func admit(_ link: AdminConnection) {
         guard let uid = link.peerUID, AdminSocketFile.mayTalk(uid, geteuid()) else {
             desk.server.log("admin: uid \(link.peerUID.map { "\($0)" } ?? "?") was refused")
             return refuse(link, "only the server's user is authorized")
@@ -108,14 +108,14 @@ public final class AdminSocket: Sendable {
         }
     }
 
-    private func refuse(_ link: AdminLink, _ reason: String) {
+    private func refuse(_ link: AdminConnection, _ reason: String) {
         Task {
-            try? await link.write(AdminAnswer.failed(reason))
+            try? await link.write(AdminResponse.failed(reason))
             try? await link.flush()
         }
     }
 
-    private func serve(_ link: AdminLink, _ uid: UInt32) async {
+    private func serve(_ link: AdminConnection, _ uid: UInt32) async {
         do {
             while let request = try await link.next(AdminRequest.self) {
                 try await desk.answer(request, by: uid) { try await link.write($0) }
@@ -124,7 +124,7 @@ public final class AdminSocket: Sendable {
         } catch {
             guard !state.withLock({ $0.isClosed }) else { return }
             desk.server.log("admin: uid \(uid): \(error)")
-            try? await link.write(AdminAnswer.failed("\(error)"))
+            try? await link.write(AdminResponse.failed("\(error)"))
             try? await link.flush()
         }
     }

@@ -74,10 +74,10 @@ struct AdminSocketFile {
     }
 
     /// Connects to the server at a path. The server must run as the same user or as root; root may connect to any server.
-    static func connect(to path: String) throws(AdminSocketError) -> AdminLink {
+    static func connect(to path: String) throws(AdminSocketError) -> AdminConnection {
         try check(path)
         let descriptor = try socket()
-        let link = AdminLink(descriptor, idleTime: AdminSocket.idleTime)
+        let link = AdminConnection(descriptor, idleTime: AdminSocket.idleTime)
         guard withAddress(path, { Glibc.connect(descriptor, $0, $1) }) == 0 else {
             switch errno {
             case ENOENT:

@@ -17,7 +17,7 @@ public enum AuthError: Error, Codable, Sendable, Hashable {
     /// The mail system did not accept the code.
     case mailNotSent
     /// The refresh token is unknown, expired or already used, or its session has ended. The session is over.
-    case sessionEnded(SessionEnd = .unknown)
+    case sessionEnded(SessionEndReason = .unknown)
     /// The connection is not signed in.
     case notSignedIn
     /// The account has no such session.

@@ -24,7 +24,7 @@ extension TrebuchetBackend {
         in folder: URL, limit: Int = 64 << 20, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         keepPendingWrites(in: folder)
-        collections.keepResults { KeptResults(in: $0, server: client.address, limit: limit, log: log) }
+        collections.keepResults { QueryResultCache(in: $0, server: client.address, limit: limit, log: log) }
     }
 
     /// Stores pending writes to collections in a folder, one file for each account and collection. After a restart they are

@@ -11,8 +11,8 @@ public final class TrebuchetBackend: Sendable {
     public let client: TrebuchetClient
     let rooms: JoinedRooms
     /// The session of the signed-in user.
-    let session: SessionKeeper
-    let collections: CollectionLinks
+    let session: ClientSession
+    let collections: ClientCollections
 
     private static let standard = Mutex<TrebuchetBackend?>(nil)
     /// Overrides the backend of the process; for tests, and for apps with several servers.
@@ -35,14 +35,14 @@ public final class TrebuchetBackend: Sendable {
         transport: TrebuchetTransport, credentials: any CredentialStore, options: TrebuchetClient.Options,
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) {
-        let session = SessionKeeper(transport: transport, credentials: credentials, sleep: sleep)
+        let session = ClientSession(transport: transport, credentials: credentials, sleep: sleep)
         var options = options
         options.token = { try await session.token() }
         client = TrebuchetClient(transport: transport, options: options)
         session.use(client)
         self.session = session
         rooms = JoinedRooms(client, session.signIns)
-        collections = CollectionLinks(session)
+        collections = ClientCollections(session)
         session.report(to: collections)
     }
 
@@ -50,10 +50,10 @@ public final class TrebuchetBackend: Sendable {
     /// new connection is signed in by a call, a moment after it was made.
     public init(client: TrebuchetClient) {
         self.client = client
-        session = SessionKeeper()
+        session = ClientSession()
         session.use(client)
         rooms = JoinedRooms(client, session.signIns)
-        collections = CollectionLinks(session)
+        collections = ClientCollections(session)
         session.report(to: collections)
     }
 

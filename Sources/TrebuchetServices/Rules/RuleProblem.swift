@@ -19,7 +19,7 @@ public struct RuleProblem: Sendable, Hashable, CustomStringConvertible {
 }
 
 /// An invalid rules file, with all of its problems.
-public struct RuleBookError: Error, Sendable, Hashable, CustomStringConvertible {
+public struct RulesFileError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problems in the order of their lines; at least one.
     public let problems: [RuleProblem]
 

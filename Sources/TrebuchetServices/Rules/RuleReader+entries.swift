@@ -2,14 +2,14 @@ internal import Platform
 
 /// Entries of collections and rooms.
 extension RuleReader {
-    mutating func collection(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> CollectionEntry {
-        var entry = CollectionEntry(pattern)
+    mutating func collection(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> CollectionRuleEntry {
+        var entry = CollectionRuleEntry(pattern)
         let known = ["read", "create", "update", "delete", "fields", "otherFields", "limits"]
         let members = members(of: value, path, known)
         for action in CollectionAction.allCases {
             let rule = "\(path).\(action)"
             let roles = roles(members[action.rawValue], rule, isOfDocument: action != .create)
-            entry.permissions[action] = roles.map { CollectionEntry.Permission(roles: $0, rule: rule) }
+            entry.permissions[action] = roles.map { CollectionRuleEntry.Permission(roles: $0, rule: rule) }
         }
         if let value = members["fields"] { entry.fields = fields(value, "\(path).fields") }
         entry.allowsOtherFields = bool(members["otherFields"], "\(path).otherFields")
@@ -18,7 +18,7 @@ extension RuleReader {
         return entry
     }
 
-    private mutating func readLimits(_ value: LocatedJSON, _ path: String, _ entry: inout CollectionEntry) {
+    private mutating func readLimits(_ value: LocatedJSON, _ path: String, _ entry: inout CollectionRuleEntry) {
         let known = ["documents", "bytes", "documentBytes", "writesPerSecond", "writesAtOnce"]
         let members = members(of: value, path, known)
         entry.documents = count(members["documents"], "\(path).documents")
@@ -81,8 +81,8 @@ extension RuleReader {
         return elements.map(\.value)
     }
 
-    mutating func room(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> RoomEntry {
-        var entry = RoomEntry(pattern)
+    mutating func room(_ pattern: NamePattern, _ value: LocatedJSON, _ path: String) -> RoomRuleEntry {
+        var entry = RoomRuleEntry(pattern)
         let members = members(of: value, path, ["join", "list", "publish", "members"])
         entry.join = roles(members["join"], "\(path).join", isOfDocument: false)
         entry.list = roles(members["list"], "\(path).list", isOfDocument: false)

@@ -44,7 +44,7 @@ struct RuleReader {
         return RuleProblem(file: file, line: line(offset), column: column, member: nil, message: error.message)
     }
 
-    mutating func book() throws(RuleBookError) -> RuleBook {
+    mutating func book() throws(RulesFileError) -> RulesFile {
         let root: LocatedJSON
         do throws(LocatedJSON.SyntaxError) {
             if let wrong = Self.firstNoText(text) {
@@ -52,11 +52,11 @@ struct RuleReader {
             }
             root = try LocatedJSON(text: text)
         } catch {
-            throw RuleBookError(problems: [problem(error)])
+            throw RulesFileError(problems: [problem(error)])
         }
         var book = book(root)
         guard found.isEmpty else {
-            throw RuleBookError(problems: problems)
+            throw RulesFileError(problems: problems)
         }
         book.warnings = book.traps.map { trap in
             (places[trap.member] ?? 0, trap)
@@ -88,14 +88,14 @@ struct RuleReader {
         return lines.first { String(validating: $0, as: UTF8.self) == nil }?.startIndex
     }
 
-    private mutating func book(_ root: LocatedJSON) -> RuleBook {
+    private mutating func book(_ root: LocatedJSON) -> RulesFile {
         let members = members(of: root, "", ["roles", "collections", "rooms"])
         // First, because entries refer to roles.
         roles = members["roles"].map { declaredRoles($0) } ?? []
         knownRoles.formUnion(roles)
         let collections = entries(members["collections"], "collections") { $0.collection($1, $2, $3) }
         let rooms = entries(members["rooms"], "rooms") { $0.room($1, $2, $3) }
-        return RuleBook(collections: collections, rooms: rooms, roles: roles)
+        return RulesFile(collections: collections, rooms: rooms, roles: roles)
     }
 
     // MARK: Parts

@@ -14,30 +14,30 @@ extension JSONReader {
     func read<Value: Decodable>(_ type: Value.Type, _ mark: Int, in container: Int, _ step: Int) throws -> Value {
         switch MemoryLayout<Value>.size {
         case 1:
-            if type == Bool.self { return Same.cast(try bool(mark), to: type) }
-            if type == UInt8.self { return Same.cast(try integer(UInt8.self, mark), to: type) }
-            if type == Int8.self { return Same.cast(try integer(Int8.self, mark), to: type) }
+            if type == Bool.self { return TypeIdentityCast.cast(try bool(mark), to: type) }
+            if type == UInt8.self { return TypeIdentityCast.cast(try integer(UInt8.self, mark), to: type) }
+            if type == Int8.self { return TypeIdentityCast.cast(try integer(Int8.self, mark), to: type) }
         case 4:
-            if type == Float.self { return Same.cast(try float(mark), to: type) }
-            if type == Int32.self { return Same.cast(try integer(Int32.self, mark), to: type) }
-            if type == UInt32.self { return Same.cast(try integer(UInt32.self, mark), to: type) }
+            if type == Float.self { return TypeIdentityCast.cast(try float(mark), to: type) }
+            if type == Int32.self { return TypeIdentityCast.cast(try integer(Int32.self, mark), to: type) }
+            if type == UInt32.self { return TypeIdentityCast.cast(try integer(UInt32.self, mark), to: type) }
         case 8:
-            if type == Int.self { return Same.cast(try integer(Int.self, mark), to: type) }
-            if type == Double.self { return Same.cast(try double(mark), to: type) }
-            if type == Date.self { return Same.cast(try date(mark), to: type) }
-            if type == Int64.self { return Same.cast(try integer(Int64.self, mark), to: type) }
-            if type == UInt64.self { return Same.cast(try integer(UInt64.self, mark), to: type) }
-            if type == UInt.self { return Same.cast(try integer(UInt.self, mark), to: type) }
+            if type == Int.self { return TypeIdentityCast.cast(try integer(Int.self, mark), to: type) }
+            if type == Double.self { return TypeIdentityCast.cast(try double(mark), to: type) }
+            if type == Date.self { return TypeIdentityCast.cast(try date(mark), to: type) }
+            if type == Int64.self { return TypeIdentityCast.cast(try integer(Int64.self, mark), to: type) }
+            if type == UInt64.self { return TypeIdentityCast.cast(try integer(UInt64.self, mark), to: type) }
+            if type == UInt.self { return TypeIdentityCast.cast(try integer(UInt.self, mark), to: type) }
             if let array = arrays.array(type) { return try readArray(array, mark) }
         case 16:
-            if type == String.self { return Same.cast(try string(mark), to: type) }
-            if type == UUID.self { return Same.cast(try uuid(mark), to: type) }
+            if type == String.self { return TypeIdentityCast.cast(try string(mark), to: type) }
+            if type == UUID.self { return TypeIdentityCast.cast(try uuid(mark), to: type) }
         default: break
         }
         // The sizes of these types are defined by Foundation.
-        if type == URL.self { return Same.cast(try url(mark), to: type) }
-        if type == Data.self { return Same.cast(try data(mark), to: type) }
-        if type == Decimal.self { return Same.cast(try decimal(mark), to: type) }
+        if type == URL.self { return TypeIdentityCast.cast(try url(mark), to: type) }
+        if type == Data.self { return TypeIdentityCast.cast(try data(mark), to: type) }
+        if type == Decimal.self { return TypeIdentityCast.cast(try decimal(mark), to: type) }
         return try decodeScope(type, mark, in: container, step)
     }
 

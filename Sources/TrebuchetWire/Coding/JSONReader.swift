@@ -14,7 +14,7 @@ final class JSONReader {
     /// The text. It is valid during the decoding; then `close` replaces it.
     @exclusivity(unchecked) private(set) var text = JSONCursor(UnsafeRawBufferPointer(start: nil, count: 0))
     // Unchecked, like the others, because a check would cost more than most reads: no code here calls other code during a change.
-    @exclusivity(unchecked) private var tape = JSONTape()
+    @exclusivity(unchecked) private var tape = JSONIndex()
     /// True if the tape describes the text.
     @exclusivity(unchecked) private(set) var isScanned = false
     /// True if a value has read all of the text itself.
@@ -23,8 +23,8 @@ final class JSONReader {
     @exclusivity(unchecked) private var unknownAt = -1
     /// The values that are being decoded, each inside the previous one.
     @exclusivity(unchecked) private var scopes: [Scope] = []
-    let arrays = KnownArrays()
-    @exclusivity(unchecked) var keyed = KeyedPool<KeyedPlace>()
+    let arrays = ArrayTypeCache()
+    @exclusivity(unchecked) var keyed = KeyedContainerPool<KeyedDecodingState>()
     /// True while containers are pooled. False once a decoder is retained beyond the decoding, because its release is not
     /// observable.
     @exclusivity(unchecked) private(set) var isPooling = true
@@ -127,7 +127,7 @@ final class JSONReader {
     func isNull(_ mark: Int) -> Bool { first(mark) == UInt8(ascii: "n") }
 
     @inline(__always)
-    func mark(_ mark: Int) -> JSONTape.Mark { tape.marks[mark] }
+    func mark(_ mark: Int) -> JSONIndex.Mark { tape.marks[mark] }
 
     /// Returns the bytes of a number or literal.
     @inline(__always)
@@ -146,7 +146,7 @@ final class JSONReader {
     @inline(__always)
     func end(_ mark: Int) -> Int { Int(tape.marks[mark].info) }
 
-    func count(_ mark: Int) -> Int { Int(tape.marks[mark + 1].info & ~JSONTape.mayRepeat) }
+    func count(_ mark: Int) -> Int { Int(tape.marks[mark + 1].info & ~JSONIndex.mayRepeat) }
 
     /// Returns the mark behind a value.
     @inline(__always)
@@ -173,7 +173,7 @@ final class JSONReader {
     }
 
     private func find(_ name: UnsafeRawBufferPointer, in object: Int, _ isTaken: Bool) -> Int? {
-        if tape.marks[object + 1].info & JSONTape.mayRepeat != 0, repeatsNames(object) {
+        if tape.marks[object + 1].info & JSONIndex.mayRepeat != 0, repeatsNames(object) {
             return placeInTable(name, object).map { $0 + 1 }
         }
         let likely = Int(tape.marks[object + 1].start)
@@ -210,7 +210,7 @@ final class JSONReader {
     private func repeatsNames(_ object: Int) -> Bool {
         guard tables[object] == nil else { return true }
         guard !makeTable(of: object) else { return true }
-        tape.marks[object + 1].info &= ~JSONTape.mayRepeat
+        tape.marks[object + 1].info &= ~JSONIndex.mayRepeat
         return false
     }
 
@@ -235,7 +235,7 @@ final class JSONReader {
 
     /// Returns the distinct names of an object.
     func names(of object: Int) -> [String] {
-        let isRepeating = tape.marks[object + 1].info & JSONTape.mayRepeat != 0 && repeatsNames(object)
+        let isRepeating = tape.marks[object + 1].info & JSONIndex.mayRepeat != 0 && repeatsNames(object)
         var names: [String] = []
         names.reserveCapacity(count(object))
         var mark = object + 2

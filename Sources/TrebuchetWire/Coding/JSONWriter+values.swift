@@ -26,29 +26,29 @@ extension JSONWriter {
     func writeKnown<Value: Encodable>(_ value: Value) throws -> Bool {
         switch MemoryLayout<Value>.size {
         case 1:
-            if let value = Same.as(Bool.self, value) { return write(value) }
-            if let value = Same.as(UInt8.self, value) { return write(value) }
-            if let value = Same.as(Int8.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(Bool.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(UInt8.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(Int8.self, value) { return write(value) }
         case 4:
-            if let value = Same.as(Float.self, value) { return try write(value) }
-            if let value = Same.as(Int32.self, value) { return write(value) }
-            if let value = Same.as(UInt32.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(Float.self, value) { return try write(value) }
+            if let value = TypeIdentityCast.as(Int32.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(UInt32.self, value) { return write(value) }
         case 8:
-            if let value = Same.as(Int.self, value) { return write(value) }
-            if let value = Same.as(Double.self, value) { return try write(value) }
-            if let value = Same.as(Date.self, value) { return try write(value) }
-            if let value = Same.as(Int64.self, value) { return write(value) }
-            if let value = Same.as(UInt64.self, value) { return write(value) }
-            if let value = Same.as(UInt.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(Int.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(Double.self, value) { return try write(value) }
+            if let value = TypeIdentityCast.as(Date.self, value) { return try write(value) }
+            if let value = TypeIdentityCast.as(Int64.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(UInt64.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(UInt.self, value) { return write(value) }
         case 16:
-            if let value = Same.as(String.self, value) { return write(value) }
-            if let value = Same.as(UUID.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(String.self, value) { return write(value) }
+            if let value = TypeIdentityCast.as(UUID.self, value) { return write(value) }
         default: break
         }
         // The sizes of these types are defined by Foundation.
-        if let value = Same.as(URL.self, value) { return write(value.absoluteString) }
-        if let value = Same.as(Data.self, value) { return write(value) }
-        if let value = Same.as(Decimal.self, value) { return try write(value) }
+        if let value = TypeIdentityCast.as(URL.self, value) { return write(value.absoluteString) }
+        if let value = TypeIdentityCast.as(Data.self, value) { return write(value) }
+        if let value = TypeIdentityCast.as(Decimal.self, value) { return try write(value) }
         return false
     }
 
@@ -129,17 +129,17 @@ extension JSONWriter {
 }
 
 /// Casts between types that are known to be identical.
-enum Same {
+enum TypeIdentityCast {
     /// Returns the value if it has exactly this type, otherwise nil.
     @inline(__always)
-    static func `as`<Known, Value>(_ type: Known.Type, _ value: Value) -> Known? {
-        Value.self == Known.self ? cast(value, to: type) : nil
+    static func `as`<KnownState, Value>(_ type: KnownState.Type, _ value: Value) -> KnownState? {
+        Value.self == KnownState.self ? cast(value, to: type) : nil
     }
 
     /// Returns the value as its actual type, which the caller has checked.
     @inline(__always)
-    static func cast<Known, Value>(_ value: Value, to type: Known.Type) -> Known {
+    static func cast<KnownState, Value>(_ value: Value, to type: KnownState.Type) -> KnownState {
         // The caller has checked that the types are identical; `as!` would do a runtime lookup each time.
-        unsafeBitCast(value, to: Known.self)
+        unsafeBitCast(value, to: KnownState.self)
     }
 }

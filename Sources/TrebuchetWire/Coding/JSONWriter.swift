@@ -8,7 +8,7 @@ internal import Bytes
 
 /// A JSON encoder that writes directly: when `encode` returns, the member is in the text, and no other representation exists.
 ///
-/// Open values form a stack with one frame for each. A position (`JSONPlace`) finds its frame by depth. The path to a position is
+/// Open values form a stack with one frame for each. A position (`JSONWriterPosition`) finds its frame by depth. The path to a position is
 /// computed from the text on demand.
 final class JSONWriter {
     /// The maximum nesting of arrays and objects; deeper text could not be read again.
@@ -16,7 +16,7 @@ final class JSONWriter {
     /// The maximum nesting of values, including those that are neither arrays nor objects, because each uses stack space.
     static let deepestScopes = 4 * deepest
 
-    let dates: DateForm
+    let dates: DateEncoding
     let userInfo: [CodingUserInfoKey: any Sendable]
 
     // Unchecked, because a check would cost more than most writes: no code here calls other code during a change.
@@ -30,7 +30,7 @@ final class JSONWriter {
     @exclusivity(unchecked) private var names: UnsafeMutablePointer<WrittenName>
     @exclusivity(unchecked) private var nameCapacity = 64
     @exclusivity(unchecked) private var lastSerial: UInt64 = 0
-    @exclusivity(unchecked) var keyed = KeyedPool<KeyedWritingPlace>()
+    @exclusivity(unchecked) var keyed = KeyedContainerPool<KeyedEncodingState>()
 
     /// True if an object may have a duplicate name, so that the text must be postprocessed.
     @exclusivity(unchecked) var hasRepeatedNames = false
@@ -50,7 +50,7 @@ final class JSONWriter {
     /// True if containers are pooled, which requires that the end of the encoding is reported.
     let isPooling: Bool
 
-    init(dates: DateForm, userInfo: [CodingUserInfoKey: any Sendable], isPooling: Bool = false) {
+    init(dates: DateEncoding, userInfo: [CodingUserInfoKey: any Sendable], isPooling: Bool = false) {
         self.isPooling = isPooling
         self.dates = dates
         self.userInfo = userInfo
@@ -75,7 +75,7 @@ final class JSONWriter {
             try writeRoot(value)
             if let failure { throw failure }
             if isTooDeep { throw tooDeep(value) }
-            if hasRepeatedNames { RepeatedNames.removeAll(from: &buffer, startingAt: start) }
+            if hasRepeatedNames { DuplicateNames.removeAll(from: &buffer, startingAt: start) }
         } catch {
             buffer.truncate(to: start)
             // The first error is the cause of the others.
@@ -112,7 +112,7 @@ final class JSONWriter {
     // MARK: Frames
 
     /// Starts a value.
-    func push(_ kind: JSONFrame.Kind = .empty, isScope: Bool, level: Int? = nil) -> JSONPlace {
+    func push(_ kind: JSONFrame.Kind = .empty, isScope: Bool, level: Int? = nil) -> JSONWriterPosition {
         let outer = top >= 0 ? frames + top : nil
         let firstName = outer.map { $0.pointee.firstName + ($0.pointee.kind == .object ? $0.pointee.count : 0) } ?? 0
         let around = level ?? outer?.pointee.level ?? 0
@@ -122,7 +122,7 @@ final class JSONWriter {
         (frames + top).initialize(
             to: JSONFrame(
                 kind: kind, isScope: isScope, serial: lastSerial, count: 0, firstName: firstName, level: around))
-        return JSONPlace(writer: self, depth: top, serial: lastSerial)
+        return JSONWriterPosition(writer: self, depth: top, serial: lastSerial)
     }
 
     private func growFrames() {

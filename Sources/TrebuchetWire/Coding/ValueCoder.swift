@@ -14,7 +14,7 @@ package import Bytes
 /// `@unchecked Sendable`: one thread at a time uses it. A reactor has its own coder; other code takes one from a pool and returns
 /// it.
 package final class ValueCoder: @unchecked Sendable {
-    let dates: DateForm
+    let dates: DateEncoding
     private let userInfo: [CodingUserInfoKey: any Sendable]
     // Unchecked access: while the writer or the reader is in use, `isWriting` or `isReading` excludes any other use.
     @exclusivity(unchecked) private var writer: JSONWriter?
@@ -24,7 +24,7 @@ package final class ValueCoder: @unchecked Sendable {
     /// True while the reader is in use.
     @exclusivity(unchecked) private var isReading = false
 
-    package init(dates: DateForm = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
+    package init(dates: DateEncoding = .milliseconds, userInfo: [CodingUserInfoKey: any Sendable] = [:]) {
         self.dates = dates
         self.userInfo = userInfo
     }
@@ -145,7 +145,7 @@ package final class ValueCoder: @unchecked Sendable {
 /// It is the only difference between the protocol versions in the encoding of values, and a translator cannot convert it. In JSON
 /// a date is indistinguishable from a text, and texts must not change. The encoder for a client of version 1 or 2 must therefore
 /// know the form.
-package enum DateForm: Sendable {
+package enum DateEncoding: Sendable {
     /// `2026-01-01T00:00:00.000Z`
     case milliseconds
     /// `2026-01-01T00:00:00Z`, for clients of versions 1 and 2, which do not accept a fraction.
@@ -154,7 +154,7 @@ package enum DateForm: Sendable {
 
 /// The text form of dates in the protocol.
 enum DateText {
-    static func append(_ date: Date, _ form: DateForm, to buffer: inout ByteBuffer) {
+    static func append(_ date: Date, _ form: DateEncoding, to buffer: inout ByteBuffer) {
         let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
         // Dates outside the years with four digits are clamped.
         let clamped = Int64(min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999))

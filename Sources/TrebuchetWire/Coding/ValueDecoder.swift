@@ -26,7 +26,7 @@ struct ValueDecoder: Decoder {
 
 /// A keyed container of an object that is being decoded.
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let place: KeyedPlace
+    let place: KeyedDecodingState
 
     /// Calls `body` with the reader, without reference counting: it is alive as long as the place.
     @inline(__always)

@@ -1,8 +1,8 @@
 /// The encoder of one value: a position of a `JSONWriter`.
 struct ValueEncoder: Encoder {
-    let place: JSONPlace
+    let place: JSONWriterPosition
 
-    init(_ place: JSONPlace) { self.place = place }
+    init(_ place: JSONWriterPosition) { self.place = place }
 
     var codingPath: [any CodingKey] { place.codingPath }
     var userInfo: [CodingUserInfoKey: Any] { place.writer.userInfo }
@@ -26,11 +26,11 @@ struct ValueEncoder: Encoder {
 
 /// A keyed container of an object that is being encoded.
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
-    let at: KeyedWritingPlace
+    let at: KeyedEncodingState
 
     @inline(__always)
-    private var place: JSONPlace {
-        JSONPlace(writer: at.writer.takeUnretainedValue(), depth: at.depth, serial: at.serial)
+    private var place: JSONWriterPosition {
+        JSONWriterPosition(writer: at.writer.takeUnretainedValue(), depth: at.depth, serial: at.serial)
     }
 
     var codingPath: [any CodingKey] { place.codingPath }
@@ -101,7 +101,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
 /// An unkeyed container of an array that is being encoded.
 struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
-    let place: JSONPlace
+    let place: JSONWriterPosition
 
     var codingPath: [any CodingKey] { place.codingPath }
     var count: Int { place.count }
@@ -155,7 +155,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
 
 /// A container for a single value in place of another.
 struct SingleValueEncoder: SingleValueEncodingContainer {
-    let place: JSONPlace
+    let place: JSONWriterPosition
 
     var codingPath: [any CodingKey] { place.codingPath }
 

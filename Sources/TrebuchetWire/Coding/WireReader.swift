@@ -45,14 +45,14 @@ public struct _WireReader: ~Copyable {
 
     /// Reads the start of an object.
     public mutating func begin() throws {
-        guard depth < JSONCursor.deepest, cursor.take(0x7B) else { throw WireMiss() }
+        guard depth < JSONCursor.deepest, cursor.take(0x7B) else { throw WireCodeFallback() }
         depth &+= 1
         isFirst = true
     }
 
     /// Reads the end of an object.
     public mutating func end() throws {
-        guard cursor.take(0x7D) else { throw WireMiss() }
+        guard cursor.take(0x7D) else { throw WireCodeFallback() }
         depth &-= 1
         isFirst = false
     }
@@ -136,7 +136,7 @@ public struct _WireReader: ~Copyable {
 
     @usableFromInline
     mutating func expect(_ name: StaticString) throws {
-        guard take(name) else { throw WireMiss() }
+        guard take(name) else { throw WireCodeFallback() }
     }
 
     private mutating func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {
@@ -150,7 +150,7 @@ public struct _WireReader: ~Copyable {
 
     /// Reads the start of an array.
     public mutating func beginArray() throws {
-        guard depth < JSONCursor.deepest, cursor.take(0x5B) else { throw WireMiss() }
+        guard depth < JSONCursor.deepest, cursor.take(0x5B) else { throw WireCodeFallback() }
         depth &+= 1
     }
 
@@ -171,20 +171,20 @@ public struct _WireReader: ~Copyable {
         return value
     }
 
-    @usableFromInline var unknown: any Error { WireMiss() }
+    @usableFromInline var unknown: any Error { WireCodeFallback() }
 
     mutating func bool() throws -> Bool {
         switch cursor.peek() {
         case UInt8(ascii: "t"): return try word("true", is: true)
         case UInt8(ascii: "f"): return try word("false", is: false)
-        default: throw WireMiss()
+        default: throw WireCodeFallback()
         }
     }
 
     private mutating func word(_ word: StaticString, is value: Bool) throws -> Bool {
         let count = word.utf8CodeUnitCount
         guard cursor.end &- cursor.at >= count, memcmp(cursor.base + cursor.at, word.utf8Start, count) == 0 else {
-            throw WireMiss()
+            throw WireCodeFallback()
         }
         cursor.at &+= count
         return value
@@ -197,14 +197,14 @@ public struct _WireReader: ~Copyable {
         let text =
             range.isEscaped
             ? String(validating: JSONString.unescaped(bytes), as: UTF8.self) : String(validating: bytes, as: UTF8.self)
-        guard let text else { throw WireMiss() }
+        guard let text else { throw WireCodeFallback() }
         return text
     }
 
     /// Reads a string without escapes, and returns its bytes.
     mutating func plainString() throws -> UnsafeRawBufferPointer {
         let range = try cursor.string()
-        guard !range.isEscaped else { throw WireMiss() }
+        guard !range.isEscaped else { throw WireCodeFallback() }
         return cursor.bytes(range)
     }
 
@@ -214,10 +214,10 @@ public struct _WireReader: ~Copyable {
         if let short = shortInt(), let value = Integer(exactly: short) { return value }
         cursor.at = start
         guard start < cursor.end, cursor.base[start] == 0x2D || cursor.base[start] &- 0x30 < 10 else {
-            throw WireMiss()
+            throw WireCodeFallback()
         }
         try cursor.number()
-        guard let value = JSONNumber.integer(type, bytes(from: start)) else { throw WireMiss() }
+        guard let value = JSONNumber.integer(type, bytes(from: start)) else { throw WireCodeFallback() }
         return value
     }
 
@@ -258,12 +258,12 @@ public struct _WireReader: ~Copyable {
 
     mutating func double() throws -> Double {
         let first = cursor.peek()
-        guard first == 0x2D || first &- 0x30 < 10 else { throw WireMiss() }
+        guard first == 0x2D || first &- 0x30 < 10 else { throw WireCodeFallback() }
         let start = cursor.at
         if let value = shortDouble(first == 0x2D) { return value }
         cursor.at = start
         try cursor.number()
-        guard let value = JSONNumber.double(bytes(from: start)) else { throw WireMiss() }
+        guard let value = JSONNumber.double(bytes(from: start)) else { throw WireCodeFallback() }
         return value
     }
 

@@ -30,7 +30,7 @@ extension Double: _WireValue {
     public init(_wire reader: inout _WireReader) throws { self = try reader.double() }
 
     public func _write(wire writer: inout _WireWriter) throws {
-        guard isFinite else { throw WireMiss() }
+        guard isFinite else { throw WireCodeFallback() }
         JSONNumber.append(self, to: &writer.buffer.pointee)
     }
 }
@@ -97,7 +97,7 @@ extension UInt64: _WireValue {
 
 extension UUID: _WireValue {
     public init(_wire reader: inout _WireReader) throws {
-        guard let bytes = UUIDText.bytes(try reader.plainString()) else { throw WireMiss() }
+        guard let bytes = UUIDText.bytes(try reader.plainString()) else { throw WireCodeFallback() }
         self.init(uuid: bytes)
     }
 
@@ -106,12 +106,12 @@ extension UUID: _WireValue {
 
 extension Date: _WireValue {
     public init(_wire reader: inout _WireReader) throws {
-        guard let seconds = ISO8601.seconds(try reader.plainString()) else { throw WireMiss() }
+        guard let seconds = ISO8601.seconds(try reader.plainString()) else { throw WireCodeFallback() }
         self.init(timeIntervalSince1970: seconds)
     }
 
     public func _write(wire writer: inout _WireWriter) throws {
-        guard !timeIntervalSince1970.isNaN else { throw WireMiss() }
+        guard !timeIntervalSince1970.isNaN else { throw WireCodeFallback() }
         writer.buffer.pointee.append(0x22)
         DateText.append(self, writer.dates, to: &writer.buffer.pointee)
         writer.buffer.pointee.append(0x22)

@@ -14,7 +14,7 @@ public protocol _WireValue: Codable {
 }
 
 /// An error: generated code does not support the text or the value.
-struct WireMiss: Error {}
+struct WireCodeFallback: Error {}
 
 /// Support for `init(from:)` and `encode(to:)` of such types.
 extension _WireValue {

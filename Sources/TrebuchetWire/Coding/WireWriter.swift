@@ -13,14 +13,14 @@ internal import Bytes
 public struct _WireWriter: ~Copyable {
     /// The output. During the encoding, only this writer and the values that it encodes write to it.
     let buffer: UnsafeMutablePointer<ByteBuffer>
-    let dates: DateForm
+    let dates: DateEncoding
     /// The number of open arrays and objects, including those around the value.
     private var level: Int
     /// The coder for values that encode themselves; nil inside another writer. Both outlive this object.
     private let coder: Unmanaged<ValueCoder>?
     private let source: Unmanaged<JSONWriter>?
 
-    init(_ buffer: UnsafeMutablePointer<ByteBuffer>, _ dates: DateForm, coder: ValueCoder) {
+    init(_ buffer: UnsafeMutablePointer<ByteBuffer>, _ dates: DateEncoding, coder: ValueCoder) {
         self.buffer = buffer
         self.dates = dates
         self.coder = .passUnretained(coder)
@@ -56,7 +56,7 @@ public struct _WireWriter: ~Copyable {
     }
 
     private mutating func open() throws {
-        guard level < JSONWriter.deepest else { throw WireMiss() }
+        guard level < JSONWriter.deepest else { throw WireCodeFallback() }
         level &+= 1
     }
 
@@ -106,7 +106,7 @@ public struct _WireWriter: ~Copyable {
 
     private func encode<Value: Encodable>(_ value: Value) throws {
         // The other encoder does not count the nesting of its output.
-        guard level < JSONCursor.deepest else { throw WireMiss() }
+        guard level < JSONCursor.deepest else { throw WireCodeFallback() }
         if let coder { return try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) } }
         let userInfo = source?._withUnsafeGuaranteedRef { $0.userInfo } ?? [:]
         try ValueCoder(dates: dates, userInfo: userInfo).encode(value, into: &buffer.pointee)

@@ -97,7 +97,7 @@ enum EnvelopeMember: UInt8 {
 }
 
 /// The set of members that an object has had, to detect duplicates.
-struct SeenMembers {
+struct MemberSet {
     private var bits: UInt64 = 0
 
     @inline(__always)

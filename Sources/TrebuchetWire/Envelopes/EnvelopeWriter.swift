@@ -131,7 +131,7 @@ package enum EnvelopeWriter {
     /// Writes the server's `hello`: the name of the connection and the limits for it. `pingIntervalMilliseconds` is nil if the
     /// server sends no pings.
     package static func hello(
-        session: String, terms: ServerTerms, pingIntervalMilliseconds: Int?, into buffer: inout ByteBuffer
+        session: String, terms: AdvertisedLimits, pingIntervalMilliseconds: Int?, into buffer: inout ByteBuffer
     ) {
         buffer.append(#"{"type":"hello","payload":{"protocolVersion":3,"session":"# as StaticString)
         JSONString.append(session, to: &buffer)

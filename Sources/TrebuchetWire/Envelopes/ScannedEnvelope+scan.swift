@@ -31,7 +31,7 @@ extension ScannedEnvelope {
     @inline(__always)
     private mutating func scanEnvelope(_ cursor: inout JSONCursor) throws(EnvelopeError) {
         var hasPayload = false
-        var seen = SeenMembers()
+        var seen = MemberSet()
         var isFirst = true
         try cursor.expect(0x7B)
         while let member = try cursor.member(&isFirst) {
@@ -53,7 +53,7 @@ extension ScannedEnvelope {
 
     @inline(__always)
     private mutating func scanPayload(_ cursor: inout JSONCursor) throws(EnvelopeError) {
-        var seen = SeenMembers()
+        var seen = MemberSet()
         var isFirst = true
         try cursor.expect(0x7B)
         while let member = try cursor.member(&isFirst) {
@@ -124,7 +124,7 @@ extension ScannedEnvelope {
 
     private static func actorIDObject(_ cursor: inout JSONCursor) throws(EnvelopeError) -> ByteRange {
         var id = ByteRange.absent
-        var seen = SeenMembers()
+        var seen = MemberSet()
         var isFirst = true
         try cursor.expect(0x7B)
         while let member = try cursor.member(&isFirst) {
@@ -166,7 +166,7 @@ extension ScannedEnvelope {
 
     private mutating func scanError(_ cursor: inout JSONCursor) throws(EnvelopeError) {
         hasError = true
-        var seen = SeenMembers()
+        var seen = MemberSet()
         var isFirst = true
         try cursor.expect(0x7B)
         while let member = try cursor.member(&isFirst) {

@@ -22,7 +22,7 @@ package struct ScannedEnvelope: Sendable {
     package internal(set) var session = ByteRange.absent
     /// The trace context of a traced call.
     package internal(set) var traceparent = ByteRange.absent
-    /// The JSON of `ServerTerms` in a `hello`.
+    /// The JSON of `AdvertisedLimits` in a `hello`.
     package internal(set) var limits = ByteRange.absent
     /// The identity in the `hello` of a client that exports actors.
     package internal(set) var client = ByteRange.absent

@@ -16,7 +16,7 @@ package struct FilterEvaluation {
     /// Whether a value that equals the last one is skipped.
     package let skipsEqual: Bool
     /// The fingerprint of the last delivered value.
-    private var last: FilterParts.Mark?
+    private var last: FilterOperands.Fingerprint?
 
     /// A parsed condition.
     private struct Condition {
@@ -45,7 +45,7 @@ package struct FilterEvaluation {
     }
 
     /// Evaluates a version, whose parts are shared with other filters.
-    package mutating func take(_ state: UnsafeRawBufferPointer, _ parts: inout FilterParts) -> Outcome {
+    package mutating func take(_ state: UnsafeRawBufferPointer, _ parts: inout FilterOperands) -> Outcome {
         guard holds(for: state, &parts) else { return .refused }
         guard skipsEqual else { return .counts }
         let mark = parts.mark(of: pointer, in: state, after: last)
@@ -60,7 +60,7 @@ package struct FilterEvaluation {
         return last.isSame(as: mark)
     }
 
-    private func holds(for state: UnsafeRawBufferPointer, _ parts: inout FilterParts) -> Bool {
+    private func holds(for state: UnsafeRawBufferPointer, _ parts: inout FilterOperands) -> Bool {
         guard let condition else { return true }
         let part = parts.scalar(condition.pointer, of: state)
         let value = condition.value

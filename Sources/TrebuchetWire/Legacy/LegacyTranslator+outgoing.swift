@@ -75,7 +75,7 @@ extension LegacyTranslator {
     /// Writes the rejection of a stream. The client only reads stream messages for it, so the stream starts and ends with the
     /// error.
     private mutating func refusal(
-        of stream: AskedStream, _ callID: [UInt8], text: UnsafeRawBufferPointer
+        of stream: RequestedStream, _ callID: [UInt8], text: UnsafeRawBufferPointer
     ) -> [[UInt8]] {
         // A number that the server never assigns.
         refusedCount += 1

@@ -3,12 +3,12 @@ package import Bytes
 /// Translates messages of a client of version 1 or 2 into version 3, and the messages to it into its version.
 ///
 /// It only handles messages, without types, clock or socket. Dates inside values are therefore not translated: the encoder for
-/// such a client writes them in whole seconds (`DateForm`). Mangled targets stay too; version 3 has them for actors without
+/// such a client writes them in whole seconds (`DateEncoding`). Mangled targets stay too; version 3 has them for actors without
 /// `@Trebuchet`.
 package struct LegacyTranslator {
     var scanned = ScannedEnvelope()
     /// The requested streams without a response, by callID.
-    var asked: [[UInt8]: AskedStream] = [:]
+    var asked: [[UInt8]: RequestedStream] = [:]
     /// The resumed streams that have other names on the server, by these names, until the response arrives. Their name is also
     /// their callID.
     var resumed: Set<[UInt8]> = []
@@ -19,7 +19,7 @@ package struct LegacyTranslator {
     var refusedCount: UInt64 = 0
 
     /// The properties of a stream that its rejection must include, because the client only reads stream messages for it.
-    struct AskedStream {
+    struct RequestedStream {
         let actor: String
         let target: String
 
@@ -58,9 +58,10 @@ package struct LegacyTranslator {
     }
 
     private mutating func note(_ target: String, _ actor: String, _ callID: [UInt8]) {
-        guard asked.count < AskedStream.most else { return }
-        asked[callID] = AskedStream(
-            actor: actor.prefix(bytes: AskedStream.longestText), target: target.prefix(bytes: AskedStream.longestText)
+        guard asked.count < RequestedStream.most else { return }
+        asked[callID] = RequestedStream(
+            actor: actor.prefix(bytes: RequestedStream.longestText),
+            target: target.prefix(bytes: RequestedStream.longestText)
         )
     }
 

@@ -49,7 +49,7 @@ extension JSONDifference {
         {
             end += 1
         }
-        var walk = ElementWalk(before: before[start..<before.count - end], after: after[start..<after.count - end])
+        var walk = ArrayDiffCursor(before: before[start..<before.count - end], after: after[start..<after.count - end])
         // The index of the next element in the array after the previous operations.
         var index = span.frame.index + start
         while let step = walk.next(old, new) {

@@ -15,7 +15,7 @@ package enum JSONPatch {
         guard patch.count <= Int(Int32.max), document.count <= Int(Int32.max) else {
             throw JSONPatchError(.tooLarge, "a text of 2 GiB or more")
         }
-        var draft = JSONDraft(
+        var draft = EditableJSON(
             document, maximumBytes: maximumBytes, workLimit: workLimit ?? 65_536 + 128 * (document.count + patch.count))
         try read(patch) { (operation) throws(JSONPatchError) in try draft.run(operation) }
         return try draft.text()

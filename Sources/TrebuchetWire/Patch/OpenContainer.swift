@@ -2,7 +2,7 @@
 struct OpenContainer {
     let isObject: Bool
     /// The elements, or the values of the members.
-    var parts: [JSONPart] = []
+    var parts: [EditableJSONValue] = []
     /// The names of an object's members, in the order of `parts`.
     private(set) var names: [JSONName] = []
     /// The index of each name, or -1 for a duplicate name; created when a large object is searched again.
@@ -40,16 +40,16 @@ struct OpenContainer {
         names.reduce(2 + max(0, parts.count - 1)) { $0 + $1.bytes.count + 3 }
     }
 
-    mutating func append(_ part: JSONPart) { parts.append(part) }
+    mutating func append(_ part: EditableJSONValue) { parts.append(part) }
 
     /// Appends a member with a new name.
-    mutating func append(_ part: JSONPart, named name: JSONName) {
+    mutating func append(_ part: EditableJSONValue, named name: JSONName) {
         places?[name] = parts.count
         parts.append(part)
         names.append(name)
     }
 
-    mutating func remove(at index: Int) -> JSONPart {
+    mutating func remove(at index: Int) -> EditableJSONValue {
         guard isObject else { return parts.remove(at: index) }
         guard places != nil else {
             names.remove(at: index)

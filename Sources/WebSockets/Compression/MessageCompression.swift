@@ -14,7 +14,7 @@ final class MessageCompression {
     private var ownInflater: Inflater?
 
     init(
-        _ agreement: CompressionAgreement, role: WebSocketRole, settings: WebSocketCompression,
+        _ agreement: NegotiatedCompression, role: WebSocketRole, settings: WebSocketCompression,
         codecs: CompressionCodecs
     ) {
         threshold = settings.threshold

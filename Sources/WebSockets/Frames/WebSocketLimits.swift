@@ -54,7 +54,7 @@ public struct WebSocketLimits: Sendable {
     /// The maximum number of bytes that a server holds for all its peers: partial messages, unhandled input and unsent output.
     /// Less than 4 KiB of one kind does not count. Default a quarter of the machine's memory. At the limit new connections get
     /// 503, and a connection that starts to hold more is closed with 1013.
-    public var heldBytes = MachineMemory.bytes / 4
+    public var heldBytes = PhysicalMemory.bytes / 4
     /// The maximum number of bytes held for all connections from one address (an IPv6 /64 network counts as one), including this
     /// machine. Default a quarter of `heldBytes`; beyond it 503, and close code 1013.
     public var heldBytesPerAddress: Int?
@@ -67,14 +67,14 @@ public struct WebSocketLimits: Sendable {
     /// Creates the default limits.
     public init() {}
 
-    func channel(_ accounts: (any MemoryAccounts)?) -> ChannelLimits {
+    func channel(_ accounts: (any MemoryAccountProvider)?) -> ChannelLimits {
         ChannelLimits(
             high: highWatermarkBytes, low: lowWatermarkBytes, limit: writeQueueBytes, sharedBytes: sharedBytesUnsent,
             sharedPatience: sharedBytesPatience, accounts: accounts)
     }
 
     /// Returns the limits of a connection over which pages are sent: the next piece is requested when all output is sent.
-    func pageChannel(_ accounts: (any MemoryAccounts)?) -> ChannelLimits {
+    func pageChannel(_ accounts: (any MemoryAccountProvider)?) -> ChannelLimits {
         ChannelLimits(high: 0, low: 0, limit: writeQueueBytes, accounts: accounts)
     }
 }

@@ -17,13 +17,13 @@ package struct PlainRequest: Sendable {
 }
 
 /// The response to a plain request, or the way to compute it.
-package enum PlainAnswer: Sendable {
+package enum PlainResponse: Sendable {
     /// The response, after which the connection ends.
     case last(HTTPResponse)
     /// The response, after which the connection may continue.
-    case page(PageReply)
+    case page(StreamedResponse)
     /// Computes the response with blocking disk access, on one of the `BlockingThreads` instead of the reactor.
-    case lookUp(@Sendable () -> PageReply)
+    case lookUp(@Sendable () -> StreamedResponse)
     /// Computes the response in a task, away from the reactor.
-    case ask(@Sendable () async -> PageReply)
+    case ask(@Sendable () async -> StreamedResponse)
 }

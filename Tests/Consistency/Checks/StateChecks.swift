@@ -4,11 +4,11 @@
 struct LedgerCheck {
     /// How often it may go back to what an engine has not lost.
     private var steps: StepsBack
-    private var last = Ledger()
+    private var last = TransferLedger()
 
     init(_ steps: StepsBack = .none) { self.steps = steps }
 
-    mutating func take(_ ledger: Ledger) -> String? {
+    mutating func take(_ ledger: TransferLedger) -> String? {
         defer { last = ledger }
         if !ledger.isWhole { return "a ledger of \(ledger.calls.count) calls whose points are of another one" }
         if ledger.calls.starts(with: last.calls) || steps.take() { return nil }
@@ -27,7 +27,7 @@ struct BoardCheck {
     private var turn = -1
     private var ended: Set<Int> = []
 
-    mutating func take(_ board: Board) -> String? {
+    mutating func take(_ board: VersionedBoardState) -> String? {
         if !board.isWhole { return "a board of turn \(board.turn) whose cells are of another one" }
         if board.life != life {
             ended.insert(life)

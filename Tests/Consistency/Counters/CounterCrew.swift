@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// `Consistency count SEED PORTS FIRST COUNT CALLS STRICTNESS`: clients of the counters of `trebuchet serve`, in a process of their own. It prints
-/// the lines that `Crew` prints.
+/// the lines that `ClientPool` prints.
 struct CounterCrew: Sendable {
     let seed: UInt64
     let ports: [Int]
@@ -17,7 +17,8 @@ struct CounterCrew: Sendable {
 
     init?(_ words: [String]) {
         let numbers = words.compactMap { Int($0) }
-        guard words.count == 6, numbers.count >= 4, let seed = UInt64(words[0]), let ports = PlayerLine.ports(words[1]),
+        guard words.count == 6, numbers.count >= 4, let seed = UInt64(words[0]),
+            let ports = PlayerOutputLine.ports(words[1]),
             let first = Int(words[2]), let count = Int(words[3]), let calls = Int(words[4]),
             let strictness = Strictness(rawValue: words[5])
         else { return nil }
@@ -26,15 +27,15 @@ struct CounterCrew: Sendable {
     }
 
     func run() async throws {
-        Crew.listen(whereabouts)
-        var clients: [(client: TrebuchetClient, line: PlayerLine)] = []
+        ClientPool.listen(whereabouts)
+        var clients: [(client: TrebuchetClient, line: PlayerOutputLine)] = []
         for number in first..<(first + count) {
             var random = RandomSource(seed: seed &* 1_000_003 &+ UInt64(number))
             let faults = Player.faults(&random)
             let isOrdered = strictness == .ordered
-            let known = PlayerLine.known(to: isOrdered ? number % ports.count : number, of: ports)
-            let line = try PlayerLine(to: known, seed: seed &+ UInt64(number), faults: isOrdered ? .none : faults)
-            let client = TrebuchetClient(transports: PlayerLine.transports(line.ports), options: Player.options)
+            let known = PlayerOutputLine.known(to: isOrdered ? number % ports.count : number, of: ports)
+            let line = try PlayerOutputLine(to: known, seed: seed &+ UInt64(number), faults: isOrdered ? .none : faults)
+            let client = TrebuchetClient(transports: PlayerOutputLine.transports(line.ports), options: Player.options)
             try await client.connect()
             clients.append((client, line))
         }

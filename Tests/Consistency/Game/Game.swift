@@ -12,8 +12,8 @@ distributed actor Game {
     private let life: Int
     private var lastMove = 0
 
-    @StreamedState(persisted: true) var ledger: Ledger = Ledger()
-    @StreamedState var board: Board = Board()
+    @StreamedState(persisted: true) var ledger: TransferLedger = TransferLedger()
+    @StreamedState var board: VersionedBoardState = VersionedBoardState()
     @StreamedState(delivery: .every(buffer: 256)) var round: Round = Round()
     @StreamedEvents(buffer: 512) var moves: Move
     /// Of a life that outlasts the server's.
@@ -24,7 +24,7 @@ distributed actor Game {
         self.actorSystem = actorSystem
         let life = Int.random(in: 1...(1 << 52))
         self.life = life
-        board = Board(life: life, cells: KeyedCollection((0..<Self.cells).map { Cell(id: $0) }))
+        board = VersionedBoardState(life: life, cells: KeyedCollection((0..<Self.cells).map { Cell(id: $0) }))
         round = Round(life: life)
     }
 
@@ -68,7 +68,7 @@ distributed actor Game {
     private func run(_ call: Int, padding: Int) throws -> Receipt {
         try change(call, padding: [padding], call: call)
         ledger.calls.append(call)
-        ledger.points += Ledger.points(call)
+        ledger.points += TransferLedger.points(call)
         tally.number += 1
         $entries.send(Entry(turn: ledger.calls.count, call: call))
         return Receipt(life: life, turn: ledger.calls.count)
@@ -104,7 +104,7 @@ struct Receipt: Codable, Sendable, Equatable {
 }
 
 struct Ending: Codable, Sendable {
-    var ledger: Ledger
+    var ledger: TransferLedger
     var ledgerDigest: String
     var boardDigest: String
 }

@@ -1,7 +1,7 @@
 import Trebuchet
 
 /// The calls that have run, in their order. It outlives the server.
-struct Ledger: Codable, Sendable, Equatable {
+struct TransferLedger: Codable, Sendable, Equatable {
     var calls: [Int] = []
     var points = 0
     var isClosed = false
@@ -19,7 +19,7 @@ struct Cell: Codable, Sendable, Equatable, Identifiable {
 }
 
 /// A state that knows its changes; it begins anew with each life of the game.
-struct Board: DeltaRecord {
+struct VersionedBoardState: DeltaRecord {
     @DeltaValue var life = 0
     @DeltaValue var turn = 0
     @DeltaValue var points = 0
@@ -28,7 +28,7 @@ struct Board: DeltaRecord {
     @DeltaValue var isClosed = false
     var cells = KeyedCollection<Cell>()
 
-    static let deltaMembers: [DeltaMember<Board>] = [
+    static let deltaMembers: [DeltaMember<VersionedBoardState>] = [
         DeltaMember("life", \._life), DeltaMember("turn", \._turn), DeltaMember("points", \._points),
         DeltaMember("sentBytes", \._sentBytes), DeltaMember("isClosed", \._isClosed), DeltaMember("cells", \.cells),
     ]

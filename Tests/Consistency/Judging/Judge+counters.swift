@@ -7,7 +7,7 @@ extension Judge {
     func finishCounters() async throws {
         var options = Player.options
         options.callTimeout = .seconds(30)
-        let client = TrebuchetClient(transports: PlayerLine.transports(ports), options: options)
+        let client = TrebuchetClient(transports: PlayerOutputLine.transports(ports), options: options)
         try await client.connect()
         var counts: [Int] = []
         for number in Counter.all {

@@ -29,7 +29,7 @@ extension Judge {
             try await machines.namespaces.heal()
             try await restartLost(machines)
             guard
-                let healing = await Healing(ports: ports, isServed: options.server != nil).untilHealed(
+                let healing = await NetworkRecovery(ports: ports, isServed: options.server != nil).untilHealed(
                     within: Self.mostHealing)
             else {
                 throw Halt(description: "\(Self.mostHealing) after \(fault) the nodes did not answer: \(await state())")
@@ -56,7 +56,9 @@ extension Judge {
             try await namespaces.cut([machines.nodes[one]], way, [machines.nodes[other]])
             try await Task.sleep(for: time)
             // A link that is silent for 5 s is given up; then all goes through the engine.
-            if await Healing(ports: ports, isServed: options.server != nil).untilHealed(within: .seconds(15)) == nil {
+            if await NetworkRecovery(ports: ports, isServed: options.server != nil).untilHealed(within: .seconds(15))
+                == nil
+            {
                 found("with no link between nodes \(one) and \(other) calls were not answered through the engine")
             }
         case .down(let time):
@@ -112,8 +114,9 @@ extension Judge {
         let begin = ContinuousClock.now
         if time > .seconds(5), outcome.slowestRefusal == .zero {
             try await Task.sleep(for: leasesOver)
-            let (answers, took) = await Healing(ports: alive.map { ports[$0] }, isServed: options.server != nil).ask(
-                within: .seconds(20))
+            let (answers, took) = await NetworkRecovery(ports: alive.map { ports[$0] }, isServed: options.server != nil)
+                .ask(
+                    within: .seconds(20))
             if let wrong = answers.first(where: { $0.error?.code != .unavailable && $0.error?.code != .timeout }) {
                 found(
                     "\(leasesOver) after the engine had gone a call ended with \(wrong) in \(took), not with unavailable or timeout"
@@ -192,7 +195,8 @@ extension Judge {
         // `.replicated` writes nothing before; the other one goes on meanwhile.
         if machines.plan.durability == .engine {
             try await restartLost(machines)
-            if await Healing(ports: ports, isServed: options.server != nil).untilHealed(within: Self.mostHealing) == nil
+            if await NetworkRecovery(ports: ports, isServed: options.server != nil).untilHealed(
+                within: Self.mostHealing) == nil
             {
                 found(
                     "\(Self.mostHealing) after \(failover) the nodes did not answer over the new primary: \(await state())"
@@ -238,7 +242,8 @@ extension Judge {
     }
 
     private func state() async -> String {
-        let answers = await Healing(ports: ports, isServed: options.server != nil).ask(within: .seconds(5)).answers
+        let answers = await NetworkRecovery(ports: ports, isServed: options.server != nil).ask(within: .seconds(5))
+            .answers
         let lines = servers.enumerated().map { "\n    node \($0): \($1?.lines.suffix(12) ?? [])" }.joined()
         return "\(answers), \(network?.overflowCount ?? 0) overflows of Redis\(lines)"
     }

@@ -33,7 +33,7 @@ final class Judge {
     private var crews: [ChildProgram] = []
     /// The process of the writers, with nodes.
     private var writers: ChildProgram?
-    let book = WriterBook()
+    let book = WriteHistory()
     /// First player and number of players of all crews there were.
     private var players: [Range<Int>] = []
     var outcome = Outcome()
@@ -283,7 +283,7 @@ final class Judge {
     /// Closes the games, and gives what they have then.
     private func finish() async throws -> [Ending] {
         let client = TrebuchetClient(
-            transports: PlayerLine.transports(ports), options: Player.options)
+            transports: PlayerOutputLine.transports(ports), options: Player.options)
         try await client.connect()
         let games = try (0..<GameServer.games).map { try client.resolve(Game.self, id: GameServer.name($0)) }
         var endings: [Ending] = []

@@ -43,7 +43,7 @@ final class SentBytes: Sendable {
 
     private let counts = Mutex<[Int: Count]>([:])
 
-    func note(_ game: Int, _ board: Board) {
+    func note(_ game: Int, _ board: VersionedBoardState) {
         counts.withLock { counts in
             var count = counts[game, default: Count()]
             if count.life != board.life { (count.life, count.bytes) = (board.life, 0) }

@@ -9,7 +9,7 @@ final class Player: Sendable {
 
     let number: Int
     let gameNumber: Int
-    let line: PlayerLine
+    let line: PlayerOutputLine
     let gate = Gate()
     let strictness: Strictness
     private let seed: UInt64
@@ -28,15 +28,15 @@ final class Player: Sendable {
         var random = RandomSource(seed: self.seed)
         let faults = Self.faults(&random)
         let isOrdered = strictness == .ordered
-        line = try PlayerLine(
-            to: PlayerLine.known(to: isOrdered ? number % ports.count : number, of: ports), seed: self.seed,
+        line = try PlayerOutputLine(
+            to: PlayerOutputLine.known(to: isOrdered ? number % ports.count : number, of: ports), seed: self.seed,
             faults: isOrdered ? .none : faults)
         var options = Self.options
         if Int.random(in: 0..<3, using: &random) == 0 {
             options.pingInterval = .milliseconds(500)
             options.pongTimeout = .seconds(1)
         }
-        client = TrebuchetClient(transports: PlayerLine.transports(line.ports), options: options)
+        client = TrebuchetClient(transports: PlayerOutputLine.transports(line.ports), options: options)
         game = try client.resolve(Game.self, id: GameServer.name(gameNumber))
     }
 
@@ -81,7 +81,7 @@ final class Player: Sendable {
     func play(calls: Int) async {
         let looks = (0..<2).map { number in
             Task {
-                var onlooker = try Onlooker(client, number, of: self, seed: seed)
+                var onlooker = try ObservingClient(client, number, of: self, seed: seed)
                 try await onlooker.run()
             }
         }

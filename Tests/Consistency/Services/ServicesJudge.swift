@@ -20,7 +20,7 @@ final class ServicesJudge {
     private let port: PortReservation
     private let deadline: ContinuousClock.Instant
     private var random: RandomSource
-    private let book = GuestBook()
+    private let book = ServicesClientRecord()
     private let server: JudgedServer
     private var guests: [ChildProgram] = []
     private var links: [FaultyLink] = []
@@ -168,11 +168,11 @@ final class ServicesJudge {
 
     private func end() async throws {
         let livedOn = server.kills + server.stops == 0
-        let first = try await settle(GuestJudging(rooms: Self.rooms, serverLivedOn: livedOn), mood: 10_001)
-        outcome.findings += GuestJudging(rooms: Self.rooms, serverLivedOn: livedOn).findings(first, &outcome)
+        let first = try await settle(ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn), mood: 10_001)
+        outcome.findings += ServicesClientChecks(rooms: Self.rooms, serverLivedOn: livedOn).findings(first, &outcome)
         // What was acknowledged is stored, and all come back to where they were.
         try await server.restart(SIGKILL)
-        let judging = GuestJudging(rooms: Self.rooms, serverLivedOn: false)
+        let judging = ServicesClientChecks(rooms: Self.rooms, serverLivedOn: false)
         var again = ServicesOutcome()
         let last = try await settle(judging, mood: 10_002)
         outcome.findings += judging.findings(last, &again)
@@ -188,7 +188,7 @@ final class ServicesJudge {
     private func found(_ text: String) { outcome.findings.append(text) }
 
     /// All show and publish something last; the reports when everybody is shown all that is to be.
-    private func settle(_ judging: GuestJudging, mood: Int) async throws -> [GuestReport] {
+    private func settle(_ judging: ServicesClientChecks, mood: Int) async throws -> [ServicesClientReport] {
         let before = book.now.reports.mapValues(\.count)
         for guest in guests { guest.tell("finish \(mood)") }
         try await wait("for the guests to finish") {
@@ -205,7 +205,7 @@ final class ServicesJudge {
         }
     }
 
-    private func reports(of names: [String]) async throws -> [GuestReport] {
+    private func reports(of names: [String]) async throws -> [ServicesClientReport] {
         let before = book.now.reports.mapValues(\.count)
         for guest in guests { guest.tell("report") }
         try await wait("for reports") {

@@ -9,7 +9,7 @@ final class RoomMember {
     private let strictness: Strictness
     private let backend: TrebuchetBackend
     private let store = SharedStore()
-    private let presence: Shared<RoomPresence<Visitor>>
+    private let presence: Shared<RoomPresence<ConsistencyVisitor>>
     private let talk: Shared<TopicChannel<String>>
 
     init(_ number: Int, _ client: TrebuchetClient, _ strictness: Strictness) {
@@ -17,7 +17,7 @@ final class RoomMember {
         let backend = TrebuchetBackend(client: client)
         self.backend = backend
         let store = store
-        let visitor = Visitor(name: "\(number)", room: Writing.room)
+        let visitor = ConsistencyVisitor(name: "\(number)", room: Writing.room)
         (presence, talk) = backend.scope {
             (
                 Shared(
@@ -83,7 +83,7 @@ final class RoomMember {
 struct MemberReport: Codable, Sendable {
     var name: String
     var events: [String]
-    var peers: [Visitor]
+    var peers: [ConsistencyVisitor]
     /// What its topic says is wrong.
     var missed: String?
 }

@@ -1,6 +1,6 @@
 /// What writers were told against what there is in the end. Pure.
 struct WriterJudging {
-    let contents: WriterBook.Contents
+    let contents: WriteHistory.Contents
     /// Whether what was acknowledged at a time may be lost; nil where nothing may ever be.
     let mayBeLost: ((ContinuousClock.Instant) -> Bool)?
     /// Whether no two mutations have one revision, also where one of them is lost: so after a restore.
@@ -10,7 +10,7 @@ struct WriterJudging {
     private(set) var shownAgain = 0
 
     init(
-        _ contents: WriterBook.Contents, revisionsDiffer: Bool, mayBeLost: ((ContinuousClock.Instant) -> Bool)?
+        _ contents: WriteHistory.Contents, revisionsDiffer: Bool, mayBeLost: ((ContinuousClock.Instant) -> Bool)?
     ) {
         (self.contents, self.revisionsDiffer, self.mayBeLost) = (contents, revisionsDiffer, mayBeLost)
     }
@@ -28,7 +28,7 @@ struct WriterJudging {
         if result.hasMore == true { findings.append("the collection has more documents than one page") }
         let documents = Dictionary(result.documents.map { ($0.id, $0) }) { first, _ in first }
         if documents.count != result.documents.count { findings.append("a document is in the collection twice") }
-        var owners: [Int: WriterBook.Commit] = [:]
+        var owners: [Int: WriteHistory.Commit] = [:]
         for commit in contents.commits {
             let name = "mutation \(commit.number) of writer \(commit.writer)"
             if let other = owners.updateValue(commit, forKey: commit.revision), revisionsDiffer {

@@ -15,9 +15,10 @@ import TrebuchetTesting
         let journal = Journal()
         try await withTestServer(link: link, reactors: 2, limits: limits) { server in
             let system = server.actorSystem
-            server.expose(Lobby.self, as: "lobbies/*", idle: .seconds(300), discarding: discarding) { name in
+            server.expose(ActivationTestActor.self, as: "lobbies/*", idle: .seconds(300), discarding: discarding) {
+                name in
                 journal.note("makes \(name)")
-                return Lobby(journal: journal, name: name, actorSystem: system)
+                return ActivationTestActor(journal: journal, name: name, actorSystem: system)
             }
         } body: { client, server in
             try await body(client, server, journal)
@@ -27,7 +28,7 @@ import TrebuchetTesting
     @Test("an actor without calls and streams goes after its time, and the next call makes another")
     func goes() async throws {
         try await withLobbies { (client, server, journal) async throws -> Void in
-            let lobby = try client.resolve(Lobby.self, id: "lobbies/1")
+            let lobby = try client.resolve(ActivationTestActor.self, id: "lobbies/1")
             #expect(try await lobby.look() == 0)
             // The first look may find that it was used since the one before: its rest begins then.
             for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
@@ -41,7 +42,7 @@ import TrebuchetTesting
     @Test("a changed state that no store keeps holds its actor, unless it may be lost", arguments: [false, true])
     func changedState(discarding: Bool) async throws {
         try await withLobbies(discarding: discarding) { (client, server, journal) async throws -> Void in
-            let lobby = try client.resolve(Lobby.self, id: "lobbies/1")
+            let lobby = try client.resolve(ActivationTestActor.self, id: "lobbies/1")
             #expect(try await lobby.enter() == 1)
             for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
             if discarding { await journal.wait(for: "lobbies/1 goes") }
@@ -58,13 +59,13 @@ import TrebuchetTesting
                 log: { line in log.withLock { $0.append(line) } })
             let system = server.actorSystem
             let made = Journal()
-            server.expose(Tallyman.self, as: "tallies/*", idle: .seconds(300)) { name in
+            server.expose(InvocationCounter.self, as: "tallies/*", idle: .seconds(300)) { name in
                 made.note(name)
-                return Tallyman(actorSystem: system)
+                return InvocationCounter(actorSystem: system)
             }
             let client = TrebuchetClient(transport: .local(server))
             try await client.connect()
-            let keeper = try client.resolve(Tallyman.self, id: "tallies/1")
+            let keeper = try client.resolve(InvocationCounter.self, id: "tallies/1")
             #expect(try await keeper.add() == 1)
             for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
             if store != nil { #expect(await eventually { server.actorCount == 0 }) }
@@ -104,7 +105,7 @@ import TrebuchetTesting
     @Test("calls that come while an actor goes wait for the next one")
     func waiting() async throws {
         try await withLobbies { (client, server, journal) async throws -> Void in
-            let lobby = try client.resolve(Lobby.self, id: "lobbies/slow")
+            let lobby = try client.resolve(ActivationTestActor.self, id: "lobbies/slow")
             _ = try await lobby.look()
             for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
             await journal.wait(for: "lobbies/slow goes")
@@ -125,15 +126,15 @@ import TrebuchetTesting
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), log: { line in log.withLock { $0.append(line) } })
         let system = server.actorSystem
-        server.expose(Lobby.self, as: "lobbies/*", idle: .seconds(300)) {
-            Lobby(journal: journal, name: $0, actorSystem: system)
+        server.expose(ActivationTestActor.self, as: "lobbies/*", idle: .seconds(300)) {
+            ActivationTestActor(journal: journal, name: $0, actorSystem: system)
         }
         let client = TrebuchetClient(transport: .local(server))
         try await client.connect()
-        _ = try await client.resolve(Lobby.self, id: "lobbies/stubborn").look()
+        _ = try await client.resolve(ActivationTestActor.self, id: "lobbies/stubborn").look()
         for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
         #expect(await eventually { log.withLock { $0.first?.contains("lobbies/stubborn") == true } })
-        #expect(try await client.resolve(Lobby.self, id: "lobbies/stubborn").look() == 0)
+        #expect(try await client.resolve(ActivationTestActor.self, id: "lobbies/stubborn").look() == 0)
         await client.close()
         await server.shutdown(drain: .zero)
     }
@@ -149,7 +150,7 @@ import TrebuchetTesting
             var refusals: Set<String> = []
             for number in 0..<110 {
                 do {
-                    _ = try await client.resolve(Lobby.self, id: "lobbies/\(number)").look()
+                    _ = try await client.resolve(ActivationTestActor.self, id: "lobbies/\(number)").look()
                 } catch let error as TrebuchetError {
                     #expect(error.code == .rateLimited)
                     refusals.insert(error.message)
@@ -162,14 +163,17 @@ import TrebuchetTesting
                 ])
             let other = TrebuchetClient(transport: .local(server))
             try await other.connect()
-            #expect(try await other.resolve(Lobby.self, id: "lobbies/other").look() == 0)
-            #expect(try await other.resolve(Lobby.self, id: "lobbies/7").look() == 0)
+            #expect(try await other.resolve(ActivationTestActor.self, id: "lobbies/other").look() == 0)
+            #expect(try await other.resolve(ActivationTestActor.self, id: "lobbies/7").look() == 0)
             let haveGone = await eventually {
                 await server.advanceIdleTime(by: .seconds(301))
                 return server.actorCount == 0
             }
             #expect(haveGone)
-            #expect(await eventually { (try? await client.resolve(Lobby.self, id: "lobbies/109").look()) == 0 })
+            #expect(
+                await eventually {
+                    (try? await client.resolve(ActivationTestActor.self, id: "lobbies/109").look()) == 0
+                })
             await other.close()
         }
     }
@@ -183,10 +187,12 @@ import TrebuchetTesting
         limits.actorsOnDemandPerConnection = 100_000
         try await withTestServer(link: .local, reactors: 1, limits: limits) { server in
             let system = server.actorSystem
-            server.expose(Hall.self, as: "halls/*", idle: .seconds(300)) { _ in Hall(actorSystem: system) }
+            server.expose(OccupiedActors.self, as: "halls/*", idle: .seconds(300)) { _ in
+                OccupiedActors(actorSystem: system)
+            }
         } body: { client, _ in
             func make(_ range: Range<Int>) async throws {
-                for number in range { _ = try await client.resolve(Hall.self, id: "halls/\(number)").a() }
+                for number in range { _ = try await client.resolve(OccupiedActors.self, id: "halls/\(number)").a() }
             }
             try await make(0..<2_048)
             let before = allocated_bytes()
@@ -200,7 +206,7 @@ import TrebuchetTesting
 }
 
 @Trebuchet
-distributed actor Tallyman {
+distributed actor InvocationCounter {
     @StreamedState(persisted: true) var count: Int = 0
 
     distributed func add() -> Int {
@@ -211,7 +217,7 @@ distributed actor Tallyman {
 
 /// Ten methods and one state.
 @Trebuchet
-distributed actor Hall {
+distributed actor OccupiedActors {
     struct State: Codable, Sendable { var count = 0 }
     @StreamedState var state: State = State()
 

@@ -12,12 +12,12 @@ import WebSockets
     private func withHost(
         limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
         options: TrebuchetClient.Options = .init(),
-        _ body: (Host, SocketAddress, TrebuchetServer) async throws -> Void
+        _ body: (ClientReferenceHolder, SocketAddress, TrebuchetServer) async throws -> Void
     ) async throws {
         try await withTestServer(limits: limits, options: options, access: access) { server in
-            await server.expose(Host(actorSystem: server.actorSystem), as: "host")
+            await server.expose(ClientReferenceHolder(actorSystem: server.actorSystem), as: "host")
         } body: { client, server in
-            try await body(client.resolve(Host.self, id: "host"), #require(server.address), server)
+            try await body(client.resolve(ClientReferenceHolder.self, id: "host"), #require(server.address), server)
         }
     }
 
@@ -163,8 +163,8 @@ import WebSockets
             // One that knows the limit does not send what is too large.
             let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
             try await client.connect()
-            let visitor = Visitor(actorSystem: client.actorSystem)
-            try await client.resolve(Host.self, id: "host").enter(visitor)
+            let visitor = CalledClientActor(actorSystem: client.actorSystem)
+            try await client.resolve(ClientReferenceHolder.self, id: "host").enter(visitor)
             #expect(try await host.ask(100) == ["100"])
             let refused = try await host.ask(2_000)
             #expect(refused.first == "internal")
@@ -199,7 +199,8 @@ import WebSockets
     /// A server where two of a kind may be of one party, and a way to come to it as somebody from somewhere.
     private func withShares(
         _ whose: String, _ limits: ServerLimits,
-        _ body: (Host, TrebuchetServer, (_ client: Int, _ party: Int) async throws -> RawPeer) async throws -> Void
+        _ body: (ClientReferenceHolder, TrebuchetServer, (_ client: Int, _ party: Int) async throws -> RawPeer)
+            async throws -> Void
     ) async throws {
         let keys = ["0": Principal(id: "Ada"), "1": Principal(id: "Bob"), "host": Principal(id: "the host")]
         var access = AccessPolicy(authenticate: AccessPolicy.apiKeys(keys))

@@ -15,15 +15,15 @@ import TrebuchetTesting
         let journal = Journal()
         try await withTestServer(reactors: reactors, limits: limits, access: access) { server in
             let system = server.actorSystem
-            await server.expose(Lobby(journal: journal, actorSystem: system), as: "lobby")
-            server.expose(Lobby.self, as: "lobbies/*") { name in
+            await server.expose(ActivationTestActor(journal: journal, actorSystem: system), as: "lobby")
+            server.expose(ActivationTestActor.self, as: "lobbies/*") { name in
                 journal.note("makes \(name)")
                 await journal.wait(for: "go")
-                return Lobby(journal: journal, actorSystem: system)
+                return ActivationTestActor(journal: journal, actorSystem: system)
             }
-            server.expose(Lobby.self, as: "broken/*") { name in
+            server.expose(ActivationTestActor.self, as: "broken/*") { name in
                 journal.note("makes \(name)")
-                throw Lobby.Stubborn()
+                throw ActivationTestActor.Stubborn()
             }
         } body: { _, server in
             let peer = try await RawPeer.connect(try #require(server.address))
@@ -291,7 +291,7 @@ import TrebuchetTesting
     func twoNames() async throws {
         let journal = Journal()
         try await withTestServer(reactors: 1) { server in
-            let lobby = Lobby(journal: journal, actorSystem: server.actorSystem)
+            let lobby = ActivationTestActor(journal: journal, actorSystem: server.actorSystem)
             await server.expose(lobby, as: "one")
             await server.expose(lobby, as: "other")
         } body: { _, server in
@@ -311,9 +311,9 @@ import TrebuchetTesting
     @Test("what an actor of a reactor awaits elsewhere runs elsewhere")
     func threads() async throws {
         try await withTestServer(reactors: 1) { server in
-            await server.expose(Lobby(journal: Journal(), actorSystem: server.actorSystem), as: "lobby")
+            await server.expose(ActivationTestActor(journal: Journal(), actorSystem: server.actorSystem), as: "lobby")
         } body: { client, _ in
-            let threads = try await client.resolve(Lobby.self, id: "lobby").threads()
+            let threads = try await client.resolve(ActivationTestActor.self, id: "lobby").threads()
             #expect(threads.first == "reactor-0" && threads.last == "reactor-0")
             #expect(threads.dropFirst().dropLast().allSatisfy { !$0.hasPrefix("reactor") }, "\(threads)")
         }
@@ -334,12 +334,12 @@ import TrebuchetTesting
     func foreignReactor() async throws {
         // On the second reactor of the process, at a server that has the first one alone.
         let large = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
-        let lobbies = (0..<2).map { _ in Lobby(journal: Journal(), actorSystem: large.actorSystem) }
+        let lobbies = (0..<2).map { _ in ActivationTestActor(journal: Journal(), actorSystem: large.actorSystem) }
         try await withTestServer(reactors: 1) { server in
             for (index, lobby) in lobbies.enumerated() { await server.expose(lobby, as: "lobby\(index)") }
         } body: { client, _ in
             for index in 0..<2 {
-                let lobby = try client.resolve(Lobby.self, id: "lobby\(index)")
+                let lobby = try client.resolve(ActivationTestActor.self, id: "lobby\(index)")
                 #expect(try await lobby.enter() == 1)
             }
         }
@@ -372,11 +372,11 @@ import TrebuchetTesting
 
     @Test("a server that has shut down, and its actors, are freed", arguments: [true, false])
     func freed(withShutdown: Bool) async throws {
-        weak var actor: Lobby?
+        weak var actor: ActivationTestActor?
         weak var system: TrebuchetActorSystem?
         do {
             let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
-            let lobby = Lobby(journal: Journal(), actorSystem: server.actorSystem)
+            let lobby = ActivationTestActor(journal: Journal(), actorSystem: server.actorSystem)
             await server.expose(lobby, as: "lobby")
             (actor, system) = (lobby, server.actorSystem)
             if withShutdown {

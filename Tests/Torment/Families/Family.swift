@@ -36,26 +36,26 @@ enum Family: String, CaseIterable, Sendable {
     case tls
 
     /// The courses of a group. They begin together.
-    func courses(_ dice: inout Dice, isTLS: Bool) -> [Course] {
+    func courses(_ dice: inout Dice, isTLS: Bool) -> [Scenario] {
         var courses =
             switch self {
-            case .heads: HeadCourses.make(&dice)
-            case .pages: PageCourses.make(&dice)
-            case .frames: FrameCourses.make(&dice)
-            case .calls: CallCourses.make(&dice)
-            case .names: NameCourses.make(&dice)
-            case .depths: ShapeCourses.depths(&dice)
-            case .sizes: ShapeCourses.sizes(&dice)
-            case .streams: StreamCourses.make(&dice)
-            case .demand: DemandCourses.make(&dice)
-            case .repeats: RepeatCourses.make(&dice)
-            case .edges: EdgeCourses.make(&dice)
-            case .ahead: AheadCourses.make(&dice)
-            case .services: ServiceCourses.make(&dice)
+            case .heads: HTTPHeadScenarios.make(&dice)
+            case .pages: PageScenarios.make(&dice)
+            case .frames: FrameScenarios.make(&dice)
+            case .calls: CallScenarios.make(&dice)
+            case .names: NameScenarios.make(&dice)
+            case .depths: MessageShapeScenarios.depths(&dice)
+            case .sizes: MessageShapeScenarios.sizes(&dice)
+            case .streams: StreamScenarios.make(&dice)
+            case .demand: ActivationScenarios.make(&dice)
+            case .repeats: RepeatedCallScenarios.make(&dice)
+            case .edges: EdgeScenarios.make(&dice)
+            case .ahead: AheadScenarios.make(&dice)
+            case .services: ServiceScenarios.make(&dice)
             case .values: ValueCourses.make(&dice)
             case .output: OutputCourses.make(&dice)
-            case .floods: FloodCourses.make(&dice)
-            case .tls: LineCourses.make(&dice)
+            case .floods: FloodScenarios.make(&dice)
+            case .tls: PipeliningScenarios.make(&dice)
             }
         guard isTLS, self != .tls, self != .output else { return courses }
         let isSecure = dice.chance(60)
@@ -65,7 +65,7 @@ enum Family: String, CaseIterable, Sendable {
 }
 
 /// What the families share.
-enum CourseParts {
+enum ScenarioFragments {
     /// The end of a connection; nothing is the plainest.
     static func ending(_ dice: inout Dice) -> [Step] {
         dice.pick([

@@ -1,8 +1,8 @@
 /// Clients that make a server write to standard output and standard error while nobody reads there, or nobody can.
 enum OutputCourses {
-    static func make(_ dice: inout Dice) -> [Course] {
+    static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
-        return (0..<count).map { _ in Course(dice.pick([.full, .closed]), steps(&dice)) }
+        return (0..<count).map { _ in Scenario(dice.pick([.full, .closed]), steps(&dice)) }
     }
 
     /// Each call is answered, with an error or not.
@@ -19,6 +19,6 @@ enum OutputCourses {
                 }
             steps.append(.ask(call.text, milliseconds: 5_000, count: dice.pick([1, 1, 20])))
         }
-        return steps + [.settle] + CourseParts.ending(&dice)
+        return steps + [.settle] + ScenarioFragments.ending(&dice)
     }
 }

@@ -1,6 +1,6 @@
 /// Values that decode and that an actor hardly expects: collections whose elements share ids, and places that are none.
 enum ValueCourses {
-    static func make(_ dice: inout Dice) -> [Course] {
+    static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
         return (0..<count).map { _ in
             var steps: [Step] = [.upgrade(version: 3)]
@@ -9,7 +9,7 @@ enum ValueCourses {
             for _ in 0..<more {
                 steps.append(.ask(call(&dice).text, milliseconds: 5_000, count: dice.pick([1, 1, 10])))
             }
-            return Course(steps + [.settle] + CourseParts.ending(&dice))
+            return Scenario(steps + [.settle] + ScenarioFragments.ending(&dice))
         }
     }
 

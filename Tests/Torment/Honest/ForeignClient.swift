@@ -4,8 +4,8 @@ import TestCertificates
 import TestSupport
 
 /// An honest client that is none of ours: Python's `websockets`, and the JSON of the protocol typed by hand.
-final class ForeignClient: HonestClient {
-    let ledger: HonestLedger
+final class ForeignClient: ControlClient {
+    let ledger: ControlClientRecord
     private let program: ChildProgram
     private let rests: Mailbox
 
@@ -18,7 +18,7 @@ final class ForeignClient: HonestClient {
     }
 
     init(name: String, python: String, port: Int, isSecure: Bool) async throws {
-        let (ledger, rests) = (HonestLedger(name: name), Mailbox())
+        let (ledger, rests) = (ControlClientRecord(name: name), Mailbox())
         self.ledger = ledger
         self.rests = rests
         let script = Bundle.module.path(forResource: "foreign", ofType: "py") ?? "foreign.py"

@@ -6,16 +6,16 @@ import TestSupport
 
 /// An honest browser: over a connection that is kept, it asks for pages one after the other and compares what comes with what is
 /// there.
-final class PageReader: HonestClient {
+final class PageReader: ControlClient {
     private enum Wish: Equatable { case going, resting, leaving }
 
-    let ledger: HonestLedger
+    let ledger: ControlClientRecord
     private let port: Int
     private let wish = Mutex(Wish.going)
     private let isResting = Mutex(false)
 
     init(name: String, port: Int) {
-        ledger = HonestLedger(name: name)
+        ledger = ControlClientRecord(name: name)
         self.port = port
         startThread { [self] in run() }
     }

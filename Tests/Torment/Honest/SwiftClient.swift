@@ -4,12 +4,12 @@ import Trebuchet
 import TrebuchetCLI
 
 /// An honest client made of ours: calls, `@Idempotent` calls, a state, events, filters and actors on demand.
-final class SwiftClient: HonestClient {
+final class SwiftClient: ControlClient {
     private enum Phase { case running, pausing, resting, stopped }
 
-    let ledger: HonestLedger
+    let ledger: ControlClientRecord
     private let client: TrebuchetClient
-    private let own: Victim
+    private let own: AdversarialTarget
     private let ownName: String
     private let phase = Mutex(Phase.running)
     /// The number of the state as it was observed last, and that of the last event.
@@ -17,10 +17,10 @@ final class SwiftClient: HonestClient {
     private let readers = Mutex<[Task<Void, Never>]>([])
 
     init(name: String, port: Int, isSecure: Bool) async throws {
-        ledger = HonestLedger(name: name)
+        ledger = ControlClientRecord(name: name)
         client = Daemon.client(port: port, isSecure: isSecure)
         ownName = "honest/\(name)"
-        own = try client.resolve(Victim.self, id: ownName)
+        own = try client.resolve(AdversarialTarget.self, id: ownName)
         try await client.connect()
         _ = try await own.set(0)
         observe()
@@ -111,7 +111,7 @@ final class SwiftClient: HonestClient {
         let place = round % 16
         totals[place, default: 0] += round
         await check("put", totals[place]!) { [client, ownName] in
-            try await client.resolve(Victim.self, id: "\(ownName)-\(place)").put(round)
+            try await client.resolve(AdversarialTarget.self, id: "\(ownName)-\(place)").put(round)
         }
         var last = 0
         await timed("tick") { last = try await own.tick(3) }
@@ -153,7 +153,7 @@ final class SwiftClient: HonestClient {
             try await own.fail("as it should")
             ledger.problem("a method that throws did not")
         } catch {
-            if (error as? VictimError)?.text != "as it should" { ledger.problem("fail threw \(error)") }
+            if (error as? AdversarialTargetError)?.text != "as it should" { ledger.problem("fail threw \(error)") }
         }
     }
 

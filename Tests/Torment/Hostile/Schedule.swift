@@ -1,6 +1,6 @@
 /// What one hostile client does, from its connection to its end.
-struct Course: Equatable, Sendable, CustomStringConvertible {
-    enum Line: String, CaseIterable, Sendable {
+struct Scenario: Equatable, Sendable, CustomStringConvertible {
+    enum PortKind: String, CaseIterable, Sendable {
         case plain, tls
         /// TCP to the port that expects TLS.
         case bare
@@ -8,12 +8,12 @@ struct Course: Equatable, Sendable, CustomStringConvertible {
         case full, closed
     }
 
-    var line = Line.plain
+    var line = PortKind.plain
     var steps: [Step] = []
 
     var description: String { ([line.rawValue] + steps.map(\.description)).joined(separator: " ") }
 
-    init(_ line: Line, _ steps: [Step]) {
+    init(_ line: PortKind, _ steps: [Step]) {
         self.line = line
         self.steps = steps
     }
@@ -22,7 +22,7 @@ struct Course: Equatable, Sendable, CustomStringConvertible {
 
     init?(reading text: Substring) {
         var words = text.split(separator: " ")
-        guard let first = words.first, let line = Line(rawValue: String(first)) else { return nil }
+        guard let first = words.first, let line = PortKind(rawValue: String(first)) else { return nil }
         words.removeFirst()
         self.line = line
         for word in words {
@@ -34,16 +34,16 @@ struct Course: Equatable, Sendable, CustomStringConvertible {
 
 /// Courses that begin together, as one line: `plain upgrade:3 reset | tls upgrade:3 leave`.
 struct Schedule: Equatable, Sendable, CustomStringConvertible {
-    var courses: [Course]
+    var courses: [Scenario]
 
     var description: String { courses.map(\.description).joined(separator: " | ") }
 
-    init(_ courses: [Course]) { self.courses = courses }
+    init(_ courses: [Scenario]) { self.courses = courses }
 
     init?(reading text: String) {
         courses = []
         for part in text.split(separator: "|") {
-            guard let course = Course(reading: part) else { return nil }
+            guard let course = Scenario(reading: part) else { return nil }
             courses.append(course)
         }
         guard !courses.isEmpty else { return nil }

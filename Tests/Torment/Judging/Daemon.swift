@@ -8,7 +8,7 @@ import TrebuchetCLI
 /// The server that is tormented, in a process of its own.
 final class Daemon: Sendable {
     struct Levels: Sendable {
-        var report: TormentDebug.Report
+        var report: AdversarialTestDebug.Report
         var descriptors: Int
     }
 
@@ -42,14 +42,14 @@ final class Daemon: Sendable {
     let port: Int
     let isSecure: Bool
     /// `full` or `closed` for one whose output is not read; nil for others.
-    let output: Course.Line?
+    let output: Scenario.PortKind?
     private let client: TrebuchetClient
-    private let debug: TormentDebug
+    private let debug: AdversarialTestDebug
 
     /// Starts it and waits until it listens.
-    init(_ tool: String, isSecure: Bool = false, output: Course.Line? = nil) async throws {
+    init(_ tool: String, isSecure: Bool = false, output: Scenario.PortKind? = nil) async throws {
         folder = NSTemporaryDirectory() + "torment-" + UUID().uuidString
-        try PageCourses.Site.make(at: folder)
+        try PageScenarios.Site.make(at: folder)
         var arguments = [
             "serve", "--torment", "--static", folder, "--services", "auth,rooms,collections", "--port", "0",
             "--reactors", "2",
@@ -77,7 +77,7 @@ final class Daemon: Sendable {
         }
         self.port = port
         client = Self.client(port: port, isSecure: isSecure)
-        debug = try client.resolve(TormentDebug.self, id: "debug")
+        debug = try client.resolve(AdversarialTestDebug.self, id: "debug")
         try await client.connect()
         guard let output else { return }
         program.leaveOutput(isClosed: output == .closed)
@@ -85,7 +85,7 @@ final class Daemon: Sendable {
         for _ in 0..<4 {
             let other = Self.client(port: port, isSecure: false)
             try await other.connect()
-            let debug = try other.resolve(TormentDebug.self, id: "debug")
+            let debug = try other.resolve(AdversarialTestDebug.self, id: "debug")
             for _ in 0..<250 { _ = try await debug.report() }
             let nothing = Array("null".utf8)
             _ = try await other.call(

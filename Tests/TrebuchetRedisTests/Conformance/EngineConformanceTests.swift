@@ -26,7 +26,7 @@ struct EngineConformanceTests {
         (limits.entriesPerLog, limits.repliesPerLog, limits.readBytes) = (12, 3, 20)
         let rigs = try [EngineKind.memory, kind].map { try EngineRig($0, limits: limits) }
         let players = try rigs.map { try EnginePlayer($0.one, log: "é\u{0}{x}") }
-        var course = RandomCourse(seed: seed)
+        var course = RandomEngineScenario(seed: seed)
         for number in 0..<300 {
             let step = course.next()
             let outcomes = [try await players[0].play(step)!.outcome, try await players[1].play(step)!.outcome]

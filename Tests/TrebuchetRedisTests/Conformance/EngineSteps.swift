@@ -99,7 +99,7 @@ struct EnginePlayer {
         SlotLease(log.slot, owner: nodes[node]!, fence: fence)
     }
 
-    private func name(_ holder: SlotHolder) -> String {
+    private func name(_ holder: SlotOwner) -> String {
         #expect(holder.remaining > .zero)
         return "\(holder.lease.owner.name) \(holder.lease.fence)"
     }
@@ -124,7 +124,7 @@ struct EnginePlayer {
         }
     }
 
-    private func words(_ reading: LogReading) -> String {
+    private func words(_ reading: LogReadResult) -> String {
         var words: [String]
         switch reading.beginning {
         case .resumed: words = ["resumed"]
@@ -138,7 +138,7 @@ struct EnginePlayer {
 }
 
 /// Steps drawn from a seed, most of them such that something comes of them.
-struct RandomCourse {
+struct RandomEngineScenario {
     private var random: RandomSource
     private(set) var top: UInt64 = 0
     private var owner: Character = "a"

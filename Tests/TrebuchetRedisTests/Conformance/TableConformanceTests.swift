@@ -117,7 +117,7 @@ struct TableConformanceTests {
         (limits.valuesPerTable, limits.newsPerTable, limits.readBytes) = (6, 5, 20)
         let rigs = try [EngineKind.memory, .redis].map { try EngineRig($0, limits: limits) }
         let table = ClusterTable("random")
-        var course = RandomTableCourse(seed: seed)
+        var course = RandomTableScenario(seed: seed)
         var outcomes: Set<String> = []
         for number in 0..<400 {
             let step = course.next()
@@ -203,7 +203,7 @@ struct TableConformanceTests {
         let table = ClusterTable("rates")
         func take(_ engine: any ClusterEngine, _ names: [String: Int]) async throws -> Bool {
             let takes = names.sorted { $0.key < $1.key }.map { name, burst in
-                RateTake(RateKey(name, "x"), interval: .seconds(1_000), burst: burst, kept: 10)
+                RateConsumption(RateKey(name, "x"), interval: .seconds(1_000), burst: burst, kept: 10)
             }
             guard let wait = try await engine.take(takes, of: table) else { return true }
             #expect(wait > .seconds(900) && wait <= .seconds(1_000))
@@ -217,7 +217,7 @@ struct TableConformanceTests {
         #expect(try await take(rig.one, ["b": 3]))
         #expect(try await take(rig.other, ["b": 3]) == false)
         // Another name, and the same of another kind, have their own.
-        let other = RateTake(RateKey("b", "y"), interval: .seconds(1_000), burst: 1, kept: 10)
+        let other = RateConsumption(RateKey("b", "y"), interval: .seconds(1_000), burst: 1, kept: 10)
         #expect(try await rig.one.take([other], of: table) == nil)
         try await rig.other.restore(RateKey("b", "x"), of: table)
         #expect(try await take(rig.one, ["b": 3]))
@@ -228,7 +228,7 @@ struct TableConformanceTests {
     func comingBack(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
-        let take = RateTake(RateKey("a", "x"), interval: EngineRig.short, burst: 1, kept: 10)
+        let take = RateConsumption(RateKey("a", "x"), interval: EngineRig.short, burst: 1, kept: 10)
         #expect(try await rig.one.take([take], of: table) == nil)
         rig.passTime()
         #expect(try await eventually { try await rig.other.take([take], of: table) == nil })
@@ -240,7 +240,7 @@ struct TableConformanceTests {
         let table = ClusterTable("rates")
         func take(_ name: String) async throws -> Bool {
             try await rig.one.take(
-                [RateTake(RateKey("a", name), interval: .seconds(1_000), burst: 2, kept: 2)], of: table) == nil
+                [RateConsumption(RateKey("a", name), interval: .seconds(1_000), burst: 2, kept: 2)], of: table) == nil
         }
         for name in ["x", "x", "y", "y", "z"] { #expect(try await take(name)) }
         #expect(try await take("x") == false)
@@ -276,8 +276,8 @@ struct TableConformanceTests {
         func take(_ kind: String, interval: Duration = .seconds(1), burst: Int = 1, kept: Int = 1, times: Int = 1) async
             -> ClusterEngineError.Code?
         {
-            let one = RateTake(RateKey(kind, "x"), interval: interval, burst: burst, kept: kept)
-            return await code { _ = try await engine.take([RateTake](repeating: one, count: times), of: table) }
+            let one = RateConsumption(RateKey(kind, "x"), interval: interval, burst: burst, kept: kept)
+            return await code { _ = try await engine.take([RateConsumption](repeating: one, count: times), of: table) }
         }
         #expect(await take("a1") == nil)
         for kind in ["", "a:b", "é", String(repeating: "a", count: 65)] { #expect(await take(kind) == .invalid) }

@@ -71,7 +71,7 @@ extension EngineRig {
 }
 
 /// Steps drawn from a seed, most of them such that something comes of them.
-struct RandomTableCourse {
+struct RandomTableScenario {
     private static let names = ["a", "a/1", "a/2", "b", "é", "e\u{301}", "ÿ", "\u{10FFFF}"]
 
     private var random: RandomSource

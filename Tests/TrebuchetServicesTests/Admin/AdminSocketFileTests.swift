@@ -139,11 +139,11 @@ import TrebuchetTesting
     func nobody() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.admin"
-        let none = #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: path) }
+        let none = #expect(throws: AdminSocketError.self) { try AdminConnection.connect(to: path) }
         #expect(none?.description.hasPrefix("\(path) does not exist") == true)
         let dead = try AdminSocketFile(listeningAt: path)
         close(dead.descriptor)
-        let ended = #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: path) }
+        let ended = #expect(throws: AdminSocketError.self) { try AdminConnection.connect(to: path) }
         #expect(ended?.description == "no server listens at \(path); its server has ended")
     }
 }

@@ -202,8 +202,8 @@ import TrebuchetTesting
     @Test("a role counts at once for the connections that there are, and for those that come; so does its loss")
     func roles() async throws {
         try await AdminWorld.run { world in
-            let doorman = Doorman(actorSystem: world.server.actorSystem)
-            await world.server.expose(doorman, as: Doorman.name)
+            let doorman = RulesTestServer(actorSystem: world.server.actorSystem)
+            await world.server.expose(doorman, as: RulesTestServer.name)
             let admin = try world.admin()
             let credentials = InMemoryCredentialStore()
             func backend() -> TrebuchetBackend {
@@ -215,7 +215,7 @@ import TrebuchetTesting
             let auth = first.scope { Shared(.trebuchetAuth) }
             let user = try await auth.signInAsGuest()
             func roles(_ backend: TrebuchetBackend) async throws -> Set<String> {
-                try await backend.client.resolve(Doorman.self, id: Doorman.name).roles()
+                try await backend.client.resolve(RulesTestServer.self, id: RulesTestServer.name).roles()
             }
             #expect(try await roles(first) == ["guest"])
             let grant = AdminRequest.setRole(role: "editor", account: user.id, isGranted: true)
@@ -337,11 +337,11 @@ import TrebuchetTesting
                 try await admin.link.write(raw: Array((request + "\n").utf8))
                 let failed = await #expect(throws: Admin.Failed.self) { try await admin.answer() }
                 #expect(failed?.reason.hasPrefix(reason) == true, "\(String(describing: failed))")
-                #expect(try await admin.link.next(AdminAnswer.self) == nil)
+                #expect(try await admin.link.next(AdminResponse.self) == nil)
             }
             let long = try world.admin()
             // The server may have closed before all of it is sent.
-            try? await long.link.write(raw: Array(repeating: 0x20, count: AdminLink.longestLine + (256 << 10)))
+            try? await long.link.write(raw: Array(repeating: 0x20, count: AdminConnection.longestLine + (256 << 10)))
             do {
                 let answer = try await long.answer()
                 Issue.record("\(answer)")
@@ -364,7 +364,7 @@ import TrebuchetTesting
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0)) { _ in }
         try await server.start()
         let socket = try AdminSocket.open(on: server, at: folder.path + "/a")
-        let admin = Admin(link: try AdminLink.connect(to: socket.path))
+        let admin = Admin(link: try AdminConnection.connect(to: socket.path))
         for (request, service) in [
             (AdminRequest.rooms(after: nil, limit: 1), "rooms"), (.collections(after: nil, limit: 1), "collections"),
             (.export(collection: "a"), "collections"), (.accounts(after: nil, limit: 1), "auth"),
@@ -374,12 +374,12 @@ import TrebuchetTesting
             }
         }
         socket.close()
-        #expect(try await admin.link.next(AdminAnswer.self) == nil)
-        #expect(throws: AdminSocketError.self) { try AdminLink.connect(to: socket.path) }
+        #expect(try await admin.link.next(AdminResponse.self) == nil)
+        #expect(throws: AdminSocketError.self) { try AdminConnection.connect(to: socket.path) }
         let next = try AdminSocket.open(on: server, at: folder.path + "/a")
         // The one before does not take the socket of the next away.
         socket.close()
-        _ = try AdminLink.connect(to: next.path)
+        _ = try AdminConnection.connect(to: next.path)
         next.close()
         await server.shutdown(drain: .zero)
     }

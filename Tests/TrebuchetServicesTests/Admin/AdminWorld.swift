@@ -56,12 +56,12 @@ struct AdminWorld {
         await server.shutdown(drain: .zero)
     }
 
-    func admin() throws -> Admin { Admin(link: try AdminLink.connect(to: socket.path)) }
+    func admin() throws -> Admin { Admin(link: try AdminConnection.connect(to: socket.path)) }
 
-    func guest() async throws -> CollectionGuest {
+    func guest() async throws -> CollectionTestClient {
         let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
         try await client.connect()
-        return CollectionGuest(client)
+        return CollectionTestClient(client)
     }
 }
 
@@ -69,16 +69,16 @@ struct AdminWorld {
 struct Admin {
     struct Failed: Error, Equatable { let reason: String }
 
-    let link: AdminLink
+    let link: AdminConnection
 
-    func ask(_ request: AdminRequest) async throws -> AdminAnswer {
+    func ask(_ request: AdminRequest) async throws -> AdminResponse {
         try await link.write(request)
         try await link.flush()
         return try await answer()
     }
 
-    func answer() async throws -> AdminAnswer {
-        let answer = try #require(try await link.next(AdminAnswer.self))
+    func answer() async throws -> AdminResponse {
+        let answer = try #require(try await link.next(AdminResponse.self))
         if case .failed(let reason) = answer { throw Failed(reason: reason) }
         return answer
     }

@@ -14,7 +14,7 @@ import TrebuchetTesting
         commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }
     }
 
-    private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionGuest {
+    private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionTestClient {
         let guest = world.guest(name)
         try await guest.client.connect()
         return guest
@@ -168,7 +168,7 @@ import TrebuchetTesting
     func invalidCalls() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         CollectionHost.expose(on: server)
-        let guest = CollectionGuest(at: try await server.start())
+        let guest = CollectionTestClient(at: try await server.start())
         try await guest.client.connect()
         await #expect(throws: CollectionError.unknownCaller) { try await guest.collection().open(.all) }
         await guest.client.close()

@@ -211,11 +211,11 @@ import TrebuchetTesting
             ] {
                 let guest = world.guest(connected)
                 guest.client.register(errors: CollectionError.self)
-                let mutation = DocumentMutation(number: 1, command: .add(DocumentID(Secret.make())))
+                let mutation = DocumentMutation(number: 1, command: .add(DocumentID(RandomToken.make())))
                 do {
                     try await guest.client.connect()
                     let outcomes = try await guest.collection().commit(
-                        [mutation], from: Secret.make(), as: account)
+                        [mutation], from: RandomToken.make(), as: account)
                     #expect(outcomes.map(\.error) == [nil] && isDone)
                 } catch {
                     #expect(error as? CollectionError == .otherAccount && !isDone)

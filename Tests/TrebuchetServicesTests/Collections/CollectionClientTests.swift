@@ -56,7 +56,7 @@ import TrebuchetTesting
         UnreadableDocument(id: "e", reason: "its member 'votes' is not of type Int"),
     ]
 
-    private func write(strangeTo guest: CollectionGuest) async throws {
+    private func write(strangeTo guest: CollectionTestClient) async throws {
         try await guest.client.connect()
         _ = try await guest.collection("voted").commit(
             [
@@ -152,7 +152,7 @@ import TrebuchetTesting
             let link = try FaultyLink(to: world.address, seed: 1)
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
             let other = world.guest("bob").todos()
-            let first = CollectionGuest("ada", at: link.address)
+            let first = CollectionTestClient("ada", at: link.address)
             first.backend.keepPendingWrites(in: folder, files: files)
             let before = first.todos()
             await shows(before) { !$0.isLoading }
@@ -170,13 +170,13 @@ import TrebuchetTesting
                 await #expect(throws: CollectionError.keptForLater) { try await later.value }
             }
             #expect(errors == ["the client was closed; the write is persisted and sent after the next start"])
-            let second = CollectionGuest("ada", at: world.address)
+            let second = CollectionTestClient("ada", at: world.address)
             second.backend.keepPendingWrites(in: folder, files: files)
             let after = second.todos()
             await shows(after) { $0.writeError != nil }
             #expect(
-                after.wrappedValue.writeError as? LateRefusal
-                    == LateRefusal(id: "1", command: "merge", reason: .forbidden(.update, id: "1")))
+                after.wrappedValue.writeError as? WriteRejectedError
+                    == WriteRejectedError(id: "1", command: "merge", reason: .forbidden(.update, id: "1")))
             await shows(after) { $0.items.ids == ["1", "3"] && !$0.isSyncing }
             await link.close()
         }

@@ -12,7 +12,7 @@ import TrebuchetTesting
     private static let other = "fedcba9876543210"
 
     /// A store whose writes wait for the test, and fail when it says so.
-    private final class HeldWrites: StateStore {
+    private final class DelayedWrites: StateStore {
         private let memory = MemoryStore()
         private let state = Mutex((isHeld: false, fails: false, waiting: 0))
 
@@ -52,7 +52,7 @@ import TrebuchetTesting
         "only the acknowledgement of its own batch answers a commit as done, whatever becomes of the batch under way",
         arguments: [true, false])
     func endsWhileWriting(isWritten: Bool) async throws {
-        let store = HeldWrites()
+        let store = DelayedWrites()
         try await CollectionWorld.run(store: store) { world in
             let guest = world.guest("ada")
             try await guest.client.connect()
@@ -84,7 +84,7 @@ import TrebuchetTesting
 
     @Test("a store that does not answer leaves the outcome unknown, and a repeat is done once")
     func unknown() async throws {
-        let store = HeldWrites()
+        let store = DelayedWrites()
         try await CollectionWorld.run(store: store) { world in
             let guest = world.guest("ada")
             try await guest.client.connect()

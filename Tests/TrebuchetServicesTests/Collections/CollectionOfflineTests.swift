@@ -174,7 +174,7 @@ import TrebuchetTesting
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
             let other = world.guest().todos()
             try await other.create(Todo(id: "1"))
-            let first = CollectionGuest(at: link.address)
+            let first = CollectionTestClient(at: link.address)
             first.backend.keepPendingWrites(in: folder, files: files)
             let before = first.todos()
             await shows(before) { $0.items.count == 1 }
@@ -187,13 +187,13 @@ import TrebuchetTesting
                 await first.client.close()
                 await #expect(throws: CollectionError.keptForLater) { try await lost.value }
             }
-            let second = CollectionGuest(at: world.address)
+            let second = CollectionTestClient(at: world.address)
             second.backend.keepPendingWrites(in: folder, files: files)
             let after = second.todos()
             #expect(after.wrappedValue.items.map(\.title) == ["made offline"], "shown before there is a connection")
             await shows(after) { $0.items.ids == ["1", "2"] && !$0.isSyncing }
             await shows(other) { $0.items[id: "2"]?.title == "made offline" && $0.items[id: "1"]?.tags == ["x"] }
-            let third = CollectionGuest(at: world.address)
+            let third = CollectionTestClient(at: world.address)
             third.backend.keepPendingWrites(in: folder, files: files)
             #expect(!third.todos().wrappedValue.isSyncing, "what is done is not kept")
             await link.resume()
@@ -207,7 +207,7 @@ import TrebuchetTesting
             let link = try FaultyLink(to: world.address, seed: 1)
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
             let other = world.guest().todos()
-            let first = CollectionGuest(at: link.address)
+            let first = CollectionTestClient(at: link.address)
             first.backend.keepPendingWrites(in: folder, files: files)
             let before = first.todos()
             await shows(before) { !$0.isLoading }
@@ -217,14 +217,14 @@ import TrebuchetTesting
                 try await other.create(Todo(id: "1", title: "other's"))
                 await first.client.close()
             }
-            let second = CollectionGuest(at: world.address)
+            let second = CollectionTestClient(at: world.address)
             second.backend.keepPendingWrites(in: folder, files: files)
             let after = second.todos()
             #expect(after.wrappedValue.items.map(\.title) == ["mine", ""])
             await shows(after) { Set($0.items.map(\.title)) == ["other's", ""] && !$0.isSyncing }
-            let refusal = LateRefusal(id: "1", command: "create", reason: .alreadyExists(id: "1"))
-            await shows(after) { $0.writeError as? LateRefusal == refusal }
-            let third = CollectionGuest(at: world.address)
+            let refusal = WriteRejectedError(id: "1", command: "create", reason: .alreadyExists(id: "1"))
+            await shows(after) { $0.writeError as? WriteRejectedError == refusal }
+            let third = CollectionTestClient(at: world.address)
             third.backend.keepPendingWrites(in: folder, files: files)
             let kept = third.todos().wrappedValue
             #expect(!kept.isSyncing && kept.items[id: "1"]?.title != "mine")
@@ -260,7 +260,7 @@ import TrebuchetTesting
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
             let file = folder.appendingPathComponent("todos.json")
             files.replace(file, with: Data("{".utf8))
-            let guest = CollectionGuest(at: world.address)
+            let guest = CollectionTestClient(at: world.address)
             guest.backend.keepPendingWrites(in: folder, files: files)
             let todos = guest.todos()
             let error = await #expect(throws: CollectionError.self) { try await todos.create(Todo(id: "1")) }

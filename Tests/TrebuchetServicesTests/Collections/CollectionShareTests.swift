@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 /// Methods that no collection has.
-@Trebuchet distributed actor Stranger {
+@Trebuchet distributed actor UnrelatedClient {
     distributed func dance() -> Int { 1 }
 }
 
@@ -105,7 +105,7 @@ import TrebuchetTesting
         for _ in 0..<50 { #expect(bench.perform(.add("0"), as: "bob") != nil) }
         #expect(bench.table.shares.all == before && bench.table.shares.partyCount == 2)
         bench.table.discardUnwritten()
-        #expect(bench.table.shares.all == DocumentShares.Usage() && bench.table.shares.partyCount == 0)
+        #expect(bench.table.shares.all == DocumentQuotas.Usage() && bench.table.shares.partyCount == 0)
     }
 
     @Test("whose a document is, and from which host, is known after a restart, and readers are told no host")
@@ -276,7 +276,7 @@ import TrebuchetTesting
         var limits = CollectionLimits()
         limits.documentBytes = 100
         CollectionHost.expose(on: server, store: store, limits: limits)
-        let guest = CollectionGuest("ada", at: try await server.start())
+        let guest = CollectionTestClient("ada", at: try await server.start())
         try await guest.client.connect()
         let todos = try guest.collection()
         let large = DocumentCommand.add("large", ["t": .string(String(repeating: "hidden", count: 50))])
@@ -330,7 +330,7 @@ import TrebuchetTesting
             let guest = world.guest()
             try await guest.client.connect()
             for number in 0..<50 {
-                let stranger = try guest.client.resolve(Stranger.self, id: "collections/c\(number)")
+                let stranger = try guest.client.resolve(UnrelatedClient.self, id: "collections/c\(number)")
                 let error = await #expect(throws: TrebuchetError.self) { _ = try await stranger.dance() }
                 #expect(error?.code == .methodNotFound)
                 #expect(world.host.collectionCount == 0)

@@ -55,13 +55,13 @@ struct CollectionWorld {
         return CollectionWorld(server: server, host: host, address: try await server.start())
     }
 
-    func guest(_ name: String = "nobody", at address: SocketAddress? = nil) -> CollectionGuest {
-        CollectionGuest(name, at: address ?? self.address)
+    func guest(_ name: String = "nobody", at address: SocketAddress? = nil) -> CollectionTestClient {
+        CollectionTestClient(name, at: address ?? self.address)
     }
 }
 
 /// A client of collections, as an app of its own.
-struct CollectionGuest {
+struct CollectionTestClient {
     let client: TrebuchetClient
     let backend: TrebuchetBackend
     let store = SharedStore()

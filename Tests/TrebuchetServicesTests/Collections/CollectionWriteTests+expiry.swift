@@ -14,9 +14,9 @@ extension CollectionWriteTests {
         let time = ManualTime(1_000)
         try await CollectionWorld.run(clock: time.clock) { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
-            try await ada.create(Purse(id: "stays"))
-            try await ada.create(Purse(id: "goes"), expiresIn: .seconds(10))
-            try await ada.create(Purse(id: "first"), expiresIn: .seconds(5))
+            try await ada.create(ConditionalWriteAccount(id: "stays"))
+            try await ada.create(ConditionalWriteAccount(id: "goes"), expiresIn: .seconds(10))
+            try await ada.create(ConditionalWriteAccount(id: "first"), expiresIn: .seconds(5))
             await shows(bob) { $0.items.count == 3 }
             #expect(bob.wrappedValue.document("goes")?.expiresAt == 11_000)
             #expect(await eventually { time.sleeperCount == 1 })
@@ -34,7 +34,7 @@ extension CollectionWriteTests {
             await shows(bob) { $0.items.ids == ["goes"] }
             try await ada.expire("goes", in: nil)
             time.move(to: 1_000_000)
-            try await ada.create(Purse(id: "stays", balance: 7))
+            try await ada.create(ConditionalWriteAccount(id: "stays", balance: 7))
             await shows(bob) { $0.items.ids == ["goes", "stays"] }
             await #expect(throws: CollectionError.notFound(id: "first")) {
                 try await ada.increment("first", "balance", by: 1)
@@ -47,8 +47,8 @@ extension CollectionWriteTests {
         let (store, time) = (MemoryStore(), ManualTime(1_000))
         try await CollectionWorld.run(store: store, clock: time.clock) { world in
             let ada = accounts(world.guest())
-            try await ada.create(Purse(id: "goes"), expiresIn: .seconds(10))
-            try await ada.create(Purse(id: "stays"), expiresIn: .seconds(100))
+            try await ada.create(ConditionalWriteAccount(id: "goes"), expiresIn: .seconds(10))
+            try await ada.create(ConditionalWriteAccount(id: "stays"), expiresIn: .seconds(100))
         }
         time.move(to: 11_000)
         try await CollectionWorld.run(store: store, clock: time.clock) { world in

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-struct Purse: Codable, Identifiable, Equatable, Sendable {
+struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     var id: String
     var balance = 0
     var state: String?
@@ -19,11 +19,13 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
 @MainActor @Suite("Writes of collections", .timeLimit(.minutes(5))) struct CollectionWriteTests {
     static let secret = "0123456789abcdef"
 
-    func accounts(_ guest: CollectionGuest) -> Shared<SyncedCollection<Purse>> {
-        guest.backend.scope { Shared(.trebuchetCollection(CollectionKey<Purse>("accounts")), store: guest.store) }
+    func accounts(_ guest: CollectionTestClient) -> Shared<SyncedCollection<ConditionalWriteAccount>> {
+        guest.backend.scope {
+            Shared(.trebuchetCollection(CollectionKey<ConditionalWriteAccount>("accounts")), store: guest.store)
+        }
     }
 
-    func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionGuest {
+    func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionTestClient {
         let guest = world.guest(name)
         try await guest.client.connect()
         return guest
@@ -34,8 +36,8 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
         try await CollectionWorld.run { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
             try await ada.transaction { accounts in
-                try accounts.create(Purse(id: "ada", balance: 10))
-                try accounts.create(Purse(id: "bob"))
+                try accounts.create(ConditionalWriteAccount(id: "ada", balance: 10))
+                try accounts.create(ConditionalWriteAccount(id: "bob"))
             }
             await shows(bob) { $0.items.count == 2 }
             let sums = Task {
@@ -60,12 +62,12 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
             let refused = ada.transaction(onError: nil) { accounts in
                 try accounts.increment("ada", "balance", by: 100)
                 try accounts.delete("bob")
-                try accounts.create(Purse(id: "ada"))
+                try accounts.create(ConditionalWriteAccount(id: "ada"))
             }
             #expect(ada.wrappedValue.items == before, "what will be refused is not shown")
             let error = await #expect(throws: TransactionError.self) { try await refused.value }
             #expect(error == TransactionError(index: 2, reason: .alreadyExists(id: "ada")))
-            try await bob.create(Purse(id: "last"))
+            try await bob.create(ConditionalWriteAccount(id: "last"))
             #expect(bob.wrappedValue.items.elements.dropLast() == before.elements[...])
         }
     }
@@ -74,12 +76,12 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
     func conditions() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
-            try await ada.create(Purse(id: "1", balance: 1, state: "open"))
+            try await ada.create(ConditionalWriteAccount(id: "1", balance: 1, state: "open"))
             await shows(bob) { $0.items.count == 1 }
             let first = try #require(bob.wrappedValue.document("1")?.revision)
             try await ada.update("1", if: .field("state", equals: .string("open"))) { $0.state = "ada's" }
             let guest = try await connected(world)
-            let fields = try CollectionCommands.fields(of: Purse(id: "2"))
+            let fields = try CollectionCommands.fields(of: ConditionalWriteAccount(id: "2"))
             let condition = WriteCondition.field("state", equals: .string("open"))
             func write(_ number: Int, _ command: DocumentCommand, _ condition: WriteCondition?) async throws
                 -> CollectionError?
@@ -117,7 +119,7 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
     func increments() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
-            try await ada.create(Purse(id: "1"))
+            try await ada.create(ConditionalWriteAccount(id: "1"))
             await shows(bob) { $0.items.count == 1 }
             let rises = Task {
                 var last = 0
@@ -151,7 +153,8 @@ struct Purse: Codable, Identifiable, Equatable, Sendable {
         let time = ManualTime(5_000)
         try await CollectionWorld.run(clock: time.clock) { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
-            try await ada.create(Purse(id: "1", state: "open", seenAt: .now, address: ["city": "Bonn"]))
+            try await ada.create(
+                ConditionalWriteAccount(id: "1", state: "open", seenAt: .now, address: ["city": "Bonn"]))
             await shows(bob) { $0.items[id: "1"]?.seenAt == ServerTime(milliseconds: 5_000) }
             time.move(to: 6_000)
             bob.merge("1", ["address": .object(["street": .string("Ring")])], onError: nil)

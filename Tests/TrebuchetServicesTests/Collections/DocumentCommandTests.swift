@@ -256,7 +256,7 @@ import TrebuchetWire
     @Test("keys are kept in the order of their last use", arguments: UInt64(1)...10)
     func leastRecent(seed: UInt64) {
         var random = RandomSource(seed: seed)
-        var (keys, model) = (LeastRecent<Int>(), [Int]())
+        var (keys, model) = (LRUOrder<Int>(), [Int]())
         for _ in 0..<1_000 {
             let key = Int.random(in: 0..<20, using: &random)
             model.removeAll { $0 == key }

@@ -9,7 +9,7 @@ import Trebuchet
 struct StoredCollectionTests {
     @Test("one that was never written begins at revision 0, without documents")
     func new() async throws {
-        let keeper = try await LogKeeper(MemoryStore())
+        let keeper = try await RetainedLog(MemoryStore())
         #expect(keeper.table.revision == 0)
         #expect(keeper.table.isEmpty)
     }
@@ -17,7 +17,7 @@ struct StoredCollectionTests {
     @Test("a write is one change in the log, as large as what it changes, and a value only where the count is another")
     func oneChange() async throws {
         let store = StoppingStore()
-        var keeper = try await LogKeeper(store)
+        var keeper = try await RetainedLog(store)
         keeper.apply((0..<2_000).map { .add("\($0)", bytes: 100) })
         await keeper.write()
         let before = store.writes.count
@@ -34,7 +34,7 @@ struct StoredCollectionTests {
     @Test("a batch is one write, in changes of some hundred kilobytes")
     func manyInOne() async throws {
         let store = StoppingStore()
-        var keeper = try await LogKeeper(store)
+        var keeper = try await RetainedLog(store)
         keeper.apply((0..<300).map { .add("\($0)", bytes: 10_000) })
         await keeper.write()
         #expect(store.writes.count == 1)
@@ -49,7 +49,7 @@ struct StoredCollectionTests {
         arguments: 1...20 as ClosedRange<UInt64>)
     func model(seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
-        var keeper = try await LogKeeper(MemoryStore())
+        var keeper = try await RetainedLog(MemoryStore())
         var (snapshots, snapshot) = (0, nil as StoredCollection.Snapshot?)
         for _ in 0..<120 {
             for _ in 0..<Int.random(in: 0...4, using: &random) {
@@ -75,7 +75,8 @@ struct StoredCollectionTests {
             #expect(again.table.revision == keeper.table.revision, "seed \(seed)")
             if let mutation = keeper.lastDone {
                 #expect(again.table.secret == keeper.table.secret)
-                let outcome = again.table.apply(mutation, from: LogKeeper.client, creator: nil, at: 0) { _, _ in true }
+                let outcome = again.table.apply(mutation, from: RetainedLog.client, creator: nil, at: 0) { _, _ in true
+                }
                 #expect(outcome.error == nil && !again.table.hasUnwritten, "seed \(seed)")
             }
             // Of the snapshot that is due, too: nobody else goes on with the log.
@@ -86,7 +87,7 @@ struct StoredCollectionTests {
 
     @Test("a mutation that comes again after a restart has its outcome, one that failed too")
     func outcomes() async throws {
-        var keeper = try await LogKeeper(MemoryStore())
+        var keeper = try await RetainedLog(MemoryStore())
         keeper.apply(.add("a"), .add("a"), .add("b"))
         await keeper.write()
         keeper.apply(.update(id: "none", fields: [:]), .update(id: "a", fields: ["n": .integer(1)]))
@@ -98,7 +99,7 @@ struct StoredCollectionTests {
         ]
         let errors = commands.enumerated().map { index, command in
             again.table.apply(
-                DocumentMutation(number: index + 1, command: command), from: LogKeeper.client, creator: nil, at: 0
+                DocumentMutation(number: index + 1, command: command), from: RetainedLog.client, creator: nil, at: 0
             ) { _, _ in true }.error
         }
         #expect(errors == [nil, .alreadyExists(id: "a"), nil, .notFound(id: "none"), nil])
@@ -108,14 +109,14 @@ struct StoredCollectionTests {
     @Test("a log never has more than twice what a snapshot would have, and 64 KiB; slices have 256 KiB")
     func snapshots() async throws {
         let store = StoppingStore()
-        var keeper = try await LogKeeper(store)
+        var keeper = try await RetainedLog(store)
         func keep(isLookedAt: Bool = true) async throws {
             await keeper.write()
             if let due = keeper.snapshot { try await keeper.stored.write(due) { true } }
             guard isLookedAt else { return }
             let log = try await keeper.log()
             let bytes = log.entries.reduce(log.snapshot.bytes.count) { $0 + $1.bytes.count }
-            #expect(bytes <= 2 * (keeper.table.shares.all.bytes + 3_000) + LogPlace.least)
+            #expect(bytes <= 2 * (keeper.table.shares.all.bytes + 3_000) + CollectionLogLocation.least)
         }
         for first in stride(from: 0, to: 1_000, by: 100) {
             keeper.apply((first..<first + 100).map { .add("\($0)", bytes: 2_000) })
@@ -147,25 +148,25 @@ struct StoredCollectionTests {
         try await CollectionWorld.run(store: store, limits: limits) { world in
             let guest = world.guest("ada")
             try await guest.client.connect()
-            _ = try await guest.collection().commit([.add("a", bytes: 20_000)], from: LogKeeper.client)
+            _ = try await guest.collection().commit([.add("a", bytes: 20_000)], from: RetainedLog.client)
             epoch = try await store.log(key)?.snapshot.epoch
             for number in 0..<60 {
                 let update = DocumentCommand.update(id: "a", fields: ["n": .integer(Int64(number))])
-                _ = try await guest.collection().commit([update], from: LogKeeper.client, at: number + 2)
+                _ = try await guest.collection().commit([update], from: RetainedLog.client, at: number + 2)
             }
             #expect(await eventually { world.host.collectionCount == 0 })
         }
         let log = try #require(try await store.log(key))
         // Begun once, and never as long as 60 entries of 20,000 bytes.
         #expect(log.snapshot.epoch == epoch && log.snapshot.bytes.count > 20_000 && log.entries.count < 20)
-        let again = try await LogKeeper(store)
+        let again = try await RetainedLog(store)
         #expect(again.table.document("a")?.fields["n"] == .integer(59))
     }
 
     @Test("a snapshot that fails is tried again when the log has grown by half, and what was written meanwhile stays")
     func failingSnapshot() async throws {
         let memory = MemoryStore()
-        var keeper = try await LogKeeper(memory)
+        var keeper = try await RetainedLog(memory)
         keeper.apply(.add("a", bytes: 20_000))
         for number in 0..<8 {
             keeper.apply(.update(id: "a", fields: ["n": .integer(Int64(number))]))
@@ -191,7 +192,7 @@ struct StoredCollectionTests {
     )
     func conflict() async throws {
         let memory = MemoryStore()
-        var keeper = try await LogKeeper(memory)
+        var keeper = try await RetainedLog(memory)
         keeper.apply((0..<50).map { .add("\($0)", bytes: 10_000) })
         await keeper.write()
         let last = try await keeper.log().last
@@ -210,7 +211,7 @@ struct StoredCollectionTests {
     @Test("a log that is not there, where there is to be one, is damage and no empty collection")
     func missingLog() async throws {
         let memory = MemoryStore()
-        var keeper = try await LogKeeper(memory)
+        var keeper = try await RetainedLog(memory)
         keeper.apply(.add("a"))
         await keeper.write()
         try await memory.write([StateWrite(StateKey("collection.todos", "log"), .deleteLog)])

@@ -64,7 +64,7 @@ import TrebuchetTesting
         let grant = try await client.auth.signIn(idToken: world.token(), provider: "local", nonce: nil)
         #expect(!grant.user.isGuest && grant.user.email == nil)
         #expect(try await client.caller() == grant.user.id)
-        #expect(try await client.resolve(Mirror.self, id: "mirror").roles() == ["user"])
+        #expect(try await client.resolve(ServiceCallerReporter.self, id: "mirror").roles() == ["user"])
         let token = world.token(issuer: world.issuer.url)
         let found = try await client.auth.signIn(idToken: token, provider: "found", nonce: nil)
         #expect(found.user.id != grant.user.id, "the same subject at another issuer is somebody else")

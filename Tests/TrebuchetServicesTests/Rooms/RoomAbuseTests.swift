@@ -6,7 +6,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct RoomAbuseTests {
-    private func connected(_ world: RoomWorld) async throws -> Guest {
+    private func connected(_ world: RoomWorld) async throws -> RoomTestClient {
         let guest = world.guest()
         try await guest.client.connect()
         return guest
@@ -187,7 +187,7 @@ import Trebuchet
         limits.rooms = 10_000
         limits.grace = .milliseconds(10)
         try await RoomWorld.run(limits) { world in
-            let guests = (0..<100).map { _ in Guest(TrebuchetClient(transport: .local(world.server))) }
+            let guests = (0..<100).map { _ in RoomTestClient(TrebuchetClient(transport: .local(world.server))) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (index, guest) in guests.enumerated() {
                     group.addTask {
@@ -278,7 +278,7 @@ import Trebuchet
     func unknownCaller() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         RoomHost.expose(on: server)
-        let guest = Guest(TrebuchetClient(transport: .local(server)))
+        let guest = RoomTestClient(TrebuchetClient(transport: .local(server)))
         try await guest.client.connect()
         let room = try guest.room()
         await #expect(throws: RoomError.unknownCaller) { try await room.join(presence: nil, token: nil, attempt: nil) }

@@ -9,7 +9,7 @@ import TrebuchetTesting
 
 /// Each limit of rooms at its edge, and what is given back.
 @Suite(.timeLimit(.minutes(5))) struct RoomBoundsTests {
-    private func connected(_ world: RoomWorld) async throws -> Guest {
+    private func connected(_ world: RoomWorld) async throws -> RoomTestClient {
         let guest = world.guest()
         try await guest.client.connect()
         return guest
@@ -210,7 +210,7 @@ import TrebuchetTesting
     }
 
     /// Notes what it is shown.
-    private final class Notes: RoomFeed {
+    private final class Notes: RoomObserver {
         let topic: String?
         private let entries = Mutex<[String]>([])
         init(topic: String? = nil) { self.topic = topic }

@@ -26,7 +26,7 @@ import Trebuchet
             await #expect(throws: RoomError.left) { try await hall.update { $0.isTyping = true } }
             await #expect(throws: RoomError.notJoined) { try await emoji.publish(Emoji(name: "tada")) }
             // Whoever makes a value anew joins again.
-            let again = Guest(ada.backend)
+            let again = RoomTestClient(ada.backend)
             let back = again.presence("Ada")
             await wait(for: lobbies.1) { $0.peers.count == 1 }
             await wait(for: back) { $0.isConnected && $0.error == nil }
@@ -93,7 +93,7 @@ import Trebuchet
     func signingIn() async throws {
         let (auth, rules) = (try await AuthServer(), UsersOnly())
         RoomHost.expose(on: auth.server, rules: rules)
-        let ada = Guest(auth.backend())
+        let ada = RoomTestClient(auth.backend())
         auth.part.update(.held)
         let signingIn = Task { try await ada.backend.session.signInAsGuest() }
         for await state in ada.client.connectionState.stream where state == .connected { break }

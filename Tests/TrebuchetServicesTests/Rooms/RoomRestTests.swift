@@ -21,7 +21,7 @@ import TrebuchetTesting
         limits.grace = .seconds(600)
         let host = RoomHost.expose(on: server, rules: OpenRooms(), limits: limits)
         let address = try await server.start()
-        let guest = Guest(TrebuchetClient(transport: .webSocket(host: address.host, port: address.port)))
+        let guest = RoomTestClient(TrebuchetClient(transport: .webSocket(host: address.host, port: address.port)))
         try await guest.client.connect()
         _ = try await guest.room().join(presence: .integer(1), token: nil, attempt: nil)
         await guest.client.close()

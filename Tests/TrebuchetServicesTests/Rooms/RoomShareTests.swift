@@ -7,7 +7,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct RoomShareTests {
-    private func connected(_ world: RoomWorld) async throws -> Guest {
+    private func connected(_ world: RoomWorld) async throws -> RoomTestClient {
         let guest = world.guest()
         try await guest.client.connect()
         return guest
@@ -84,7 +84,7 @@ import Trebuchet
         try await RoomWorld.run(limits, access: access) { world in
             let (ada, phone, bob) = (world.guest(as: "ada"), world.guest(as: "ada"), world.guest(as: "bob"))
             for guest in [ada, phone, bob] { try await guest.client.connect() }
-            func join(_ guest: Guest, _ room: String) async throws {
+            func join(_ guest: RoomTestClient, _ room: String) async throws {
                 // The one of a join that was refused goes: there is another of its name at once.
                 _ = try await guest.room(room).join(presence: nil, token: nil, attempt: nil)
             }
@@ -111,8 +111,8 @@ import Trebuchet
     @Test("one user has a share of a room's places, and gets it back")
     func places() throws {
         var membership = RoomMembership<Int>(limit: 10, grace: 1, perPrincipal: 2)
-        let ada = Holder(principal: "ada", host: nil)
-        func join(_ guest: Int, _ holder: Holder?) throws {
+        let ada = QuotaHolder(principal: "ada", host: nil)
+        func join(_ guest: Int, _ holder: QuotaHolder?) throws {
             _ = try membership.join(guest, principal: holder?.principal?.text, holder: holder, token: nil) {
                 RoomMembership<Int>.Identity(stay: "s\(guest)", token: "t\(guest)")
             }
@@ -120,7 +120,7 @@ import Trebuchet
         try join(1, ada)
         try join(2, ada)
         #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(3, ada) }
-        try join(4, Holder(principal: "bob", host: nil))
+        try join(4, QuotaHolder(principal: "bob", host: nil))
         membership.end("s1")
         try join(5, ada)
         _ = membership.lost(5, at: 0)

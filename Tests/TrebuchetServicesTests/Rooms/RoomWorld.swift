@@ -23,7 +23,7 @@ extension Schema.Topics {
 }
 
 /// A client with shared values of its own, as if it was another process.
-struct Guest {
+struct RoomTestClient {
     let client: TrebuchetClient
     let backend: TrebuchetBackend
     let store = SharedStore()
@@ -88,7 +88,7 @@ struct RoomWorld {
     func guest(
         through link: FaultyLink? = nil, as token: String? = nil,
         undecodable: @escaping @Sendable (UndecodableValue) -> Void = UndecodableValue.warn
-    ) -> Guest {
+    ) -> RoomTestClient {
         let address = link?.address ?? address
         var options = TrebuchetClient.Options()
         // Half of a connection may go on without the other: that is to be noticed long before a test has waited too long. A
@@ -98,7 +98,7 @@ struct RoomWorld {
         options.callTimeout = .seconds(240)
         if let token { options.token = { token } }
         options.onUndecodable = undecodable
-        return Guest(
+        return RoomTestClient(
             TrebuchetClient(transport: .webSocket(host: address.host, port: address.port), options: options))
     }
 

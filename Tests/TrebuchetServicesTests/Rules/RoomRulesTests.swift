@@ -7,7 +7,7 @@ import Trebuchet
 
 /// Rules of rooms at a server, as clients meet them.
 @Suite(.timeLimit(.minutes(5))) struct RoomRulesTests {
-    private func book(_ text: String) throws -> RuleBook { try RuleBook(json: Array(text.utf8)) }
+    private func book(_ text: String) throws -> RulesFile { try RulesFile(json: Array(text.utf8)) }
 
     @Test(
         "rooms of a type are joined, listed and published to by whom the file says, and have the members that it allows"
@@ -22,7 +22,7 @@ import Trebuchet
             }}
             """#)
         try await RoomWorld.run(rules: rules) { world in
-            var guests: [Guest] = []
+            var guests: [RoomTestClient] = []
             for _ in 1...3 {
                 let guest = world.guest()
                 try await guest.client.connect()
@@ -59,11 +59,11 @@ import Trebuchet
     func lostRole() async throws {
         let rules = try book(#"{"roles":["editor"],"rooms":{"chat":{"join":"editor"}}}"#)
         try await RoomWorld.run(rules: rules) { world in
-            await world.server.expose(Doorman(actorSystem: world.server.actorSystem), as: Doorman.name)
+            await world.server.expose(RulesTestServer(actorSystem: world.server.actorSystem), as: RulesTestServer.name)
             let (ed, eve) = (world.guest(), world.guest())
             for (guest, name) in [(ed, "ed"), (eve, "eve")] {
                 try await guest.client.connect()
-                try await guest.client.resolve(Doorman.self, id: Doorman.name).become(name, ["editor"])
+                try await guest.client.resolve(RulesTestServer.self, id: RulesTestServer.name).become(name, ["editor"])
                 _ = try await guest.room().join(presence: nil, token: nil, attempt: nil)
             }
             let isOver = StateRelay(false)
@@ -73,9 +73,10 @@ import Trebuchet
                 for try await _ in await room.observeEvents() {}
             }
             defer { reading.cancel() }
-            try await eve.client.resolve(Doorman.self, id: Doorman.name).become("eve", ["editor", "user"])
+            try await eve.client.resolve(RulesTestServer.self, id: RulesTestServer.name).become(
+                "eve", ["editor", "user"])
             try await eve.room().publish(topic: "t", payload: .null)
-            try await eve.client.resolve(Doorman.self, id: Doorman.name).become("eve", ["user"])
+            try await eve.client.resolve(RulesTestServer.self, id: RulesTestServer.name).become("eve", ["user"])
             #expect(await eventually { isOver.currentValue })
             await #expect(throws: RoomError.notJoined) {
                 try await eve.room().history(topic: nil, after: nil, limit: nil)

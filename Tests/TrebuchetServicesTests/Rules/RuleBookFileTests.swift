@@ -6,8 +6,8 @@ import Trebuchet
 
 @Suite struct RuleBookFileTests {
     private func problems(_ text: String) -> [String] {
-        do throws(RuleBookError) {
-            _ = try RuleBook(json: Array(text.utf8), file: "rules.json")
+        do throws(RulesFileError) {
+            _ = try RulesFile(json: Array(text.utf8), file: "rules.json")
             return []
         } catch {
             return error.problems.map(\.description)
@@ -35,7 +35,7 @@ import Trebuchet
     @Test("fields whose names look alike and have other bytes have each its rule")
     func alike() throws {
         let text = #"{"collections":{"a":{"fields":{"\u00e9":{"immutable":true},"e\u0301":{"type":"string"}}}}}"#
-        let fields = try RuleBook(json: Array(text.utf8)).collection("a").fields ?? []
+        let fields = try RulesFile(json: Array(text.utf8)).collection("a").fields ?? []
         #expect(fields.map { Array($0.name.utf8) } == [Array("e\u{301}".utf8), Array("\u{E9}".utf8)])
         #expect(fields.map(\.isImmutable) == [false, true])
     }
@@ -50,7 +50,7 @@ import Trebuchet
     func large(head: String, entry: String, end: String) {
         let entries = (0..<40_000).map { entry.replacing("#", with: "\($0)") }
         let text = "{" + head + entries.joined(separator: ",\n") + end + "}"
-        #expect(text.utf8.count <= RuleBook.longestFile)
+        #expect(text.utf8.count <= RulesFile.longestFile)
         let clock = ContinuousClock()
         let began = clock.now
         _ = problems(text)
@@ -72,19 +72,21 @@ import Trebuchet
         let folder = try TemporaryFolder()
         let path = folder.path + "/rules"
         #expect(mkfifo(path, 0o600) == 0)
-        let error = #expect(throws: RuleBookError.self) { try RuleBook(contentsOfFile: path, patienceMilliseconds: 1) }
+        let error = #expect(throws: RulesFileError.self) {
+            try RulesFile(contentsOfFile: path, patienceMilliseconds: 1)
+        }
         #expect(error?.description == "\(path): is not a regular file and has no data")
         let pipe = Pipe()
         try pipe.fileHandleForWriting.write(contentsOf: Data(#"{"roles":["a"]}"#.utf8))
         try pipe.fileHandleForWriting.close()
-        let read = try RuleBook(contentsOfFile: "/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)")
+        let read = try RulesFile(contentsOfFile: "/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)")
         #expect(read.roles == ["a"])
     }
 
     @Test("text that is not UTF-8 is told with its line")
     func notUTF8() throws {
-        let error = try #require(throws: RuleBookError.self) {
-            try RuleBook(json: Array("{\n\"".utf8) + [0xFF] + Array("\": 1}".utf8), file: "f")
+        let error = try #require(throws: RulesFileError.self) {
+            try RulesFile(json: Array("{\n\"".utf8) + [0xFF] + Array("\": 1}".utf8), file: "f")
         }
         #expect(error.description == "f:2:1: not valid UTF-8")
     }
@@ -191,7 +193,7 @@ import Trebuchet
             ), (#"{"rooms":{"chat":{"join":"nobody"},"*":{"join":"nobody"}}}"#, nil),
         ])
     func warnings(text: String, warning: String?) throws {
-        let book = try RuleBook(json: Array(text.utf8), file: "r.json")
+        let book = try RulesFile(json: Array(text.utf8), file: "r.json")
         #expect(book.warnings.map(\.description) == [warning].compactMap(\.self).map { "r.json:" + $0 })
     }
 
@@ -202,28 +204,28 @@ import Trebuchet
             (folder.path + "/none.json", "cannot be read (No such file or directory)"),
             (folder.path, "cannot be read (Is a directory)"),
         ] {
-            let error = try #require(throws: RuleBookError.self) { try RuleBook(contentsOfFile: path) }
+            let error = try #require(throws: RulesFileError.self) { try RulesFile(contentsOfFile: path) }
             #expect(error.description == "\(path): \(problem)")
         }
         let large = folder.path + "/large.json"
-        try Data(repeating: 0x20, count: RuleBook.longestFile + 1).write(to: URL(fileURLWithPath: large))
-        let error = try #require(throws: RuleBookError.self) { try RuleBook(contentsOfFile: large) }
+        try Data(repeating: 0x20, count: RulesFile.longestFile + 1).write(to: URL(fileURLWithPath: large))
+        let error = try #require(throws: RulesFileError.self) { try RulesFile(contentsOfFile: large) }
         #expect(error.description == "\(large): has more than 1048576 bytes")
     }
 
     @Test("the defaults are a file that says what counts without one")
     func defaults() throws {
-        let book = try RuleBook(json: Array(RuleBook.defaults.utf8))
+        let book = try RulesFile(json: Array(RulesFile.defaults.utf8))
         let documents = [Document(id: "a", fields: [:], creator: "ada"), Document(id: "b", fields: [:])]
         for principal in [nil, Principal(id: "ada"), Principal(id: "eve", roles: ["user"])] {
             for document in documents {
                 for action in CollectionAction.allCases {
                     let without = CreatorRules().may(principal, action, document, in: "todos")
                     #expect(book.may(principal, action, document, in: "todos") == without)
-                    #expect(RuleBook().may(principal, action, document, in: "todos") == without)
+                    #expect(RulesFile().may(principal, action, document, in: "todos") == without)
                 }
             }
-            for book in [book, RuleBook()] {
+            for book in [book, RulesFile()] {
                 #expect(book.readers(like: principal, in: "todos") == .everybody)
                 #expect(book.mayJoin(principal, "chat-lobby") && book.mayPublish(principal, "t", in: "chat-lobby"))
                 #expect(!book.mayList(principal, "chat-"))

@@ -11,15 +11,15 @@ import TrebuchetTesting
 @MainActor @Suite(.timeLimit(.minutes(5))) struct RulesInForceTests {
     private static let secret = "0123456789abcdef"
 
-    private func book(_ text: String) throws -> RuleBook { try RuleBook(json: Array(text.utf8)) }
+    private func book(_ text: String) throws -> RulesFile { try RulesFile(json: Array(text.utf8)) }
 
     private func run(
         _ rules: any CollectionRules, _ limits: CollectionLimits = CollectionLimits(),
         _ body: (CollectionWorld) async throws -> Void
     ) async throws {
         try await CollectionWorld.run(rules: rules, limits: limits) { world in
-            let doorman = Doorman(actorSystem: world.server.actorSystem)
-            await world.server.expose(doorman, as: Doorman.name)
+            let doorman = RulesTestServer(actorSystem: world.server.actorSystem)
+            await world.server.expose(doorman, as: RulesTestServer.name)
             try await body(world)
         }
     }
@@ -30,14 +30,14 @@ import TrebuchetTesting
 
     private func fields(_ todo: Todo) throws -> JSONObject { try JSONValue(encoding: todo).decode(JSONObject.self) }
 
-    private func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionGuest {
+    private func connected(_ world: CollectionWorld, _ name: String = "nobody") async throws -> CollectionTestClient {
         let guest = world.guest(name)
         try await guest.client.connect()
         return guest
     }
 
-    private func become(_ guest: CollectionGuest, _ id: String?, _ roles: Set<String> = []) async throws {
-        try await guest.client.resolve(Doorman.self, id: Doorman.name).become(id, roles)
+    private func become(_ guest: CollectionTestClient, _ id: String?, _ roles: Set<String> = []) async throws {
+        try await guest.client.resolve(RulesTestServer.self, id: RulesTestServer.name).become(id, roles)
     }
 
     @Test("a document is not handed to somebody else, nor made to what it may not be, by updates and links")
@@ -135,7 +135,7 @@ import TrebuchetTesting
 
     /// Whether an observer by name alone, who has not opened the query, is refused after a change.
     private func losesView(
-        _ world: CollectionWorld, _ observer: CollectionGuest, _ name: String,
+        _ world: CollectionWorld, _ observer: CollectionTestClient, _ name: String,
         after change: () async throws -> Void
     ) async throws -> Bool {
         let view = try observer.client.resolve(CollectionView.self, id: name)
@@ -183,7 +183,7 @@ import TrebuchetTesting
         try await run(rules) { world in
             let (red, blue) = (try await connected(world), try await connected(world))
             for (guest, team, session) in [(red, "red", "1"), (blue, "blue", "2")] {
-                try await guest.client.resolve(Doorman.self, id: Doorman.name)
+                try await guest.client.resolve(RulesTestServer.self, id: RulesTestServer.name)
                     .become("ada", claiming: ["team": team, "session": session])
             }
             let todos = [try fields(Todo(id: "r", title: "red")), try fields(Todo(id: "b", title: "blue"))]
@@ -193,7 +193,7 @@ import TrebuchetTesting
             #expect(try await blue.collection().get(.all).documents.map(\.id) == ["b"])
             // Another session of the same user, who is the same otherwise, shares the evaluation.
             let other = try await connected(world)
-            try await other.client.resolve(Doorman.self, id: Doorman.name)
+            try await other.client.resolve(RulesTestServer.self, id: RulesTestServer.name)
                 .become("ada", claiming: ["team": "red", "session": "3"])
             let tickets = [try await red.collection().open(.all), try await other.collection().open(.all)]
             #expect(tickets[0].view == tickets[1].view)

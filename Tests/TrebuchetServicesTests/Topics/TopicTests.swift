@@ -167,7 +167,7 @@ import TrebuchetTesting
         // Longer than 257 calls take: else the first ones make room before the last one comes.
         options.callTimeout = .seconds(2)
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1), options: options)
-        let channel = Guest(client).emoji()
+        let channel = RoomTestClient(client).emoji()
         let calls = (1...257).map { channel.publish(Emoji(name: "\($0)")) }
         await #expect(throws: RoomError.tooManyWaiting(limit: 256)) { try await calls[256].value }
         for call in calls.dropLast() { await #expect(throws: TrebuchetError.self) { try await call.value } }
@@ -181,7 +181,7 @@ import TrebuchetTesting
     @Test("rooms and topics are told by the bytes of their names: é in one character is another than in two")
     @MainActor
     func names() async throws {
-        func channel(_ guest: Guest, _ room: String, _ topic: String) -> Shared<TopicChannel<Emoji>> {
+        func channel(_ guest: RoomTestClient, _ room: String, _ topic: String) -> Shared<TopicChannel<Emoji>> {
             guest.backend.scope {
                 Shared(.trebuchetTopic(roomType: "chat", topic: topic, roomId: room), store: guest.store)
             }

@@ -47,7 +47,7 @@ import Testing
             var draw = Draw(seed: seed)
             let value = try written(Value.draw(&draw), coder)
             for _ in 0..<4 {
-                let text = Slip.made(in: value, &draw)
+                let text = InjectedFault.made(in: value, &draw)
                 let ours = try? read(type, text, coder)
                 guard JSONText.isValue(Array(text.utf8)) else {
                     // Foundation lets some of these pass: it does not look at what nobody asks for.
@@ -76,7 +76,7 @@ import Testing
 }
 
 /// A text with something else in the place of a part of it.
-private enum Slip {
+private enum InjectedFault {
     static func made(in text: String, _ draw: inout Draw) -> String {
         var bytes = Array(text.utf8)
         for _ in 0...draw.below(2) {

@@ -68,7 +68,7 @@ import TrebuchetWire
         var evaluation = FilterEvaluation(filter)
         return states.map { state in
             Array(state.utf8).withUnsafeBytes { state in
-                var parts = FilterParts()
+                var parts = FilterOperands()
                 guard evaluation.take(state, &parts) == .counts else { return nil }
                 return String(
                     decoding: parts.part(evaluation.pointer, of: state).map { Array($0) } ?? Array("null".utf8),
@@ -190,7 +190,7 @@ import TrebuchetWire
         #expect(try read(self.text(filter)) == filter, "version 3 can say the same")
         var evaluation = FilterEvaluation(filter)
         func counts(_ state: String) -> Bool {
-            var parts = FilterParts()
+            var parts = FilterOperands()
             let outcome = Array(state.utf8).withUnsafeBytes { evaluation.take($0, &parts) }
             return outcome == .counts
         }

@@ -12,7 +12,7 @@ import Testing
         var settings = WebSocketCompression()
         settings.threshold = threshold
         settings.level = level
-        var agreement = CompressionAgreement()
+        var agreement = NegotiatedCompression()
         agreement.serverNoContextTakeover = !keeping
         agreement.clientNoContextTakeover = !keeping
         agreement.serverMaxWindowBits = bits
@@ -115,7 +115,7 @@ import Testing
 
     @Test("each side keeps to the window and the context that were agreed on for its own messages")
     func ownTerms() {
-        var agreement = CompressionAgreement()
+        var agreement = NegotiatedCompression()
         agreement.serverMaxWindowBits = 8
         agreement.clientNoContextTakeover = true
         var settings = WebSocketCompression()

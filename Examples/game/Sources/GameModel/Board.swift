@@ -1,5 +1,5 @@
 /// A position on the board; the top left one is 0, 0.
-public struct Place: Codable, Sendable, Hashable {
+public struct GridPosition: Codable, Sendable, Hashable {
     public var x: Int
     public var y: Int
 }
@@ -14,11 +14,11 @@ public struct Rider: Codable, Sendable {
     public var name: String
     public var direction: Direction
     /// All visited positions; the last one is the current position.
-    public var trail: [Place]
+    public var trail: [GridPosition]
     public var hasCrashed = false
 
     /// Returns the next position in a direction.
-    public func next(_ direction: Direction) -> Place {
+    public func next(_ direction: Direction) -> GridPosition {
         let (dx, dy) =
             switch direction {
             case .up: (0, -1)
@@ -27,7 +27,7 @@ public struct Rider: Codable, Sendable {
             case .right: (1, 0)
             }
         let here = trail[trail.count - 1]
-        return Place(x: here.x + dx, y: here.y + dy)
+        return GridPosition(x: here.x + dx, y: here.y + dy)
     }
 }
 
@@ -41,7 +41,7 @@ public struct Board: Codable, Sendable {
 
     public var isOver: Bool { riders.contains(where: \.hasCrashed) }
 
-    public func isFree(_ place: Place) -> Bool {
+    public func isFree(_ place: GridPosition) -> Bool {
         (0..<Self.width).contains(place.x) && (0..<Self.height).contains(place.y)
             && !riders.contains { $0.trail.contains(place) }
     }

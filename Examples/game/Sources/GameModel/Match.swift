@@ -1,7 +1,7 @@
 public import TrebuchetClient
 
 /// An event of a match.
-public enum News: Codable, Sendable {
+public enum MatchEvent: Codable, Sendable {
     case begun(names: [String])
     case crashed(name: String, tick: Int)
     /// Nil if both crashed at the same tick.
@@ -9,7 +9,7 @@ public enum News: Codable, Sendable {
 }
 
 /// The reason why a player cannot join.
-public enum NoSeat: Error, Codable, Sendable {
+public enum MatchFull: Error, Codable, Sendable {
     case full, taken
 }
 
@@ -17,7 +17,7 @@ public enum NoSeat: Error, Codable, Sendable {
 @Trebuchet
 public distributed actor Match {
     @StreamedState public var board: Board = Board()
-    @StreamedEvents public var news: News
+    @StreamedEvents public var news: MatchEvent
     private let tick: Duration
 
     public init(tick: Duration = .milliseconds(250), actorSystem: TrebuchetActorSystem) {
@@ -26,11 +26,11 @@ public distributed actor Match {
     }
 
     /// Joins the match, which begins with the second player.
-    public distributed func join(name: String) throws(NoSeat) {
+    public distributed func join(name: String) throws(MatchFull) {
         guard board.riders.count < 2 else { throw .full }
         guard !board.riders.contains(where: { $0.name == name }) else { throw .taken }
         let isFirst = board.riders.isEmpty
-        let start = Place(x: isFirst ? 4 : Board.width - 5, y: Board.height / 2)
+        let start = GridPosition(x: isFirst ? 4 : Board.width - 5, y: Board.height / 2)
         board.riders.append(Rider(name: name, direction: isFirst ? .right : .left, trail: [start]))
         if !isFirst { begin() }
     }

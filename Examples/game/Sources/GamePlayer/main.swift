@@ -65,7 +65,7 @@ func picture(_ board: Board) -> String {
     return "\u{1B}[H\u{1B}[2J" + rows.map { String($0) }.joined(separator: "\n")
 }
 
-func sentence(for event: News) -> String {
+func sentence(for event: MatchEvent) -> String {
     switch event {
     case .begun(let names): names.joined(separator: " against ")
     case .crashed(let name, let tick): "\(name) crashed at tick \(tick)"

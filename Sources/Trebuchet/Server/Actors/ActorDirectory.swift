@@ -43,10 +43,10 @@ final class ActorDirectory: ActorHost, Sendable {
     }
 
     private let contents = Mutex(Contents())
-    private let shares: ShareBook
+    private let shares: QuotaLedger
     private let ways = Mutex<(@Sendable (String) -> (any RemoteServer)?)?>(nil)
 
-    init(shares: ShareBook) { self.shares = shares }
+    init(shares: QuotaLedger) { self.shares = shares }
 
     func insert(_ record: ActorRecord) {
         let name = ActorName(record.name)
@@ -166,14 +166,14 @@ final class ActorDirectory: ActorHost, Sendable {
     ///   - parties: The quota scopes of the activation.
     ///   - reactor: The reactor of the first caller, on which the actor lives if it is created.
     func activate(
-        _ name: ActorName, for parties: Parties?, on reactor: Reactor? = nil
+        _ name: ActorName, for parties: QuotaScopes?, on reactor: Reactor? = nil
     ) throws(TrebuchetError) -> Task<ActorRecord, any Error>? {
         try contents.withLock { contents throws(TrebuchetError) in
             if let running = contents.activating[name] { return running }
             // Another reactor may have requested it since the caller's lookup, and the activation is complete.
             if let record = contents.records[name] { return Task { record } }
             let leaving = contents.leaving[name]?.task
-            let (registration, stake): (Registration, Stake?)
+            let (registration, stake): (Registration, QuotaReservation?)
             if let load = contents.loading[name] {
                 (registration, stake) = (load, nil)
             } else if let pattern = contents.pattern(for: name) {
@@ -197,7 +197,9 @@ final class ActorDirectory: ActorHost, Sendable {
         }
     }
 
-    private func make(_ name: ActorName, _ registration: Registration, _ stake: Stake?) async throws -> ActorRecord {
+    private func make(_ name: ActorName, _ registration: Registration, _ stake: QuotaReservation?) async throws
+        -> ActorRecord
+    {
         do {
             let record = try await registration.make(name.text)
             return contents.withLock { contents in
@@ -253,5 +255,7 @@ final class ActorDirectory: ActorHost, Sendable {
 }
 
 extension ActorDirectory {
-    func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor { try HostingClient.reference(to: name) }
+    func clientActor(_ name: String) throws(TrebuchetError) -> any ClientActor {
+        try ClientActorHost.reference(to: name)
+    }
 }

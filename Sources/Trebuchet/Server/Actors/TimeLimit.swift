@@ -26,14 +26,14 @@ enum TimeLimit {
                     task.cancel()
                     race.end(.failure(TrebuchetError(.timeout, "it took longer than \(limit)")))
                 }
-                let end = TimerEnd(timer)
+                let end = TimerCancellation(timer)
                 race.whenEnded { loop.execute { end.timer.cancel() } }
             }
         }
     }
 
     /// `@unchecked Sendable`: the timer is used on its reactor alone.
-    private final class TimerEnd: @unchecked Sendable {
+    private final class TimerCancellation: @unchecked Sendable {
         let timer: LoopTimer
         init(_ timer: LoopTimer) { self.timer = timer }
     }

@@ -7,7 +7,7 @@ struct CallLoad {
     static let mostInTransit = 256
     static let mostBytesInTransit = 1 << 20
     /// The memory of a call that takes time, besides its message: its timer, its queue entries, the scan result.
-    static let overhead = ServerTerms.callOverhead
+    static let overhead = AdvertisedLimits.callOverhead
 
     /// Bytes of the calls that count.
     var bytes = 0

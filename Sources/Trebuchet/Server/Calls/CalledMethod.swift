@@ -24,7 +24,7 @@ enum CalledMethod: Sendable {
     var row: Int {
         switch self {
         case .table(let method): method.row
-        case .program: TimedWork.otherCalls.rawValue
+        case .program: TimedOperation.otherCalls.rawValue
         }
     }
 

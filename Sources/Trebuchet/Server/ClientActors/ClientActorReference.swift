@@ -2,12 +2,12 @@ internal import Distributed
 
 /// A server's reference to a client actor, shared by all its users. It counts in the client's quota while it exists.
 final class ClientActorReference: ClientActor {
-    let client: HostingClient
+    let client: ClientActorHost
     /// The name in the client.
     let name: ActorName
-    let stake: Stake
+    let stake: QuotaReservation
 
-    init(_ name: ActorName, of client: HostingClient, _ stake: Stake) {
+    init(_ name: ActorName, of client: ClientActorHost, _ stake: QuotaReservation) {
         self.client = client
         self.name = name
         self.stake = stake
@@ -41,6 +41,6 @@ final class ClientActorReference: ClientActor {
     }
 
     func asGiven<Result>(_ body: () throws -> Result) rethrows -> Result {
-        try HostingClient.$current.withValue(client, operation: body)
+        try ClientActorHost.$current.withValue(client, operation: body)
     }
 }

@@ -46,7 +46,7 @@ struct ConnectionStreams {
     }
 
     /// Returns the streams whose state has changed since the previous call.
-    mutating func changed(in log: inout ChangeLog) -> Changed {
+    mutating func changed(in log: inout ChangedStreamQueue) -> Changed {
         guard !byID.isEmpty else { return .none }
         let changes = log.changes(since: &position)
         guard let changes, byID.count > Self.fewStreams, changes.count < byID.count else {

@@ -38,7 +38,7 @@ extension ServerConnection {
         return false
     }
 
-    func place(of message: borrowing Message) -> ActorPlace {
+    func place(of message: borrowing Message) -> ActorLocation {
         shard.place(of: ActorName(message.actorName))
     }
 
@@ -134,15 +134,17 @@ extension ServerConnection {
     ///
     /// - Parameter hosting: The connection's property, read on its reactor.
     @inline(__always)
-    func asCaller<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
+    func asCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows -> Result {
         if caller == nil, hosting == nil { return try body() }
         return try asSomebody(hosting, body)
     }
 
     @inline(never)
-    private func asSomebody<Result>(_ hosting: HostingConnection?, _ body: () throws -> Result) rethrows -> Result {
+    private func asSomebody<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows
+        -> Result
+    {
         guard let hosting else { return try Caller.$current.withValue(caller, operation: body) }
-        return try HostingClient.$current.withValue(hosting.client) {
+        return try ClientActorHost.$current.withValue(hosting.client) {
             try Caller.$current.withValue(caller, operation: body)
         }
     }
@@ -162,7 +164,7 @@ extension ServerConnection {
             try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
         } catch {
             shard.didCall(method.row)
-            return fail(callID, method.hidesErrors(record.type) ? SecretError.hiding(error) : error)
+            return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
         }
         let result = shard.reply.pointee.bytes
         succeed(callID, result.isEmpty ? nil : result)
@@ -181,7 +183,7 @@ extension ServerConnection {
         } catch {
             shard.didCall(method.row)
             told?.tell(endAt: shard.events, code(of: error))
-            return fail(callID, method.hidesErrors(record.type) ? SecretError.hiding(error) : error, told)
+            return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error, told)
         }
         let result = shard.reply.pointee.bytes
         let code = code(callID, result)
@@ -218,9 +220,9 @@ extension ServerConnection {
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
         } catch {
-            outcome = .failure(method.hidesErrors(record.type) ? SecretError.hiding(error) : error)
+            outcome = .failure(method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
         }
-        let call = HeldCall(
+        let call = ResponseAwaitingCommit(
             self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began, told: told)
         shard.reactor.workBegan = MonotonicClock.now
         persisted.whenWritten(call, message.callID, outcome)
@@ -257,16 +259,16 @@ extension ServerConnection {
     ///
     /// - Parameter completion: Called on the thread where the call ends.
     func start(
-        _ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: RunningCall,
+        _ method: CalledMethod, of record: ActorRecord?, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
         if let record { return run(method, of: record, message, call, completion) }
-        let kept = KeptMessage(message)
+        let kept = OwnedMessage(message)
         wait(for: message.actorName, method, kept, call, completion)
     }
 
     func wait(
-        for name: String, _ method: CalledMethod, _ kept: KeptMessage, _ call: RunningCall,
+        for name: String, _ method: CalledMethod, _ kept: OwnedMessage, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
         // A strong reference: a call whose response is recorded outlives the link of its connection.
@@ -291,11 +293,11 @@ extension ServerConnection {
     }
 
     private func run(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: RunningCall,
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
         if let kept = call.kept, record.persisted?.earlier.contains(kept) == true {
-            return completion(.failure(BegunEarlier()))
+            return completion(.failure(PriorExecution()))
         }
         let dates = dates
         call.home = record.home
@@ -304,7 +306,7 @@ extension ServerConnection {
             return asCaller(hosting) {
                 if !shard.run(method, of: record, message, dates, call, completion) {
                     call.isAtWork = false
-                    wait(for: record.name, method, KeptMessage(message), call, completion)
+                    wait(for: record.name, method, OwnedMessage(message), call, completion)
                 }
             }
         }
@@ -329,7 +331,7 @@ extension ServerConnection {
             connection.shard.reactor.execute {
                 connection.didWork(call)
                 guard !call.isAnswered else { return }
-                guard let kept = connection.shard.withMessage(bytes, { KeptMessage($0) }) else {
+                guard let kept = connection.shard.withMessage(bytes, { OwnedMessage($0) }) else {
                     return completion(.failure(TrebuchetError(.internal, "too many messages at once")))
                 }
                 connection.wait(for: record.name, method, kept, call, completion)
@@ -337,9 +339,9 @@ extension ServerConnection {
         }
     }
 
-    func crossing(to reactor: Reactor) -> CrossingCalls {
+    func crossing(to reactor: Reactor) -> CrossReactorCallQueue {
         if let crossing = crossings.first(where: { $0.reactor === reactor }) { return crossing }
-        let crossing = CrossingCalls(on: reactor)
+        let crossing = CrossReactorCallQueue(on: reactor)
         crossings.append(crossing)
         return crossing
     }
@@ -364,9 +366,10 @@ extension ServerConnection {
     }
 }
 
-extension ServerConnection: CallAnswerer {
+extension ServerConnection: CallResponder {
     func answer(
-        _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>, of call: HeldCall
+        _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
+        of call: ResponseAwaitingCommit
     ) {
         load.count -= 1
         load.bytes -= call.weight

@@ -4,7 +4,7 @@ internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetWire
 
-/// Synchronous calls to actors of other reactors. The calls of a turn are sent together in a `CrossingBatch`.
+/// Synchronous calls to actors of other reactors. The calls of a turn are sent together in a `CrossReactorCallBatch`.
 extension ServerConnection {
     /// Sends a call to another reactor in a batch. Returns false for a call that needs a task or a separate message.
     func cross(_ method: ActorMethod, of record: ActorRecord, _ message: borrowing Message) -> Bool {
@@ -17,7 +17,7 @@ extension ServerConnection {
         else { return false }
         let crossing = crossing(to: there.reactor)
         let size = message.bytes.count
-        let batch: CrossingBatch
+        let batch: CrossReactorCallBatch
         if let open = crossing.open, open.hosting === hosting, open.hasRoom(for: size) {
             batch = open
         } else {
@@ -45,7 +45,7 @@ extension ServerConnection {
     // MARK: Answers
 
     /// Receives the responses of a batch.
-    func take(_ answers: CrossingAnswers, of batch: CrossingBatch, from home: SystemShard) {
+    func take(_ answers: CrossReactorReplies, of batch: CrossReactorCallBatch, from home: SystemShard) {
         guard let crossing = batch.crossing else { return }
         // Its changes may be in streams of that reactor that are starting.
         let awaitsStreams = mayAwaitStreams && isOpen && awaitsStreams(of: home)
@@ -79,7 +79,7 @@ extension ServerConnection {
     }
 
     /// Receives the response of a call that ran in a task.
-    func take(_ outcome: CallOutcome, of index: Int, in batch: CrossingBatch, from home: SystemShard) {
+    func take(_ outcome: CallOutcome, of index: Int, in batch: CrossReactorCallBatch, from home: SystemShard) {
         guard let crossing = batch.crossing else { return }
         let call = batch[index]
         if !batch.answer(index) {
@@ -90,7 +90,7 @@ extension ServerConnection {
         didReturn(1, of: batch, crossing)
     }
 
-    private func didReturn(_ calls: Int, of batch: CrossingBatch, _ crossing: CrossingCalls) {
+    private func didReturn(_ calls: Int, of batch: CrossReactorCallBatch, _ crossing: CrossReactorCallQueue) {
         batch.didReturn(calls)
         if load.isPaused, load.isHalfEmpty {
             load.isPaused = false
@@ -108,7 +108,8 @@ extension ServerConnection {
 
     /// Converts a call that cannot be answered yet into a separate call.
     private func adopt(
-        _ call: CrossingBatch.Call, of batch: CrossingBatch, _ outcome: CrossingAnswers.Outcome, from home: SystemShard
+        _ call: CrossReactorCallBatch.Call, of batch: CrossReactorCallBatch, _ outcome: CrossReactorReplies.Outcome,
+        from home: SystemShard
     ) {
         guard let running = note(call, of: batch) else { return }
         switch outcome {
@@ -124,7 +125,7 @@ extension ServerConnection {
                 running.cancel()
                 self.finish(running, .failure(Self.timeout(call)))
             }
-            guard let kept = shard.withMessage(bytes, { KeptMessage($0) }) else {
+            guard let kept = shard.withMessage(bytes, { OwnedMessage($0) }) else {
                 return finish(running, .failure(TrebuchetError(.internal, "too many messages at once")))
             }
             wait(for: target.record.name, .table(target.method), kept, running) {
@@ -135,7 +136,7 @@ extension ServerConnection {
     }
 
     /// Records a call separately; nil when another call has its callID by now, or the connection is closed.
-    private func note(_ call: CrossingBatch.Call, of batch: CrossingBatch) -> RunningCall? {
+    private func note(_ call: CrossReactorCallBatch.Call, of batch: CrossReactorCallBatch) -> InFlightCall? {
         let callID = Array(batch.callID(call))
         guard isOpen, running[callID] == nil else {
             shard.counts.count(.callsEnded)
@@ -147,7 +148,7 @@ extension ServerConnection {
         }
         let now = shard.reactor.now
         let deadline = max(batch.deadline(call), now)
-        let noted = RunningCall(
+        let noted = InFlightCall(
             callID: callID, after: .nanoseconds(Int64(deadline &- now)), on: shard.reactor, byteCount: Int(call.count))
         noted.isInTransit = true
         noted.row = batch.targets[call.target].method.row
@@ -187,7 +188,7 @@ extension ServerConnection {
         }
     }
 
-    private func giveUp(_ index: Int, of batch: CrossingBatch, _ error: TrebuchetError?) {
+    private func giveUp(_ index: Int, of batch: CrossReactorCallBatch, _ error: TrebuchetError?) {
         let call = batch[index]
         batch.withdraw(index)
         shard.counts.count(.callsEnded)
@@ -196,12 +197,12 @@ extension ServerConnection {
         fail(batch.callID(call), error)
     }
 
-    private static func timeout(_ call: CrossingBatch.Call) -> TrebuchetError {
+    private static func timeout(_ call: CrossReactorCallBatch.Call) -> TrebuchetError {
         TrebuchetError(.timeout, "the call took longer than \(Duration.nanoseconds(Int64(call.limit)))")
     }
 
     /// Sets one timer for all calls that are on their way to one reactor; it is renewed for the calls that remain.
-    private func watch(_ crossing: CrossingCalls, until deadline: UInt64) {
+    private func watch(_ crossing: CrossReactorCallQueue, until deadline: UInt64) {
         guard deadline < crossing.watchedUntil else { return }
         crossing.timer?.cancel()
         crossing.watchedUntil = deadline
@@ -212,7 +213,7 @@ extension ServerConnection {
         }
     }
 
-    private func lookAtDeadlines(_ crossing: CrossingCalls) {
+    private func lookAtDeadlines(_ crossing: CrossReactorCallQueue) {
         (crossing.timer, crossing.watchedUntil) = (nil, .max)
         let now = shard.reactor.now
         var next = UInt64.max
@@ -236,7 +237,7 @@ extension ServerConnection {
     }
 }
 
-extension CrossingAnswers.Outcome {
+extension CrossReactorReplies.Outcome {
     fileprivate var isGone: Bool { if case .gone = self { true } else { false } }
 }
 
@@ -244,9 +245,9 @@ extension ServerShard {
     /// The maximum number of batches that are kept for reuse.
     private static let mostSpareBatches = 32
 
-    func takeBatch() -> CrossingBatch { spareBatches.popLast() ?? CrossingBatch() }
+    func takeBatch() -> CrossReactorCallBatch { spareBatches.popLast() ?? CrossReactorCallBatch() }
 
-    func giveBack(_ batch: CrossingBatch) {
+    func giveBack(_ batch: CrossReactorCallBatch) {
         guard batch.isReusable, spareBatches.count < Self.mostSpareBatches else { return }
         batch.reset()
         spareBatches.append(batch)
@@ -257,7 +258,9 @@ extension ServerShard {
     ///
     /// - Parameter room: The bytes of responses that may still be produced.
     /// - Returns: true when all calls have run.
-    func run(_ batch: CrossingBatch, of connection: ServerConnection, _ slice: inout TimeSlice, room: Int) -> Bool {
+    func run(_ batch: CrossReactorCallBatch, of connection: ServerConnection, _ slice: inout TimeSlice, room: Int)
+        -> Bool
+    {
         guard let crossing = batch.crossing, let place = scans.take() else { return false }
         defer { scans.giveBack() }
         let answers = batch.answers
@@ -288,7 +291,7 @@ extension ServerShard {
         }
         let isDone = batch.next == batch.count
         if !isDone {
-            batch.answers = CrossingAnswers()
+            batch.answers = CrossReactorReplies()
             batch.answers.reset(from: batch.next, keepingAtMost: 0)
         }
         crossing.note(answers.byteCount)
@@ -298,8 +301,8 @@ extension ServerShard {
     }
 
     private func run(
-        _ call: CrossingBatch.Call, of batch: CrossingBatch, _ target: CrossingBatch.Target,
-        _ place: UnsafeMutablePointer<ScannedEnvelope>, _ dates: DateForm, _ answers: CrossingAnswers
+        _ call: CrossReactorCallBatch.Call, of batch: CrossReactorCallBatch, _ target: CrossReactorCallBatch.Target,
+        _ place: UnsafeMutablePointer<ScannedEnvelope>, _ dates: DateEncoding, _ answers: CrossReactorReplies
     ) {
         let bytes = batch.bytes(call)
         target.record.life.didRunInPlace()
@@ -312,18 +315,19 @@ extension ServerShard {
             try callInPlace(target.record, target.method, Message(bytes: bytes, envelope: UnsafePointer(place)), dates)
             answers.add(reply.pointee.bytes)
         } catch {
-            answers.add(target.method.hidesErrors(target.record.type) ? SecretError.hiding(error) : error)
+            answers.add(target.method.hidesErrors(target.record.type) ? RedactedError.hiding(error) : error)
         }
     }
 
     /// Queues a call behind earlier calls that have not started yet. Returns false when the actor has been deactivated.
     private func runLater(
-        _ call: CrossingBatch.Call, _ index: Int, of batch: CrossingBatch, _ target: CrossingBatch.Target,
+        _ call: CrossReactorCallBatch.Call, _ index: Int, of batch: CrossReactorCallBatch,
+        _ target: CrossReactorCallBatch.Target,
         _ connection: ServerConnection
     ) -> Bool {
         let elapsed = MonotonicClock.now &- batch.began
         let rest = Duration.nanoseconds(Int64(call.limit &- min(elapsed, call.limit)))
-        let running = RunningCall(callID: [], after: rest, on: reactor, byteCount: 0)
+        let running = InFlightCall(callID: [], after: rest, on: reactor, byteCount: 0)
         let home = states
         batch.later[index] = running
         let isThere = withMessage(Array(batch.bytes(call))) {

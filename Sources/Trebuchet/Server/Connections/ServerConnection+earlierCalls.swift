@@ -26,11 +26,11 @@ extension ServerConnection {
         if let refusal { return fail(message, refusal) }
         let session = message.text(message.envelope.pointee.session)
         // Every server limits its names to this length; longer ones need no store access.
-        guard session.utf8.count <= ConnectionNames.longest, let parts = SessionName(session),
+        guard session.utf8.count <= CallSessionRegistry.longest, let parts = QualifiedCallSessionID(session),
             parts.instance != shard.answers.names.instance
         else { return fail(message, Self.ofEarlierServer) }
         guard let call = begin(message) else { return }
-        call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
+        call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
         // If only its node may write the actor, a call without a record has changed nothing and never will.
         let runsAgain = isPlaced(ActorName(message.actorName))
         lookUp(message, session, number, writer, call) { answer, kept in
@@ -51,19 +51,19 @@ extension ServerConnection {
     /// answered meanwhile. Retries an unreachable store until the call's deadline; another node continues if it owns the actor by
     /// then.
     func lookUp(
-        _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: RunningCall,
-        _ body: @escaping (KeptAnswer?, KeptMessage) -> Void
+        _ message: borrowing Message, _ session: String, _ number: UInt64, _ writer: StateWriter, _ call: InFlightCall,
+        _ body: @escaping (RecordedResponse?, OwnedMessage) -> Void
     ) {
-        let key = CallNamespace.key(session, number, of: message.actorName)
+        let key = IdempotencyNamespace.key(session, number, of: message.actorName)
         let digest = digest(of: message)
         let principal = caller?.principal?.name
-        let (reactor, kept) = (shard.reactor, KeptMessage(message))
+        let (reactor, kept) = (shard.reactor, OwnedMessage(message))
         nonisolated(unsafe) let body = body  // Called only on the reactor that passed it.
         let name = ActorName(message.actorName)
         call.isAtWork = true
         // Runs on the reactor, as writes do: a store that only forwards the work then uses no other thread.
         Task.immediate(executorPreference: reactor.taskExecutor) {
-            var answer: KeptAnswer?
+            var answer: RecordedResponse?
             var mayBeReadLater = false
             do throws(StateStoreError) {
                 answer = try await writer.store.get(key).map { Self.answer($0, digest, principal) }
@@ -78,7 +78,7 @@ extension ServerConnection {
                 self.didWork(call)
                 guard self.isOpen, !call.isAnswered else { return }
                 guard isLater else { return body(found, kept) }
-                self.shard.reactor.schedule(after: ConnectionRelays.pause) {
+                self.shard.reactor.schedule(after: RemoteCallForwarder.pause) {
                     guard self.isOpen, !call.isAnswered else { return }
                     kept.withMessage { message in
                         guard case .elsewhere = self.place(of: message) else {
@@ -97,21 +97,21 @@ extension ServerConnection {
     private func runAgain(_ message: borrowing Message, _ session: String, _ number: UInt64) {
         let carried = shard.answers.names.carry(session, onReactor: shard.index)
         repeatCall(
-            RememberedAnswers.Memory.Name(connection: carried.name, number: number, carried: carried), message,
+            ServerIdempotencyCache.Memory.Name(connection: carried.name, number: number, carried: carried), message,
             hasLookedUp: true)
     }
 
     /// Returns whether a call of another node's connection may have run here and its record is no longer kept.
-    func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of party: Party) -> Bool {
+    func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of party: QuotaScope) -> Bool {
         guard message.kind == .repeat, shard.parts.nodes != nil,
-            let session = SessionName(message.text(message.envelope.pointee.session)),
+            let session = QualifiedCallSessionID(message.text(message.envelope.pointee.session)),
             session.instance != shard.answers.names.instance
         else { return false }
         return shard.answers.names.carried.mayHaveRun(number, over: session, of: party)
     }
 
-    private static func answer(_ stored: [UInt8], _ digest: UInt64, _ principal: PrincipalName?) -> KeptAnswer {
-        guard let call = try? StoredCall(stored) else { return .failure(ofEarlierServer) }
+    private static func answer(_ stored: [UInt8], _ digest: UInt64, _ principal: PrincipalName?) -> RecordedResponse {
+        guard let call = try? PersistedIdempotencyRecord(stored) else { return .failure(ofEarlierServer) }
         // A response is delivered only to the principal of the call.
         guard call.principal.map({ PrincipalName($0) }) == principal else { return .failure(ofEarlierServer) }
         guard call.digest == digest else {

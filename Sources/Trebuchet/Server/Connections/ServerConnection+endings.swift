@@ -50,7 +50,7 @@ extension ServerConnection {
     /// connection.
     ///
     /// - Returns: false for a new stream of the client, which needs a beginning first.
-    func beginsElsewhere(_ name: AskedStream, _ callID: [UInt8]) -> Bool {
+    func beginsElsewhere(_ name: RequestedStream, _ callID: [UInt8]) -> Bool {
         if let upstream {
             upstream.send(name.resumed == nil ? .refused : .moved, name.resumed ?? callID)
             return true

@@ -2,12 +2,13 @@ internal import Networking
 internal import TrebuchetWire
 
 /// Messages about client actors.
-extension ServerConnection: CallingConnection {
+extension ServerConnection: ClientCallingConnection {
     /// Handles a client's identity. From now on the client may export actors.
     func host(_ identity: String) throws(EnvelopeError) {
-        guard (HostingClients.shortestIdentity...ScannedEnvelope.longestIdentifier).contains(identity.utf8.count) else {
+        guard (ClientActorHosts.shortestIdentity...ScannedEnvelope.longestIdentifier).contains(identity.utf8.count)
+        else {
             throw EnvelopeError(
-                "hello: client must be \(HostingClients.shortestIdentity) to \(ScannedEnvelope.longestIdentifier) characters "
+                "hello: client must be \(ClientActorHosts.shortestIdentity) to \(ScannedEnvelope.longestIdentifier) characters "
                     + "that cannot be guessed")
         }
         let clients = shard.parts.hosting
@@ -18,7 +19,7 @@ extension ServerConnection: CallingConnection {
             }
             return
         }
-        let hosting = HostingConnection(
+        let hosting = ClientActorHostConnection(
             self, on: shard.reactor, clients.client(key, parties, reactor: shard.reactor))
         self.hosting = hosting
         hosting.client.reactor.run { hosting.client.attach(hosting) }

@@ -24,7 +24,7 @@ extension ServerConnection {
         }
     }
 
-    private func endWaiting(_ call: RunningCall) {
+    private func endWaiting(_ call: InFlightCall) {
         // The answer of an earlier call may have ended the connection.
         guard isOpen, !call.isAnswered else { return }
         if let answer = call.answer { return answer.end() }
@@ -43,7 +43,7 @@ extension ServerConnection {
     }
 
     /// Refuses a stream that does not start here, or moves it to the client's next connection if the client has it already.
-    private func refuseOrMove(_ stream: AskedStream, _ callID: [UInt8]) {
+    private func refuseOrMove(_ stream: RequestedStream, _ callID: [UInt8]) {
         if !beginsElsewhere(stream, callID) { refuse(stream, callID, Self.notMade) }
     }
 }

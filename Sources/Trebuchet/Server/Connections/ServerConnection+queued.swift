@@ -6,7 +6,7 @@ internal import TrebuchetActors
 internal import TrebuchetWire
 
 /// Calls of methods that may suspend, until they do.
-extension ServerConnection: CallOwner {
+extension ServerConnection: CallQueueOwner {
     /// Queues a call behind earlier calls that may suspend. Until it runs, it occupies only an element of the call queue.
     ///
     /// - Returns: false when the call needs more than that; nothing has been done then.
@@ -41,7 +41,7 @@ extension ServerConnection: CallOwner {
             } catch {
                 record.life.leave()
                 giveBack(bytes)
-                fail(message, method.hidesErrors(record.type) ? SecretError.hiding(error) : error)
+                fail(message, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
             }
         }
         return true
@@ -67,17 +67,17 @@ extension ServerConnection: CallOwner {
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes) }
         } catch {
-            fail(call.callID, call.method.hidesErrors(call.record.type) ? SecretError.hiding(error) : error)
+            fail(call.callID, call.method.hidesErrors(call.record.type) ? RedactedError.hiding(error) : error)
         }
     }
 
     /// Records the queued calls of this connection in `running`.
     func noteQueued() { if queued > 0 { shard.calls.flush() } }
 
-    func detach(_ queued: borrowing QueuedCall) -> (call: any CallUnderWay, completion: CallCompletion) {
+    func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
         self.queued -= 1
         let life = queued.record.life
-        let call = RunningCall(queued, on: shard.reactor)
+        let call = InFlightCall(queued, on: shard.reactor)
         call.row = queued.method.row
         call.home = shard.states
         call.isAtWork = true
@@ -96,7 +96,7 @@ extension ServerConnection: CallOwner {
             call,
             { outcome in
                 life.leave()
-                self.finish(call, hidesErrors ? outcome.mapError { SecretError.hiding($0) } : outcome, from: home)
+                self.finish(call, hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome, from: home)
             }
         )
     }

@@ -15,11 +15,11 @@ extension ServerConnection {
         }
         if let relays, message.kind != .streamResume, postpones(message, relays) { return }
         guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
-        let relays = relays ?? ConnectionRelays(self, nodes)
+        let relays = relays ?? RemoteCallForwarder(self, nodes)
         self.relays = relays
         if let excess = relays.excess { return fail(message, excess) }
         let isRepeatable: Bool
-        var stream: AskedStream?
+        var stream: RequestedStream?
         switch target {
         case .method(let method):
             isRepeatable =
@@ -28,7 +28,7 @@ extension ServerConnection {
             isRepeatable = true
             let resumed = message.kind == .streamResume ? ownName(in: message) : nil
             if let resumed { leave(resumed) }
-            stream = AskedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
+            stream = RequestedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
         case .program, .unknown: isRepeatable = false
         }
         if stream == nil { shard.counts.count(.callsForwarded) }
@@ -57,11 +57,11 @@ extension ServerConnection {
 
     /// Returns whether a call or cancellation waits until the reactor knows of the latest owners. It must not precede information
     /// for its streams, nor an earlier call.
-    func postpones(_ message: borrowing Message, _ relays: ConnectionRelays) -> Bool {
+    func postpones(_ message: borrowing Message, _ relays: RemoteCallForwarder) -> Bool {
         guard !isCounted, !relays.isMakingPostponed, shard.hasUnheardOwners || relays.postponed > 0 else {
             return false
         }
-        let kept = KeptMessage(message)
+        let kept = OwnedMessage(message)
         relays.postponed += 1
         shard.reactor.execute {
             guard let relays = self.relays else { return }
@@ -80,7 +80,7 @@ extension ServerConnection {
 
     /// Handles a withdrawn call again in `body`, with its deadline and the decision of the access rules. Otherwise a call that
     /// returns repeatedly would never end.
-    func continuing(_ call: RunningCall, _ body: () -> Void) {
+    func continuing(_ call: InFlightCall, _ body: () -> Void) {
         let before = shard.continued
         shard.continued = (call, self)
         defer { shard.continued = before }
@@ -88,7 +88,7 @@ extension ServerConnection {
     }
 
     /// Returns the call that the current message belonged to before, once.
-    func takeContinued() -> RunningCall? {
+    func takeContinued() -> InFlightCall? {
         guard let continued = shard.continued, continued.connection === self else { return nil }
         shard.continued = nil
         return continued.call
@@ -118,12 +118,13 @@ extension ServerConnection {
 
     /// Returns whether a node resumes with it a stream that its client started earlier.
     func isOfNode(_ message: borrowing Message) -> Bool {
-        upstream != nil && ownName(in: message) == nil && LineCallID(message.callID)?.isOfNode == true
+        upstream != nil && ownName(in: message) == nil && ForwardedCallID(message.callID)?.isOfNode == true
     }
 
     /// Returns the client's number of a call whose response is recorded; nil if the callID is not a number.
     func number(of message: borrowing Message) -> UInt64? {
-        upstream == nil ? UInt64(message.text(message.envelope.pointee.callID)) : LineCallID(message.callID)?.number
+        upstream == nil
+            ? UInt64(message.text(message.envelope.pointee.callID)) : ForwardedCallID(message.callID)?.number
     }
 
     /// Sends the client a message in the owner's encoding.
@@ -141,7 +142,7 @@ extension ServerConnection {
     }
 
     /// Resumes a stream of an actor that lives here now.
-    func takeUp(_ stream: RelayedStream) {
+    func takeUp(_ stream: ForwardedStream) {
         guard shard.parts.nodes?.owns(stream.actor) == true else { relays?.resume(stream); return }
         var envelope = ScannedEnvelope()
         stream.resumption(as: stream.callID).withUnsafeBytes { bytes in
@@ -155,7 +156,7 @@ extension ServerConnection {
     // MARK: Actors that go to another node
 
     /// Returns whether a stream starts at another node instead: its actor has just moved there.
-    func goesElsewhere(_ request: StreamRequest, _ call: RunningCall) -> Bool {
+    func goesElsewhere(_ request: StreamRequest, _ call: InFlightCall) -> Bool {
         if let message = request.message {
             withdraw(call)
             // The next attempt takes a new reservation.
@@ -174,7 +175,7 @@ extension ServerConnection {
         guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
         withdraw(call)
         relays.resume(
-            RelayedStream(
+            ForwardedStream(
                 request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
                 mayShare: mayShareStreams, request.stake))
         return true
@@ -182,21 +183,21 @@ extension ServerConnection {
 
     /// Returns whether a client's stream is resumed after a pause: the coordination store was unreachable, so its actor could not be
     /// loaded.
-    func goesOnLater(_ request: StreamRequest, _ call: RunningCall, _ error: any Error) -> Bool {
+    func goesOnLater(_ request: StreamRequest, _ call: InFlightCall, _ error: any Error) -> Bool {
         guard upstream == nil, !isDraining, shard.parts.nodes != nil,
             (error as? TrebuchetError)?.code == .unavailable
         else { return false }
         if let streamID = request.name.knownAs, let seen = request.seen, let relays {
             withdraw(call)
             relays.resumeLater(
-                RelayedStream(
+                ForwardedStream(
                     request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
                     mayShare: mayShareStreams, request.stake))
             return true
         }
         guard request.seen != nil else { return false }
         // The call's deadline ends the attempts.
-        shard.reactor.schedule(after: ConnectionRelays.pause) { [weak self] in
+        shard.reactor.schedule(after: RemoteCallForwarder.pause) { [weak self] in
             if let self, !call.isAnswered, self.isOpen { self.wait(for: request.name.actor, request, call) }
         }
         return true
@@ -239,18 +240,18 @@ extension ServerConnection {
         return true
     }
 
-    private func move(_ subscription: StreamSubscription, _ placed: PlacedStream) {
+    private func move(_ subscription: StreamSubscription, _ placed: ClusteredStream) {
         let streamID = subscription.streamID
         if let upstream {
             forget(subscription)
             return upstream.send(.moved, streamID)
         }
         guard let nodes = shard.parts.nodes else { return }
-        let stream = RelayedStream(
+        let stream = ForwardedStream(
             placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent,
             mayShare: mayShareStreams, stakeOfMoved(filtered: subscription.isFiltered))
         forget(subscription)
-        let relays = relays ?? ConnectionRelays(self, nodes)
+        let relays = relays ?? RemoteCallForwarder(self, nodes)
         self.relays = relays
         relays.resume(stream)
     }

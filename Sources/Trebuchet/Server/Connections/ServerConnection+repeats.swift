@@ -17,13 +17,13 @@ extension ServerConnection {
     }
 
     private func callOnce(
-        _ name: RememberedAnswers.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
-        _ message: borrowing Message, _ call: RunningCall, hasLookedUp: Bool = false
+        _ name: ServerIdempotencyCache.Memory.Name, _ method: ActorMethod, of record: ActorRecord?,
+        _ message: borrowing Message, _ call: InFlightCall, hasLookedUp: Bool = false
     ) {
         let isRepeat = name.connection != self.name
         if !isRepeat { remembers = true }
         // Outlives the connection, and refers to none of its bytes.
-        let run = RunningCall(of: call)
+        let run = InFlightCall(of: call)
         call.run = run
         let waiting = waiting(call, message)
         let shard = shard
@@ -47,9 +47,9 @@ extension ServerConnection {
             shard.end(run, name, .failure(isLate ? late : cancelled))
         }
         if shard.keepsStates {
-            let key = CallNamespace.key(
+            let key = IdempotencyNamespace.key(
                 message.text(message.envelope.pointee.session), name.number, of: message.actorName)
-            run.kept = KeptCall(
+            run.kept = IdempotencyRecord(
                 key, digest: request.digest, principal: request.principal,
                 in: shard.answers.storedRoom(of: name.connection, request))
         }
@@ -58,11 +58,11 @@ extension ServerConnection {
             if isPlaced, case .failure(let error) = outcome {
                 if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name) } }
                 if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run, name) } }
-                if error is BegunEarlier {
+                if error is PriorExecution {
                     return shard.reactor.run {
                         if !hasLookedUp { return shard.askForIt(run, name) }
                         // The log has no record either by now.
-                        shard.end(run, name, .failure(RememberedAnswers.Memory.forgotten))
+                        shard.end(run, name, .failure(ServerIdempotencyCache.Memory.forgotten))
                     }
                 }
             }
@@ -92,7 +92,7 @@ extension ServerConnection {
         }
         // The waiting repeat counts as a running call.
         guard let call = begin(message, isPermitted: false) else { return }
-        let kept = KeptMessage(message)
+        let kept = OwnedMessage(message)
         let connection = self
         old.reactor.execute {
             old.end(name.connection, of: principal)
@@ -105,7 +105,7 @@ extension ServerConnection {
 
     /// - Parameter hasLookedUp: True if the store is known to have no record.
     func repeatCall(
-        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, hasLookedUp: Bool = false
+        _ name: ServerIdempotencyCache.Memory.Name, _ message: borrowing Message, hasLookedUp: Bool = false
     ) {
         guard let call = begin(message, isPermitted: false) else { return }
         repeatCall(name, message, call, hasLookedUp: hasLookedUp)
@@ -113,14 +113,14 @@ extension ServerConnection {
 
     /// Handles a repeat after the end of the first connection, whose calls have either started or never will.
     private func repeatCall(
-        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ call: RunningCall,
+        _ name: ServerIdempotencyCache.Memory.Name, _ message: borrowing Message, _ call: InFlightCall,
         hasLookedUp: Bool = false
     ) {
         let (record, target, refusal) = repeatedPlace(of: message, for: call)
         if let refusal { return refuse(call, message, refusal) }
         let isRepeat = name.connection != self.name
         if isRepeat || isCounted {
-            call.repeated = RunningCall.RepeatedCall(actor: ActorName(message.actorName), home: record?.home)
+            call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
         }
         let waiting = waiting(call, message)
         let now = shard.reactor.now
@@ -131,7 +131,7 @@ extension ServerConnection {
         case nil: break
         case .forgotten?:
             if let writer { return lookUp(name, message, writer, call) }
-            tellRefusal(of: message, RememberedAnswers.Memory.forgotten)
+            tellRefusal(of: message, ServerIdempotencyCache.Memory.forgotten)
             return take(.forgotten, call)
         case .refused(let error)?:
             tellRefusal(of: message, error)
@@ -150,7 +150,7 @@ extension ServerConnection {
         }
         if let writer { return lookUp(name, message, writer, call) }
         if mayBeForgotten(name.number, message, of: request.party) {
-            return refuse(call, message, RememberedAnswers.Memory.forgotten)
+            return refuse(call, message, ServerIdempotencyCache.Memory.forgotten)
         }
         note(.table(method), of: record?.type, message, in: call)
         callOnce(name, method, of: record, message, call, hasLookedUp: hasLookedUp)
@@ -158,7 +158,8 @@ extension ServerConnection {
 
     /// Answers a call from the store, or continues without a record.
     private func lookUp(
-        _ name: RememberedAnswers.Memory.Name, _ message: borrowing Message, _ writer: StateWriter, _ call: RunningCall
+        _ name: ServerIdempotencyCache.Memory.Name, _ message: borrowing Message, _ writer: StateWriter,
+        _ call: InFlightCall
     ) {
         let session = message.text(message.envelope.pointee.session)
         lookUp(message, session, name.number, writer, call) { answer, kept in
@@ -173,16 +174,16 @@ extension ServerConnection {
 
     // MARK: Parts
 
-    private func waiting(_ call: RunningCall, _ message: borrowing Message) -> WaitingCall {
-        if isPlaced(ActorName(message.actorName)) { call.message = KeptMessage(message) }
-        return WaitingCall(connection: self, call: call)
+    private func waiting(_ call: InFlightCall, _ message: borrowing Message) -> DuplicateCallWaiter {
+        if isPlaced(ActorName(message.actorName)) { call.message = OwnedMessage(message) }
+        return DuplicateCallWaiter(connection: self, call: call)
     }
 
     /// Returns the actor and the target of a repeated call, and the reason to refuse it.
     ///
     /// - Parameter call: The repeat's own call.
     func repeatedPlace(
-        of message: borrowing Message, for call: RunningCall?
+        of message: borrowing Message, for call: InFlightCall?
     ) -> (ActorRecord?, ActorType.Target?, refusal: TrebuchetError?) {
         let (record, type): (ActorRecord?, ActorType?) =
             switch place(of: message) {
@@ -219,21 +220,21 @@ extension ServerConnection {
         return digest.value
     }
 
-    private func take(_ outcome: RememberedAnswers.Memory.Outcome, _ call: RunningCall) {
+    private func take(_ outcome: ServerIdempotencyCache.Memory.Outcome, _ call: InFlightCall) {
         if call.repeated != nil { count(outcome) }
         switch outcome {
         case .waits(let first, let dropped):
             call.run = first.call.run
             guard let dropped else { return }
-            dropped.connection.deliver(.failure(RememberedAnswers.Memory.dropped), to: dropped.call)
+            dropped.connection.deliver(.failure(ServerIdempotencyCache.Memory.dropped), to: dropped.call)
         case .answered(let answer): deliver(answer, to: call)
         case .refused(let error): deliver(.failure(error), to: call)
-        case .forgotten: deliver(.failure(RememberedAnswers.Memory.forgotten), to: call)
+        case .forgotten: deliver(.failure(ServerIdempotencyCache.Memory.forgotten), to: call)
         }
     }
 
     /// Delivers a recorded response. May be called on any reactor.
-    func deliver(_ answer: RememberedAnswers.Memory.Answer, to call: RunningCall) {
+    func deliver(_ answer: ServerIdempotencyCache.Memory.Response, to call: InFlightCall) {
         let outcome: CallOutcome = answer.map { _CallResult(encoded: $0) }.mapError { $0 }
         let reactor = shard.reactor
         guard let repeated = call.repeated else {
@@ -253,7 +254,7 @@ extension ServerConnection {
     }
 
     /// Returns the name of the current call; nil after a refusal.
-    private func callName(_ message: borrowing Message) -> RememberedAnswers.Memory.Name? {
+    private func callName(_ message: borrowing Message) -> ServerIdempotencyCache.Memory.Name? {
         guard let number = number(of: message) else {
             refuse(TrebuchetError(.invalidArguments, "the callID of a call with a session is a number"), message)
             return nil
@@ -273,11 +274,11 @@ extension ServerConnection {
             refuse(TrebuchetError(.invalidArguments, text), message)
             return nil
         }
-        return RememberedAnswers.Memory.Name(connection: connection, number: number, carried: carried)
+        return ServerIdempotencyCache.Memory.Name(connection: connection, number: number, carried: carried)
     }
 
     /// Returns the connection with the name in a message; nil for an unknown one.
-    func named(_ text: String) -> (ConnectionName, CarriedName?)? {
+    func named(_ text: String) -> (CallSessionID, RemoteSessionAlias?)? {
         if let carried = upstream?.carried, carried.session.isSameBytes(as: text) { return (carried.name, carried) }
         if let name = shard.answers.names.name(text, own: name) { return (name, nil) }
         return shard.answers.names.carried.name(text).map { ($0.name, $0) }
@@ -286,15 +287,15 @@ extension ServerConnection {
     private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message, error) }
 
     /// Refuses a call that was recorded in `running`.
-    private func refuse(_ call: RunningCall, _ message: borrowing Message, _ error: TrebuchetError) {
+    private func refuse(_ call: InFlightCall, _ message: borrowing Message, _ error: TrebuchetError) {
         tellRefusal(of: message, error)
         finish(call, .failure(error))
     }
 
     private func request(
         _ message: borrowing Message, isRepeat: Bool
-    ) -> RememberedAnswers.Memory.Request {
-        RememberedAnswers.Memory.Request(
+    ) -> ServerIdempotencyCache.Memory.Request {
+        ServerIdempotencyCache.Memory.Request(
             digest: digest(of: message), principal: caller?.principal?.id, isRepeat: isRepeat, host: link.host,
             isOfServer: isServer)
     }
@@ -302,7 +303,7 @@ extension ServerConnection {
 
 extension ServerShard {
     /// Records the response of an `@Idempotent` call, or its timeout. Isolated to this reactor.
-    func end(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name, _ outcome: CallOutcome) {
+    func end(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name, _ outcome: CallOutcome) {
         guard run.end() else {
             // Its deadline has passed: a later repeat gets the result.
             if case .success = outcome { answers.amend(name, answer(of: outcome)) }
@@ -317,12 +318,12 @@ extension ServerShard {
     }
 
     /// Moves a recorded call that has not started to the next node of its actor.
-    func beginAgain(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
+    func beginAgain(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name) {
         takeBack(run, name) { $0.handleAgain($1) }
     }
 
     /// Repeats a kept call whose activation was given up before its change was acknowledged. The next owner finds its record in the log.
-    func repeatElsewhere(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
+    func repeatElsewhere(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name) {
         takeBack(run, name) { connection, message in
             // Its streams move to the next owner first.
             connection.moveStreams(of: [ActorName(message.actorName)])
@@ -331,14 +332,14 @@ extension ServerShard {
     }
 
     /// Repeats a call that a previous owner started and recorded in its store.
-    func askForIt(_ run: RunningCall, _ name: RememberedAnswers.Memory.Name) {
+    func askForIt(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name) {
         takeBack(run, name) { $0.repeatCall(name, $1) }
     }
 
     /// - Parameter body: Receives the message of each waiting caller. The call may have arrived over several connections, each time
     ///   with another callID.
     private func takeBack(
-        _ run: RunningCall, _ name: RememberedAnswers.Memory.Name,
+        _ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name,
         _ body: @escaping @Sendable (ServerConnection, borrowing Message) -> Void
     ) {
         guard run.end() else { return }
@@ -353,7 +354,7 @@ extension ServerShard {
     }
 
     /// Returns the recorded form of an outcome. Isolated to this reactor.
-    func answer(of outcome: CallOutcome) -> RememberedAnswers.Memory.Answer {
+    func answer(of outcome: CallOutcome) -> ServerIdempotencyCache.Memory.Response {
         let coder = states.coder
         do {
             reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
@@ -367,7 +368,7 @@ extension ServerShard {
     }
 
     /// Ends a connection that its client has left, if it still exists and belongs to the principal.
-    func end(_ name: ConnectionName, of principal: PrincipalName?) {
+    func end(_ name: CallSessionID, of principal: PrincipalName?) {
         guard let connection = connections[name.number], connection.name == name,
             connection.caller?.principal?.name == principal
         else { return }

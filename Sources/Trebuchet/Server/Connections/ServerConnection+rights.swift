@@ -24,7 +24,7 @@ extension ServerConnection {
     /// Returns the reason why a call or stream may not start; nil when it may.
     ///
     /// - Parameter call: Its running call; nil for a message that is not recorded, or is handled again.
-    func refusal(of target: String, _ actorID: String, for call: RunningCall? = nil) -> TrebuchetError? {
+    func refusal(of target: String, _ actorID: String, for call: InFlightCall? = nil) -> TrebuchetError? {
         if isServer { return nil }
         if let revocation = revocation(of: actorID) { return revocation }
         if !isPermitted(call), let refusal = refusalByRules(target, actorID) { return refusal }
@@ -34,15 +34,15 @@ extension ServerConnection {
     }
 
     /// Returns whether the current rules have already permitted the call to the current principal: it has returned from a queue.
-    private func isPermitted(_ call: RunningCall?) -> Bool {
+    private func isPermitted(_ call: InFlightCall?) -> Bool {
         let continued = shard.continued.flatMap { $0.connection === self ? $0.call : nil }
         guard let permission = (call ?? continued)?.permission else { return false }
         return permission == basis
     }
 
     /// The conditions of a decision by the access rules.
-    private var basis: KeptGrants.Basis {
-        KeptGrants.Basis(
+    private var basis: AuthorizationCache.Basis {
+        AuthorizationCache.Basis(
             rules: shard.parts.rules.load(ordering: .acquiring),
             principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
     }
@@ -62,7 +62,7 @@ extension ServerConnection {
         guard rules.keepsGrants || shard.parts.nodes != nil else { return rules.mayCall(caller, actorID, target) }
         // Read before the decision: if the rules change meanwhile, the decision belongs to the earlier rules.
         let basis = basis
-        let grants = grants ?? KeptGrants()
+        let grants = grants ?? AuthorizationCache()
         self.grants = grants
         if rules.keepsGrants {
             let actor = ActorName(actorID)

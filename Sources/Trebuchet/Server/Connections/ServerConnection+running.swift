@@ -11,14 +11,14 @@ extension ServerConnection {
     ///   - isPermitted: True if the rules, where there are any, have just permitted it.
     func begin(
         _ message: borrowing Message, isInTransit: Bool = false, isPermitted: Bool = true
-    ) -> RunningCall? {
+    ) -> InFlightCall? {
         begin(message, Array(message.callID), isInTransit: isInTransit, isPermitted: isPermitted)
     }
 
     /// - Parameter callID: The identifier for cancellation.
     func begin(
         _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool = true
-    ) -> RunningCall? {
+    ) -> InFlightCall? {
         // Taken before user code may run here.
         let earlier = takeContinued()
         let permission = isPermitted ? grants?.takePermission() ?? earlier?.permission : earlier?.permission
@@ -37,7 +37,7 @@ extension ServerConnection {
             return nil
         }
         let limit = timeLimit(of: message)
-        let call = RunningCall(
+        let call = InFlightCall(
             callID: callID, after: limit, on: shard.reactor, byteCount: bytes, continuing: earlier)
         call.permission = permission
         call.isInTransit = isInTransit
@@ -59,7 +59,7 @@ extension ServerConnection {
     }
 
     /// Ends a call at its deadline.
-    func time(_ call: RunningCall, within limit: Duration) {
+    func time(_ call: InFlightCall, within limit: Duration) {
         // The timer retains both until it is cancelled at the end of the call: a weak reference would make every later reference
         // count operation on them slower.
         call.timer = shard.reactor.schedule(at: call.deadline) {
@@ -105,7 +105,7 @@ extension ServerConnection {
                 "in-flight calls of this connection have \(load.bytes) bytes; the limit is "
                     + "\(limits.callBytes) (ServerLimits.callBytesPerConnection)")
         }
-        do throws(MemoryExcess) {
+        do throws(MemoryLimitExceeded) {
             try account.take(bytes)
             return nil
         } catch {
@@ -117,7 +117,7 @@ extension ServerConnection {
     /// Keeps a response that waits for streams. Its bytes count as buffered memory of the client.
     ///
     /// - Returns: false when there is no room for it or the call has ended; the response is then sent without waiting.
-    func holdBack(_ call: RunningCall, _ answer: AnswerBehindStreams) -> Bool {
+    func holdBack(_ call: InFlightCall, _ answer: ResponseBarrier) -> Bool {
         guard running[call.callID] === call, call.answer == nil, (try? account.take(answer.bytes)) != nil else {
             return false
         }
@@ -136,7 +136,7 @@ extension ServerConnection {
     /// Ends the accounting of a call without a waiting caller: releases what `begin` reserved. Work that still runs for the call, or
     /// is on its way to another node, keeps its memory and counts until it ends. Otherwise a client could start any number of
     /// methods without waiting.
-    func leave(_ call: RunningCall) {
+    func leave(_ call: InFlightCall) {
         if let departure = call.relayed?.departure {
             call.relayed = nil
             call.isAtWork = true
@@ -159,7 +159,7 @@ extension ServerConnection {
     }
 
     /// Notes that the work for a call has ended.
-    func didWork(_ call: RunningCall) {
+    func didWork(_ call: InFlightCall) {
         call.isAtWork = false
         guard call.isOutlived else { return }
         call.isOutlived = false
@@ -169,7 +169,7 @@ extension ServerConnection {
     }
 
     /// Notes that a call has returned from another reactor.
-    private func didArrive(_ call: RunningCall) {
+    private func didArrive(_ call: InFlightCall) {
         load.inTransit -= 1
         load.bytesInTransit -= call.byteCount
         if load.isPaused, load.isHalfEmpty {
@@ -179,7 +179,7 @@ extension ServerConnection {
     }
 
     /// Reverts `begin`.
-    func withdraw(_ call: RunningCall) {
+    func withdraw(_ call: InFlightCall) {
         guard call.end(), running.removeValue(forKey: call.callID) != nil else { return }
         // Event handlers are notified again when the call starts elsewhere.
         call.told?.tell(endAt: shard.events, .unavailable)
@@ -189,7 +189,7 @@ extension ServerConnection {
     /// Answers a call, on whatever thread it ended.
     ///
     /// - Parameter home: The shard on whose reactor it ran, in place or in a task; nil if it ran on no reactor.
-    func finish(_ call: RunningCall, _ outcome: CallOutcome, from home: SystemShard?) {
+    func finish(_ call: InFlightCall, _ outcome: CallOutcome, from home: SystemShard?) {
         // The changes of an actor without a reactor are on their way here, even if it ran on this thread.
         if home != nil, shard.reactor.isCurrent {
             didWork(call)
@@ -211,7 +211,7 @@ extension ServerConnection {
         }
     }
 
-    func finish(_ call: RunningCall, _ outcome: CallOutcome) {
+    func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
         guard call.end() else { return }
         if call.isUnlisted || running.removeValue(forKey: call.callID) != nil { leave(call) }
         guard isOpen else { return didEnd(call, code(of: outcome)) }

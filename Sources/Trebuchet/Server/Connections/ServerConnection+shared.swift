@@ -11,7 +11,7 @@ extension ServerConnection {
     /// Returns whether the client's node may serve the requested stream.
     func isShareable(_ message: borrowing Message) -> Bool {
         upstream != nil && dates == .milliseconds && ownName(in: message) == nil
-            && LineCallID(message.callID)?.mayShare == true && message.envelope.pointee.filter.isAbsent
+            && ForwardedCallID(message.callID)?.mayShare == true && message.envelope.pointee.filter.isAbsent
     }
 
     /// Returns whether nodes share an actor's streams. They do not if the actor checks its observers, or if its changes do not
@@ -28,27 +28,27 @@ extension ServerConnection {
     /// - Parameters:
     ///   - epoch: The epoch of the stream at its owner.
     ///   - position: The client's position, if it does not start with the current value.
-    func share(_ stream: RelayedStream, at node: ClusterNode, epoch: String, position: UInt64?) {
+    func share(_ stream: ForwardedStream, at node: ClusterNode, epoch: String, position: UInt64?) {
         guard let nodes = shard.parts.nodes, isOpen else { return }
         // The reservation of the client's request continues: no limit ends the stream when its actor moves.
-        let stake = stream.stake as? StreamStake ?? stakeOfMoved(filtered: false)
+        let stake = stream.stake as? StreamReservation ?? stakeOfMoved(filtered: false)
         stream.stake = nil
         let (streamID, isFirst) = (nextStreamID(), stream.streamID.isEmpty)
         // A stream that the client had before was ended when the connection began to drain.
         if isDraining, !isFirst { return }
         stream.begin(as: streamID, epoch: epoch, position: position)
         var request = StreamRequest(
-            name: AskedStream(
+            name: RequestedStream(
                 actor: ActorName(stream.actor), target: stream.target, resumed: nil, knownAs: streamID),
             streamID: streamID, callID: stream.callID, filter: nil,
-            seen: StreamRequest.Seen(epoch: epoch, sequence: stream.sequence), stake: stake)
+            seen: StreamRequest.ResumePosition(epoch: epoch, sequence: stream.sequence), stake: stake)
         request.isFirst = isFirst
         tellStart(of: streamID, request, epoch: epoch, sequence: position)
         if isDraining { return tellDeparture(of: streamID) }
         beginning[streamID] = request
         mayAwaitStreams = true
         let connection = self
-        let key = SharedStreams.Key(actor: stream.actor, target: stream.target)
+        let key = SharedStreamSubscriptions.Key(actor: stream.actor, target: stream.target)
         nodes.shared.join(key, at: node, behind: (epoch, stream.sequence)) { [request] shared, answer in
             // Ordered behind earlier notices to the reactor, for example about the owner of the slot.
             connection.shard.reactor.execute {
@@ -58,7 +58,7 @@ extension ServerConnection {
         }
     }
 
-    private func begin(_ request: StreamRequest, with answer: SharedStream.Answer) {
+    private func begin(_ request: StreamRequest, with answer: SharedStream.SubscribeOutcome) {
         didBegin(request)
         defer { shard.streamsMayShow(self) }
         guard isOpen, !isDraining, let seen = request.seen else { return }
@@ -79,12 +79,13 @@ extension ServerConnection {
     private func askAgain(_ request: StreamRequest, mayShare: Bool) {
         guard let seen = request.seen else { return }
         relays?.resume(
-            RelayedStream(
+            ForwardedStream(
                 request.placed, streamID: request.streamID, epoch: seen.epoch, sequence: seen.sequence,
                 mayShare: mayShare, request.stake))
     }
 
-    private func observe(_ mirror: MirroredSource, _ request: StreamRequest, _ seen: StreamRequest.Seen) {
+    private func observe(_ mirror: RemoteStreamReplica, _ request: StreamRequest, _ seen: StreamRequest.ResumePosition)
+    {
         let streamID = request.streamID
         let goesOn = mirror.goesOn(from: seen.sequence, in: seen.epoch)
         guard goesOn || mirror.kind != .events else {
@@ -121,13 +122,13 @@ extension ServerConnection {
 
     /// Sends the client the response of another node. It follows the updates of this node's streams from that node, and of the
     /// streams of the actor that are being resumed.
-    func answer(_ call: RunningCall, _ relayed: RelayedCall, _ message: borrowing Message) {
+    func answer(_ call: InFlightCall, _ relayed: ForwardedCall, _ message: borrowing Message) {
         let actor = ActorName(relayed.actor)
         guard awaitsSharedStreams(of: actor) else {
             withdraw(call)
             return passOn(message, as: call.callID)
         }
-        let kept = KeptMessage(message)
+        let kept = OwnedMessage(message)
         shard.whenStreamsShow(for: call, of: self, movedWith: actor, message.bytes.count) {
             guard self.running[call.callID] === call else { return }
             self.withdraw(call)

@@ -2,15 +2,15 @@ internal import Platform
 internal import TrebuchetActors
 
 /// The number of streams of a connection, including streams that are starting. Isolated to its reactor.
-struct StreamUse {
+struct StreamQuotaUsage {
     var streams: Int32 = 0
     /// The number of them that have a filter.
     var filtered: Int32 = 0
     /// The principal whose quota they use: the one at the start of the last stream. A reference, which costs an idle connection
     /// without a principal little memory.
-    fileprivate var holder: Holder?
+    fileprivate var holder: PrincipalScope?
 
-    fileprivate final class Holder {
+    fileprivate final class PrincipalScope {
         let principal: String
 
         init(_ principal: String) { self.principal = principal }
@@ -22,7 +22,7 @@ struct StreamUse {
 ///
 /// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor, and in `deinit`, when no other reference
 /// exists.
-final class StreamStake: HeldPlace, @unchecked Sendable {
+final class StreamReservation: Reservation, @unchecked Sendable {
     let isFiltered: Bool
     private let connection: ServerConnection
     private var isHandedOver = false
@@ -66,15 +66,15 @@ extension ServerConnection {
     var limits: ConnectionLimits { isServer ? shard.parts.limitsOfServer : shard.parts.limitsOfClient }
 
     /// The quota scopes of the connection.
-    var parties: Parties {
+    var parties: QuotaScopes {
         if isServer { return .server }
-        return Parties(connection: name.number, principal: caller?.principal?.id, host: link.host)
+        return QuotaScopes(connection: name.number, principal: caller?.principal?.id, host: link.host)
     }
 
     /// Reserves a stream. Throws when a limit is reached.
-    func stake(filtered: Bool) throws(TrebuchetError) -> StreamStake {
+    func stake(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
         let (limits, shares) = (limits, shard.parts.shares)
-        let connection = Party.connection(name.number)
+        let connection = QuotaScope.connection(name.number)
         guard use.streams < limits.streams else { throw shares.refusal(.streams, connection) }
         guard !filtered || use.filtered < limits.filters else {
             throw shares.refusal(.filters, connection)
@@ -92,11 +92,11 @@ extension ServerConnection {
             use.filtered += 1
         }
         use.streams += 1
-        return StreamStake(self, isFiltered: filtered)
+        return StreamReservation(self, isFiltered: filtered)
     }
 
     /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
-    func stakeOfMoved(filtered: Bool) -> StreamStake {
+    func stakeOfMoved(filtered: Bool) -> StreamReservation {
         moveStreams(to: parties.principal)
         let (shares, holders) = (shard.parts.shares, streamHolders)
         shares.move(.streams, 1, from: [], to: holders)
@@ -105,19 +105,19 @@ extension ServerConnection {
             shares.move(.filters, 1, from: [], to: holders)
             use.filtered += 1
         }
-        return StreamStake(self, isFiltered: filtered)
+        return StreamReservation(self, isFiltered: filtered)
     }
 
     /// The quota scopes that its streams use besides the connection.
-    private var streamHolders: [Party] {
-        Parties(connection: name.number, principal: use.holder?.principal, host: link.host).beyondConnection
+    private var streamHolders: [QuotaScope] {
+        QuotaScopes(connection: name.number, principal: use.holder?.principal, host: link.host).beyondConnection
     }
 
     /// Moves all its streams to the quota of a new principal, so that each is released from the scope that has it.
     private func moveStreams(to principal: String?) {
         guard principal.map({ PrincipalName($0) }) != use.holder.map({ PrincipalName($0.principal) }) else { return }
         let old = streamHolders
-        use.holder = principal.map { StreamUse.Holder($0) }
+        use.holder = principal.map { StreamQuotaUsage.PrincipalScope($0) }
         let shares = shard.parts.shares
         shares.move(.streams, Int(use.streams), from: old, to: streamHolders)
         shares.move(.filters, Int(use.filtered), from: old, to: streamHolders)
@@ -133,8 +133,8 @@ extension ServerConnection {
     }
 }
 
-extension FilterTerms {
-    init(_ limits: ServerLimits, _ parties: Parties) {
+extension FilterQuota {
+    init(_ limits: ServerLimits, _ parties: QuotaScopes) {
         self.init()
         most = limits.filtersPerState
         byteLimit = limits.filterBytesPerState

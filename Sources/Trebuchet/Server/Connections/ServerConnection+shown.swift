@@ -8,7 +8,7 @@ extension ServerConnection {
     /// first values take one message more than the response.
     ///
     /// - Parameter home: nil for an actor without a reactor.
-    func finish(_ call: RunningCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
+    func finish(_ call: InFlightCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
         guard mayAwaitStreams, isOpen, home !== shard.states, awaitsStreams(of: home) else {
             return finish(call, outcome)
         }
@@ -45,10 +45,10 @@ extension ServerConnection {
     }
 
     /// Returns whether the requested streams show the state that their actors had up to now.
-    fileprivate func streamsShow(_ awaited: AwaitedStreams) -> Bool { !isToCome(awaited) && haveShown }
+    fileprivate func streamsShow(_ awaited: BarrierStreams) -> Bool { !isToCome(awaited) && haveShown }
 
     /// Returns whether a response waits for streams that have not been requested from their actors yet.
-    fileprivate func isToCome(_ awaited: AwaitedStreams) -> Bool {
+    fileprivate func isToCome(_ awaited: BarrierStreams) -> Bool {
         switch awaited {
         case .none: false
         case .of(let actor): running.values.contains { $0.streamedActor == actor } || relays?.awaits(actor) == true
@@ -57,7 +57,7 @@ extension ServerConnection {
     }
 
     /// Returns `isToCome` as a closure for many responses.
-    fileprivate func areToCome() -> (AnswerBehindStreams) -> Bool {
+    fileprivate func areToCome() -> (ResponseBarrier) -> Bool {
         var unmade: Set<ActorName>?
         return { answer in
             guard case .of(let actor) = answer.awaited else { return self.isToCome(answer.awaited) }
@@ -78,7 +78,7 @@ extension ServerShard {
     ///   - actor: The actor whose owner produced the response.
     ///   - bytes: The size of the response.
     func whenStreamsShow(
-        for call: RunningCall, of connection: ServerConnection, movedWith actor: ActorName, _ bytes: Int,
+        for call: InFlightCall, of connection: ServerConnection, movedWith actor: ActorName, _ bytes: Int,
         _ done: @escaping () -> Void
     ) {
         whenStreamsShow(
@@ -87,7 +87,7 @@ extension ServerShard {
 
     /// Calls `done` on this reactor as soon as the connection's streams are up to date and those of the actor have started.
     func whenStreamsShow(
-        for call: RunningCall, of connection: ServerConnection, _ actor: ActorName, _ bytes: Int,
+        for call: InFlightCall, of connection: ServerConnection, _ actor: ActorName, _ bytes: Int,
         _ done: @escaping () -> Void
     ) {
         whenStreamsShow(
@@ -97,11 +97,11 @@ extension ServerShard {
     /// - Parameter longest: The longest wait; at most half of the call's remaining time, since a stream that does not start must not
     ///   cost a known response.
     fileprivate func whenStreamsShow(
-        for call: RunningCall, of connection: ServerConnection, _ awaited: AwaitedStreams, _ bytes: Int,
+        for call: InFlightCall, of connection: ServerConnection, _ awaited: BarrierStreams, _ bytes: Int,
         for longest: Duration, _ done: @escaping () -> Void
     ) {
         if connection.isOpen { connection.askForLacking() }
-        let answer = AnswerBehindStreams(awaited, bytes, done)
+        let answer = ResponseBarrier(awaited, bytes, done)
         guard connection.isOpen, !connection.streamsShow(awaited), connection.holdBack(call, answer) else {
             return done()
         }
@@ -113,16 +113,17 @@ extension ServerShard {
     /// Calls `done` on this reactor as soon as streams that have started at the connection are up to date.
     func whenShown(_ connection: ServerConnection, _ done: @escaping () -> Void) {
         // The turn that started them has not ended.
-        queue(AnswerBehindStreams(.none, 0, done), of: connection, for: ServerConnection.longestBehindStreams)
+        queue(ResponseBarrier(.none, 0, done), of: connection, for: ServerConnection.longestBehindStreams)
         reactor.execute { self.streamsMayShow(connection) }
     }
 
     private func queue(
-        _ answer: AnswerBehindStreams, of connection: ServerConnection, for time: Duration
+        _ answer: ResponseBarrier, of connection: ServerConnection, for time: Duration
     ) {
         let number = connection.name.number
         let queue =
-            answersBehindStreams[number] ?? AnswerQueue { [weak self] in self?.answersBehindStreams[number] = nil }
+            answersBehindStreams[number]
+            ?? ResponseBarrierQueue { [weak self] in self?.answersBehindStreams[number] = nil }
         answersBehindStreams[number] = queue
         queue.add(answer)
         answer.timer = reactor.schedule(after: time) { [weak answer] in answer?.end() }

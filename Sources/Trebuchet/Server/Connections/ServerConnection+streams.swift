@@ -9,7 +9,7 @@ extension ServerConnection {
     /// Starts a stream: an invocation of `observe…` that names a streamed state, by an authorized caller.
     func begin(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
         do {
-            let name = AskedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
+            let name = RequestedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
             let request = StreamRequest(
                 name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
                 seen: nil, stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent),
@@ -48,11 +48,11 @@ extension ServerConnection {
                     "actor '\(message.actorName.prefix(bytes: 128))' has no stream '\(target.name.prefix(bytes: 128))'")
             }
             let epoch = envelope.pointee.epoch
-            let seen = StreamRequest.Seen(
+            let seen = StreamRequest.ResumePosition(
                 epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
             let resumed = ownName(in: message)
             if let resumed { leave(resumed) }
-            let name = AskedStream(
+            let name = RequestedStream(
                 actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
             let (filter, isFiltered) = (try filter(in: message), !envelope.pointee.filter.isAbsent)
@@ -83,7 +83,7 @@ extension ServerConnection {
     private func refuse(_ request: StreamRequest, _ error: any Error) { refuse(request.name, request.callID, error) }
 
     /// Reports that a stream does not start, or does not continue.
-    func refuse(_ name: AskedStream, _ callID: [UInt8], _ error: any Error) {
+    func refuse(_ name: RequestedStream, _ callID: [UInt8], _ error: any Error) {
         guard let streamID = name.resumed ?? name.knownAs else {
             tellRefusal(of: name.actor.text, name.target, error)
             return fail(callID, error)
@@ -122,7 +122,7 @@ extension ServerConnection {
         if shard.parts.nodes != nil, upstream == nil, request.name.knownAs == nil,
             shard.directory.placedType(of: request.name.actor) != nil
         {
-            request.message = KeptMessage(message)
+            request.message = OwnedMessage(message)
         }
         if let record {
             shard.continued = nil
@@ -135,7 +135,7 @@ extension ServerConnection {
     }
 
     /// Waits for the actor as a running call: it counts, has a deadline and can be cancelled.
-    func wait(for name: ActorName, _ request: StreamRequest, _ call: RunningCall) {
+    func wait(for name: ActorName, _ request: StreamRequest, _ call: InFlightCall) {
         call.stream = request.name
         if request.name.knownAs != nil {
             call.goesElsewhere = { [weak self, weak call] in
@@ -187,7 +187,7 @@ extension ServerConnection {
         guard running[request.key] == nil, load.count < limits.calls else {
             return refuse(request, TrebuchetError(.unavailable, "the actor was just deactivated; retry"))
         }
-        let call = RunningCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
+        let call = InFlightCall(callID: request.key, after: shard.limits.callTimeout, on: shard.reactor, byteCount: 0)
         running[request.key] = call
         load.count += 1
         shard.counts.count(.callsBegun)
@@ -199,23 +199,23 @@ extension ServerConnection {
     }
 
     /// Returns the source as the filter shows it. Isolated to the state's actor.
-    private func view(of source: StreamHub, through filter: StreamFilter?) throws -> StreamHub {
+    private func view(of source: StreamProducer, through filter: StreamFilter?) throws -> StreamProducer {
         guard filter != nil || dates != .milliseconds else { return source }
         if filter == nil, source.kind == .events {
             throw TrebuchetError(.invalidArguments, "protocol versions 1 and 2 do not support events")
         }
         return try source.filtered(
             filter ?? StreamFilter(), dates, clock: source.home?.reactor ?? shard.reactor,
-            terms: FilterTerms(shard.limits, parties))
+            terms: FilterQuota(shard.limits, parties))
     }
 
     private func subscribe(
-        _ request: StreamRequest, to outcome: Result<StreamHub?, any Error>, at position: StreamPosition?,
+        _ request: StreamRequest, to outcome: Result<StreamProducer?, any Error>, at position: StreamPosition?,
         _ record: ActorRecord
     ) {
         didBegin(request)
         defer { shard.streamsMayShow(self) }
-        let source: StreamHub
+        let source: StreamProducer
         switch outcome {
         case .success(let found?): source = found
         case .success(nil): return refuse(request, record.gone)
@@ -245,7 +245,7 @@ extension ServerConnection {
         }
         let isPermission = request.mayShare && isShared(record)
         tellStart(
-            of: isPermission ? LineCallID.permission : streamID, request, epoch: source.epoch,
+            of: isPermission ? ForwardedCallID.permission : streamID, request, epoch: source.epoch,
             sequence: isOfEarlierLife ? seen?.sequence : position?.number)
         if isPermission { return }
         // The client resumes it from this position over its next connection.
@@ -316,7 +316,7 @@ extension ServerConnection {
         link.inOneWrite(body, showing: look)
     }
 
-    var framing: UInt8 { largestMessage >= CommonFrames.mostBytes ? link.framing : 0 }
+    var framing: UInt8 { largestMessage >= SharedFrameCache.mostBytes ? link.framing : 0 }
 
     func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool {
         guard link.isWritable else { return false }

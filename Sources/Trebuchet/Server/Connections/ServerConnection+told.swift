@@ -8,7 +8,7 @@ internal import TrebuchetWire
 extension ServerConnection {
     var connectionNumber: UInt64 { name.number }
 
-    private var events: ServerEvents { shard.events }
+    private var events: EventBus { shard.events }
 
     var peer: ServerEvent.Peer {
         ServerEvent.Peer(connection: name.number, address: address, principal: caller?.principal?.id)
@@ -63,12 +63,12 @@ extension ServerConnection {
     /// - Parameter begins: True if the call starts a trace when it belongs to none.
     func told(
         _ method: String, isRedacted: Bool, _ type: ActorType, _ message: borrowing Message, begins: Bool
-    ) -> ToldCall? {
+    ) -> ObservedCall? {
         let (trace, parent) = trace(of: message, begins: begins)
         let isMarking = events.wants(.callsOrVersions)
         if !isMarking {
             guard let trace else { return nil }
-            guard trace.isSampled else { return ToldCall(passing: trace) }
+            guard trace.isSampled else { return ObservedCall(passing: trace) }
         }
         let call = ServerEvent.Call(
             number: events.nextCall(), peer: peer, actor: message.actorName, type: type.name, method: method,
@@ -76,7 +76,7 @@ extension ServerConnection {
             arguments: events.wants(.arguments)
                 ? isRedacted || !type.isInspectable ? .redacted : Self.arguments(of: message) : nil)
         if events.wants(.calls) { events.tell(.callBegan(call)) }
-        return ToldCall(call, parent: parent, isMarking: isMarking)
+        return ObservedCall(call, parent: parent, isMarking: isMarking)
     }
 
     /// Returns the span of a call and its parent span. Without span handlers or sampling it is the caller's span, for the log.
@@ -106,7 +106,7 @@ extension ServerConnection {
     }
 
     @inline(__always)
-    func toldIfWanted(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ToldCall? {
+    func toldIfWanted(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ObservedCall? {
         events.wants(.callsVersionsOrSpans)
             ? told(method.name, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message)) : nil
     }
@@ -114,7 +114,7 @@ extension ServerConnection {
     /// Records where the time of a call is counted, and notifies event handlers of its start.
     ///
     /// - Parameter type: nil while the actor is not activated.
-    func note(_ method: CalledMethod, of type: ActorType?, _ message: borrowing Message, in call: RunningCall) {
+    func note(_ method: CalledMethod, of type: ActorType?, _ message: borrowing Message, in call: InFlightCall) {
         call.row = method.row
         guard events.wants(.callsVersionsOrSpans),
             let type = type ?? shard.directory.type(of: ActorName(message.actorName))
@@ -139,19 +139,19 @@ extension ServerConnection {
     }
 
     /// - Parameter code: The code of the error for the client; nil for none.
-    func didEnd(_ call: RunningCall, _ code: TrebuchetError.Code?) {
+    func didEnd(_ call: InFlightCall, _ code: TrebuchetError.Code?) {
         if let row = call.row { shard.counts.count(row: row, took: MonotonicClock.now &- call.began) }
         call.told?.tell(endAt: events, code)
     }
 
     /// Notifies event handlers that the caller has disconnected.
-    func didAbandon(_ call: RunningCall) {
+    func didAbandon(_ call: InFlightCall) {
         if !call.isAnswered { call.told?.tell(endAt: events, .cancelled, goesOn: call.run != nil) }
     }
 
     /// Sends a result with the span of the call, if its caller has sent a trace; otherwise as without `told`.
     @inline(__always)
-    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ told: ToldCall?) {
+    func succeed(_ callID: UnsafeRawBufferPointer, _ result: UnsafeRawBufferPointer?, _ told: ObservedCall?) {
         guard let told, let traceparent = told.traceparent else { return succeed(callID, result) }
         succeed(callID, result, traceparent)
     }
@@ -168,7 +168,7 @@ extension ServerConnection {
         link.send { EnvelopeWriter.response(callID: callID, result: result, traceparent: traceparent, into: &$0) }
     }
 
-    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ told: ToldCall?) {
+    func fail(_ callID: UnsafeRawBufferPointer, _ error: any Error, _ told: ObservedCall?) {
         guard isOpen else { return }
         if shard.states.isMarked { catchUpStreams() }
         let failure = failure(error, of: "the method")
@@ -217,8 +217,8 @@ extension ServerConnection {
         (error as? TrebuchetError)?.code ?? (error is CancellationError ? .cancelled : .application)
     }
 
-    func count(_ outcome: RememberedAnswers.Memory.Outcome) {
-        let figure: Figure =
+    func count(_ outcome: ServerIdempotencyCache.Memory.Outcome) {
+        let figure: Metric =
             switch outcome {
             case .waits: .repeatsJoined
             case .answered: .repeatsAnswered
@@ -230,7 +230,7 @@ extension ServerConnection {
 
     // MARK: Streams
 
-    func didBegin(_ stream: ServerEvent.Stream, _ beginning: ServerEvent.StreamBeginning) {
+    func didBegin(_ stream: ServerEvent.Stream, _ beginning: ServerEvent.StreamStart) {
         switch beginning {
         case .first: break
         case .inPlace: shard.counts.count(.resumedInPlace)
@@ -250,7 +250,7 @@ extension ServerConnection {
     func typeName(of actor: ActorName) -> String { shard.directory.type(of: actor)?.name ?? "other" }
 }
 
-extension ToldCall? {
+extension ObservedCall? {
     @inline(__always)
     func during<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard let told = self else { return try body() }

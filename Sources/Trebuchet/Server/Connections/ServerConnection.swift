@@ -10,14 +10,14 @@ internal import WebSockets
 /// `@unchecked Sendable`: isolated to the shard's reactor.
 final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let shard: ServerShard
-    let name: ConnectionName
+    let name: CallSessionID
     /// The transport of its messages; one without effect after the connection is closed. It is read and written in one step, so
     /// access needs no check.
     @exclusivity(unchecked) private(set) var link: any MessageLink
     /// The encoding of dates in sent messages.
-    let dates: DateForm
+    let dates: DateEncoding
     private(set) var isOpen = true
-    private var departure = Departure.none
+    private var departure = DrainState.none
     private var isBehind = false
     private var wasGreeted = false
     /// Indicates whether responses of its calls are recorded.
@@ -26,21 +26,21 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The maximum size in bytes of a message to its client.
     let largestMessage: UInt32
     /// The number of its streams for quotas.
-    var use = StreamUse()
+    var use = StreamQuotaUsage()
     /// The number of streams that were given a name; small, since each idle connection has it. It restarts after overflow.
     var streamCount: UInt32 = 0
     /// Running calls by callID.
-    var running: [[UInt8]: RunningCall] = [:]
+    var running: [[UInt8]: InFlightCall] = [:]
     /// The running calls that count: their number and the bytes of their messages.
     var load = CallLoad()
     /// Cross-reactor calls; one object for each reactor, from the first call on.
-    var crossings: [CrossingCalls] = []
+    var crossings: [CrossReactorCallQueue] = []
     /// Streams by streamID.
     var streams = ConnectionStreams()
     /// The actor names of its streams whose actors check their observers.
     var gated: [[UInt8]: ActorName] = [:]
     /// The requested names of its streams, at a server with access rules.
-    var permitted: [[UInt8]: AskedStream] = [:]
+    var permitted: [[UInt8]: RequestedStream] = [:]
     /// Streams that are starting, by streamID: the actor may be on another reactor.
     var beginning: [[UInt8]: StreamRequest] = [:]
     /// Indicates whether requested streams of other reactors may not show their first value yet.
@@ -65,23 +65,23 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The rate limits, at a server with rates, from the first call on.
     var buckets: ConnectionBuckets?
     /// The authorization cache, where the server has one, from the first call on.
-    var grants: KeptGrants?
+    var grants: AuthorizationCache?
     /// The memory account of running calls, from the first call on.
     var memory: MemoryAccount?
     /// Its part of its principal's quotas.
-    let seat: PrincipalSeat?
+    let seat: PrincipalMemoryReservation?
     /// The client's hosting state, set when the client has identified itself in order to export actors. Each call reads it, so
     /// access is not checked: no code calls out while it changes the property.
-    @exclusivity(unchecked) var hosting: HostingConnection?
+    @exclusivity(unchecked) var hosting: ClientActorHostConnection?
     // Last, so that the properties that every call reads lie together.
     /// The client's node, if the client is connected to another node.
-    let upstream: Upstream?
+    let upstream: ForwardingOrigin?
     /// Its calls and streams at other nodes, from the first one on.
-    var relays: ConnectionRelays? { didSet { look() } }
+    var relays: RemoteCallForwarder? { didSet { look() } }
     /// Streams of actors that may move to another node, by streamID.
-    var placed: [[UInt8]: PlacedStream] = [:]
+    var placed: [[UInt8]: ClusteredStream] = [:]
 
-    private enum Departure: UInt8 {
+    private enum DrainState: UInt8 {
         case none
         /// `goAway` was sent, and the client may not know yet.
         case told
@@ -96,8 +96,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var isLeaving: Bool { departure == .told || departure == .heard && !hasNoCalls }
 
     init(
-        _ link: any MessageLink, name: ConnectionName, shard: ServerShard, caller: Caller? = nil, stake: Stake? = nil,
-        largestMessage: Int = .max, dates: DateForm = .milliseconds, upstream: Upstream? = nil
+        _ link: any MessageLink, name: CallSessionID, shard: ServerShard, caller: Caller? = nil,
+        stake: QuotaReservation? = nil,
+        largestMessage: Int = .max, dates: DateEncoding = .milliseconds, upstream: ForwardingOrigin? = nil
     ) {
         self.upstream = upstream
         self.name = name
@@ -108,7 +109,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.dates = dates
         self.shard = shard
         isGuarded = shard.isGuarded
-        seat = caller?.principal.map { PrincipalSeat(shard.parts.principalMemory.part(of: $0.id), stake) }
+        seat = caller?.principal.map { PrincipalMemoryReservation(shard.parts.principalMemory.part(of: $0.id), stake) }
         if let seat { link.memory?.join(seat.memory.budget) }
         shard.add(self)
         didOpen()
@@ -272,12 +273,12 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         // An earlier message may have ended it.
         guard subscription.place >= 0 else { return }
         let streamID = subscription.streamID
-        let count = StreamDataParts.prefixCount + streamID.count + suffix.count
+        let count = StreamDataEncoding.prefixCount + streamID.count + suffix.count
         guard count <= largestMessage else {
             return endStream(subscription, reason: .error, error: tooLarge("a value of the stream", count))
         }
-        link.send(shared: suffix, headCount: StreamDataParts.prefixCount + streamID.count) {
-            StreamDataParts.appendPrefix(into: &$0)
+        link.send(shared: suffix, headCount: StreamDataEncoding.prefixCount + streamID.count) {
+            StreamDataEncoding.appendPrefix(into: &$0)
             $0.append(streamID)
         }
     }

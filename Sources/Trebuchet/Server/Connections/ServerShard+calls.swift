@@ -9,7 +9,7 @@ extension ServerShard {
     /// Calls a synchronous method of an actor of this reactor. The result is in `reply`.
     @inline(__always)
     func callInPlace(
-        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateForm
+        _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, _ dates: DateEncoding
     ) throws {
         // Not reference-counted: the shard retains everything a call reads for longer than the call.
         let coder = Unmanaged.passUnretained(coder(writing: dates))
@@ -46,16 +46,16 @@ extension ServerShard {
     /// Runs a method of an actor of this reactor, or of none. Returns false when the actor has been deactivated; nothing has been
     /// done then.
     func run(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
-        _ call: RunningCall, _ completion: @escaping CallCompletion
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
+        _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         guard let told = call.told else { return runUntold(method, of: record, message, dates, call, completion) }
         return told.during { runUntold(method, of: record, message, dates, call, completion) }
     }
 
     private func runUntold(
-        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateForm,
-        _ call: RunningCall, _ completion: @escaping CallCompletion
+        _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
+        _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
         let life = record.life
         guard life.enter() else { return false }
@@ -69,7 +69,7 @@ extension ServerShard {
         let hidesErrors = method.hidesErrors(record.type)
         let completion: CallCompletion = { outcome in
             life.leave()
-            let outcome = hidesErrors ? outcome.mapError { SecretError.hiding($0) } : outcome
+            let outcome = hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome
             guard let kept else { return record.whenWritten(outcome, told, completion) }
             record.whenWritten(outcome, of: kept, told, { self.answer(of: $0) }, completion)
         }
@@ -120,7 +120,7 @@ extension ServerShard {
         if let place = outgoing.firstIndex(where: { $0.reactor === reactor }) {
             outgoing[place].add(answer, count)
         } else {
-            var answers = OutgoingAnswers(to: reactor)
+            var answers = OutgoingResponses(to: reactor)
             answers.add(answer, count)
             outgoing.append(answers)
         }
@@ -131,7 +131,7 @@ extension ServerShard {
 }
 
 // Defined here, since a property of another module would be a function call.
-extension ActorLife {
+extension ActorInstance {
     /// Indicates whether calls have been started in tasks that have not begun to run.
     var isStarting: Bool { starting.load(ordering: .relaxed) > 0 }
 
@@ -144,7 +144,7 @@ extension SystemShard {
 }
 
 /// Responses that wait for the end of the turn.
-struct OutgoingAnswers {
+struct OutgoingResponses {
     let reactor: Reactor
     /// Each part is sent separately; that reactor does other work between parts.
     private var parts: [[@Sendable () -> Void]] = []
@@ -172,7 +172,7 @@ struct OutgoingAnswers {
     }
 }
 
-extension ServerShard: MeasuredWork {
+extension ServerShard: BatchTimed {
     private static let quick: UInt64 = 50_000
     private static let mostInRow: UInt64 = 16
 
@@ -192,7 +192,7 @@ extension ServerShard: MeasuredWork {
     }
 }
 
-extension ServerShard: EndOfTurn {
+extension ServerShard: EndOfTurnTask {
     func endOfTurn() {
         hasOutgoing = false
         // The changes of the calls go first, so that callers see them before the responses.

@@ -9,7 +9,7 @@ extension ServerShard {
     ///
     /// - Returns: The waiting lookup; nil when it was answered.
     @discardableResult
-    func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotQueues.Answer) -> SlotWaiter? {
+    func withOwner(of slot: ClusterSlot, _ answer: @escaping SlotOwnerLookups.Completion) -> SlotLookupWaiter? {
         guard let queues = queues else {
             answer(.failure(TrebuchetError(.unavailable, "the server is not a cluster node")))
             return nil
@@ -35,9 +35,9 @@ extension ServerShard {
 
     private static let lettingGo = Duration.seconds(10)
 
-    private var queues: SlotQueues? {
+    private var queues: SlotOwnerLookups? {
         if let slotQueues { return slotQueues }
-        slotQueues = parts.nodes.map { SlotQueues($0.directory, on: reactor) }
+        slotQueues = parts.nodes.map { SlotOwnerLookups($0.directory, on: reactor) }
         return slotQueues
     }
 

@@ -11,10 +11,10 @@ internal import TrebuchetWire
 final class ServerShard: @unchecked Sendable {
     let states: SystemShard
     let reactor: Reactor
-    let parts: ServerParts
+    let parts: ServerContext
     /// The properties of `states` and `parts`, with one indirection less for each call.
-    let counts: ShardCounts
-    let events: ServerEvents
+    let counts: ShardMetrics
+    let events: EventBus
     /// Used in one step each time, so access to it needs no check.
     @exclusivity(unchecked) var run = CallRun()
     /// Selects the calls that start a trace. Used in one step each time, so access to it needs no check.
@@ -27,7 +27,7 @@ final class ServerShard: @unchecked Sendable {
     @exclusivity(unchecked) private var coder: ValueCoder
     @exclusivity(unchecked) private var wholeSecondsCoder: ValueCoder
     /// The storage for scanned messages. Taken and given back in one step each, so access to it needs no check.
-    @exclusivity(unchecked) var scans = ScanPlaces()
+    @exclusivity(unchecked) var scans = EnvelopeScratchStack()
     /// The memory that `reply` keeps for the next result after a large one.
     static let keptReply = 256 << 10
     /// The result of the current call.
@@ -40,9 +40,9 @@ final class ServerShard: @unchecked Sendable {
     var siblings: [ServerShard] = []
     /// The rules of the server's `AccessPolicy`: set before any connection exists, or never. They may be replaced, on this reactor.
     var rules: AccessRules? { didSet { if rules != nil { isGuarded = true } } }
-    var helpers = HelperActors()
+    var helpers = DelegatedAuthorization()
     /// Set before the server listens.
-    var principals: SharedBuckets<PrincipalName>?
+    var principals: ShardedBuckets<PrincipalName>?
     var onConnect: (@Sendable (CallerConnection) -> Void)?
     /// Indicates whether calls need checks before they run.
     private(set) var isGuarded: Bool
@@ -54,20 +54,20 @@ final class ServerShard: @unchecked Sendable {
     /// The time when the shard last removed an actor that may live on another node now.
     private(set) var placedUntil: UInt64 = 0
     /// Calls that wait for an activation.
-    private var waiting: [ActorName: ActorQueue] = [:]
+    private var waiting: [ActorName: ActivationQueue] = [:]
     /// Calls of methods that may suspend, until they do.
     let calls: CallQueue
     /// Responses that wait for streams, by the numbers of their connections.
-    var answersBehindStreams: [UInt64: AnswerQueue] = [:]
+    var answersBehindStreams: [UInt64: ResponseBarrierQueue] = [:]
     /// Notices about owners, at a node of a cluster.
-    let ownerNews = OwnerNews()
+    let ownerNews = OwnershipChangeCounter()
     /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
-    var feeds: [NodeFeeds] = []
+    var feeds: [SharedStreamPublisher] = []
     /// The number of connections that are not of this node's clients: the server's own, and those of clients at other nodes.
     private var foreignCount = 0
     /// Owner lookups at a node of a cluster, from the first one on.
-    var slotQueues: SlotQueues?
-    var idleWatch = IdleWatch()
+    var slotQueues: SlotOwnerLookups?
+    var idleWatch = IdleActorTracker()
     var isWatchingIdle = false
     /// Indicates whether all present connections have been sent `goAway`, or are being sent it.
     var isDraining = false
@@ -78,14 +78,14 @@ final class ServerShard: @unchecked Sendable {
     /// The pause between two checks, from the shortest time of a policy.
     var idlePause: Duration?
     /// Responses of calls that arrived on other reactors, until the turn ends.
-    var outgoing: [OutgoingAnswers] = []
+    var outgoing: [OutgoingResponses] = []
     /// The withdrawn call of the message that its connection is handling again.
-    var continued: (call: RunningCall, connection: ServerConnection)?
+    var continued: (call: InFlightCall, connection: ServerConnection)?
     var hasOutgoing = false
     /// Reusable batches of cross-reactor calls.
-    var spareBatches: [CrossingBatch] = []
+    var spareBatches: [CrossReactorCallBatch] = []
 
-    init(states: SystemShard, on reactor: Reactor, index: Int, parts: ServerParts, system: TrebuchetActorSystem) {
+    init(states: SystemShard, on reactor: Reactor, index: Int, parts: ServerContext, system: TrebuchetActorSystem) {
         counts = states.counts
         events = parts.events
         states.events = parts.events
@@ -108,7 +108,7 @@ final class ServerShard: @unchecked Sendable {
 
     var directory: ActorDirectory { parts.directory }
     var limits: ServerLimits { parts.limits }
-    var answers: RememberedAnswers { parts.answers }
+    var answers: ServerIdempotencyCache { parts.answers }
     /// The writer of states of the server's own actors on this reactor; nil at a server without a store.
     var stateWriter: StateWriter? { parts.locals.writer(on: states) }
     /// The writer of states of actors that live on one node of several; nil at a server outside a cluster.
@@ -118,7 +118,7 @@ final class ServerShard: @unchecked Sendable {
     var writers: [StateWriter] { parts.locals.writers(on: states) }
 
     @inline(__always)
-    func coder(writing dates: DateForm) -> ValueCoder {
+    func coder(writing dates: DateEncoding) -> ValueCoder {
         switch dates {
         case .milliseconds: coder
         case .wholeSeconds: wholeSecondsCoder
@@ -142,7 +142,7 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Returns the name of a connection that will live on this reactor. May be called on any thread.
-    func newConnectionName() -> ConnectionName { answers.names.next(onReactor: index) }
+    func newConnectionName() -> CallSessionID { answers.names.next(onReactor: index) }
 
     /// Removes references between the server's parts after shutdown, so that they can be freed.
     func takeApart() {
@@ -156,7 +156,7 @@ final class ServerShard: @unchecked Sendable {
         waiting = [:]
         slotQueues = nil
         feeds = []
-        idleWatch = IdleWatch()
+        idleWatch = IdleActorTracker()
         spareBatches = []
         coder = ValueCoder()
         wholeSecondsCoder = ValueCoder()
@@ -181,7 +181,7 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Returns the place of a name that was not called before. Activates nothing.
-    func place(of name: ActorName) -> ActorPlace {
+    func place(of name: ActorName) -> ActorLocation {
         if let nodes = parts.nodes, let type = directory.placedType(of: name), !nodes.owns(name.text) {
             return .elsewhere(type)
         }
@@ -196,10 +196,10 @@ final class ServerShard: @unchecked Sendable {
 
     /// Activates the actor of a name, and calls `resume` on this reactor with its record, after earlier calls for the same name.
     func awaitActor(
-        _ name: ActorName, for parties: Parties, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
-    ) -> ActorWaiter? {
+        _ name: ActorName, for parties: QuotaScopes, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
+    ) -> ActivationWaiter? {
         if let queue = waiting[name] { return queue.add(resume) }
-        let queue = ActorQueue(for: parties)
+        let queue = ActivationQueue(for: parties)
         do throws(TrebuchetError) {
             try activate(name, for: queue)
         } catch {
@@ -213,7 +213,7 @@ final class ServerShard: @unchecked Sendable {
     /// The pause before waiting calls look up the owner of an actor that moved while it was loaded.
     private static let movedPause = Duration.milliseconds(20)
 
-    private func activate(_ name: ActorName, for queue: ActorQueue) throws(TrebuchetError) {
+    private func activate(_ name: ActorName, for queue: ActivationQueue) throws(TrebuchetError) {
         if let nodes = parts.nodes, directory.placedType(of: name) != nil, !nodes.owns(name.text) {
             throw ActorMoved.error
         }
@@ -248,7 +248,7 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Resumes waiting calls. While some wait, later calls queue behind them: calls keep their order.
-    private func resume(_ queue: ActorQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
+    private func resume(_ queue: ActivationQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         if queue.resume(atMost: Self.resumedAtOnce, outcome) {
             guard case .success(let record) = outcome, record.life.isGone else {
                 return reactor.execute { self.resume(queue, name, outcome) }
@@ -284,7 +284,7 @@ final class ServerShard: @unchecked Sendable {
 }
 
 /// The place of the actor with a name.
-enum ActorPlace {
+enum ActorLocation {
     case ready(ActorRecord)
     /// An actor that the first call activates.
     case unmade(ActorType)
@@ -294,19 +294,19 @@ enum ActorPlace {
 }
 
 /// The state that all reactors of a server share.
-final class ServerParts: Sendable {
+final class ServerContext: Sendable {
     let limits: ServerLimits
     let limitsOfClient: ConnectionLimits
     let limitsOfServer: ConnectionLimits
     let directory: ActorDirectory
     /// The actors that were created in the server's system, exposed or not.
     let locals = LocalActors()
-    let answers: RememberedAnswers
-    let shares: ShareBook
+    let answers: ServerIdempotencyCache
+    let shares: QuotaLedger
     /// The budget of `ServerLimits.heldBytes`.
     let memory: MemoryBudget
     /// The server's event bus.
-    let events = ServerEvents()
+    let events = EventBus()
     /// Writes a line to the server log. Event handlers receive it too, with the level `notice`.
     let log: @Sendable (String) -> Void
     /// Writes a line with another level.
@@ -317,17 +317,17 @@ final class ServerParts: Sendable {
     let principalMemory: PrincipalMemory
     /// The store that readiness checks query; nil without one.
     let probedStore = Mutex<(any StateStore)?>(nil)
-    let hosting: HostingClients
+    let hosting: ClientActorHosts
     let idleClock = IdleClock()
     /// Errors of `AccessPolicy.authenticate`.
-    let failedHooks: RefusalLog
-    let refusedSubjects: RefusedSubjects
+    let failedHooks: RejectionLog
+    let refusedSubjects: DeniedSubjectLog
     let loads: LoadFailures
     /// Incremented whenever the basis of `AccessPolicy.authorize` has changed.
     let rules = Atomic<UInt64>(0)
     /// The cluster, set before the server listens; nil outside a cluster.
-    var nodes: ServerNodes? { nodesOfServer.withLock { $0 } }
-    let nodesOfServer = Mutex<ServerNodes?>(nil)
+    var nodes: ClusterRouter? { nodesOfServer.withLock { $0 } }
+    let nodesOfServer = Mutex<ClusterRouter?>(nil)
 
     init(
         reactors: Int, limits: ServerLimits, showsErrorText: Bool = false, log: @escaping @Sendable (String) -> Void
@@ -346,15 +346,15 @@ final class ServerParts: Sendable {
         let log: @Sendable (String) -> Void = { logAt(.notice, $0) }
         (self.log, self.logAt) = (log, logAt)
         disclosure = ErrorDisclosure(showsText: showsErrorText, log: log)
-        failedHooks = RefusalLog(log)
-        refusedSubjects = RefusedSubjects(log)
+        failedHooks = RejectionLog(log)
+        refusedSubjects = DeniedSubjectLog(log)
         loads = LoadFailures(log: logAt)
-        shares = ShareBook(limits: limits, events: events)
+        shares = QuotaLedger(limits: limits, events: events)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.heldBytes)
-        answers = RememberedAnswers(reactors: reactors, limits: limits, memory: memory)
+        answers = ServerIdempotencyCache(reactors: reactors, limits: limits, memory: memory)
         principalMemory = PrincipalMemory(limit: limits.heldBytesPerPrincipal ?? limits.heldBytes / 4)
-        hosting = HostingClients(
+        hosting = ClientActorHosts(
             limits: limits, shares: shares,
             quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory), events: events)
     }

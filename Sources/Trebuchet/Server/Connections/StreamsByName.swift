@@ -3,7 +3,7 @@ internal import TrebuchetCluster
 
 /// Streams of a connection by the client's names, with a count for each actor.
 struct StreamsByName {
-    private var streams: [[UInt8]: RelayedStream] = [:]
+    private var streams: [[UInt8]: ForwardedStream] = [:]
     private var counts: [String: Int] = [:]
 
     var isEmpty: Bool { streams.isEmpty }
@@ -13,16 +13,16 @@ struct StreamsByName {
     /// Returns whether a stream of the actor is present.
     func has(_ actor: ActorName) -> Bool { !counts.isEmpty && counts[actor.text] != nil }
 
-    func all(of slot: ClusterSlot) -> [RelayedStream] { streams.values.filter { $0.slot == slot } }
+    func all(of slot: ClusterSlot) -> [ForwardedStream] { streams.values.filter { $0.slot == slot } }
 
-    subscript(streamID: [UInt8]) -> RelayedStream? { streams[streamID] }
+    subscript(streamID: [UInt8]) -> ForwardedStream? { streams[streamID] }
 
-    mutating func insert(_ stream: RelayedStream) {
+    mutating func insert(_ stream: ForwardedStream) {
         if let before = streams.updateValue(stream, forKey: stream.streamID) { discount(before) }
         counts[stream.actor, default: 0] += 1
     }
 
-    mutating func remove(_ streamID: [UInt8]) -> RelayedStream? {
+    mutating func remove(_ streamID: [UInt8]) -> ForwardedStream? {
         guard let stream = streams.removeValue(forKey: streamID) else { return nil }
         discount(stream)
         return stream
@@ -32,7 +32,7 @@ struct StreamsByName {
         for streamID in names where isOver(streamID) { _ = remove(streamID) }
     }
 
-    private mutating func discount(_ stream: RelayedStream) {
+    private mutating func discount(_ stream: ForwardedStream) {
         let count = counts[stream.actor, default: 1] - 1
         counts[stream.actor] = count > 0 ? count : nil
     }

@@ -11,7 +11,7 @@ extension SystemShard {
 extension ActorRecord {
     /// Releases its reservation among the activated actors.
     func giveBackStake() {
-        // Only a server writes it, and always a `Stake`.
-        if let stake { unsafeDowncast(stake, to: Stake.self).giveBack() }
+        // Only a server writes it, and always a `QuotaReservation`.
+        if let stake { unsafeDowncast(stake, to: QuotaReservation.self).giveBack() }
     }
 }

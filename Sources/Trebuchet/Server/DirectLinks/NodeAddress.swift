@@ -28,17 +28,18 @@ struct NodeAnnouncement: Equatable, Sendable {
 
     var bytes: [UInt8] {
         var bytes: [UInt8] = [Self.version]
-        ByteParts.append(key, to: &bytes)
-        ByteParts.append(UInt16(address.port), to: &bytes)
-        ByteParts.append(address.host.utf8, to: &bytes)
+        BinaryFields.append(key, to: &bytes)
+        BinaryFields.append(UInt16(address.port), to: &bytes)
+        BinaryFields.append(address.host.utf8, to: &bytes)
         return bytes
     }
 
     /// Parses an announcement; nil if it is invalid.
     init?(_ bytes: [UInt8]) {
         var rest = bytes[...]
-        guard rest.popFirst() == Self.version, let key = ByteParts.bytes(&rest), key.count == Self.keyBytes,
-            let port = ByteParts.number(UInt16.self, &rest), port > 0, let host = ByteParts.text(&rest), !host.isEmpty
+        guard rest.popFirst() == Self.version, let key = BinaryFields.bytes(&rest), key.count == Self.keyBytes,
+            let port = BinaryFields.number(UInt16.self, &rest), port > 0, let host = BinaryFields.text(&rest),
+            !host.isEmpty
         else { return nil }
         self.init(NodeAddress(host: host, port: Int(port)), key: key)
     }

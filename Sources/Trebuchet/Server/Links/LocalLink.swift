@@ -14,7 +14,7 @@ final class LocalConnection: @unchecked Sendable {
     private static let highWatermark = 256 << 10
 
     private let serverReactor: Reactor
-    private let name: ConnectionName
+    private let name: CallSessionID
     /// The session of the connection as encoded in messages.
     fileprivate let sessionText: String
     private let clientLoop: any EventLoop

@@ -11,7 +11,7 @@ enum WebSocketConnections {
     /// Starts listening. `GET /healthz` is answered 200, other paths with pages.
     static func listen(
         host: String, port: Int, _ security: TrebuchetTransport.Security, compression: WebSocketCompression?,
-        shards: [ServerShard], parts: ServerParts, access: AccessPolicy, pages: Pages
+        shards: [ServerShard], parts: ServerContext, access: AccessPolicy, pages: PageRouter
     ) throws(TransportError) -> WebSocketServer {
         let limits = parts.limits
         var webSocket = WebSocketLimits()
@@ -33,8 +33,8 @@ enum WebSocketConnections {
         if !access.isOpen { admit = { [parts] in await access.admit($0, parts.failedHooks) } }
         let origins = try OriginRule(access.origins)
         let proxies = try TrustedProxies(access.trustedProxies.sorted())
-        let refusals = RefusalLog(parts.plainLog)
-        let scarcities = RefusalLog(parts.plainLog)
+        let refusals = RejectionLog(parts.plainLog)
+        let scarcities = RejectionLog(parts.plainLog)
         return try WebSocketServer(
             host: host, port: port, reactors: ReactorGroup(shards.map(\.reactor)),
             subprotocols: [ProtocolVersion.subprotocol], limits: webSocket, tls: tls,
@@ -53,10 +53,10 @@ enum WebSocketConnections {
             refused: { [events = parts.events] response, address in
                 events.countRefusal(status: response.status)
                 if events.wants(.refusals) {
-                    let reason = LogLine.of(RefusalLog.reason(response))
+                    let reason = LogLine.of(RejectionLog.reason(response))
                     events.tell(.connectionRefused(address: address, status: response.status, reason: reason))
                 }
-                if !RefusalLog.isCommon(response.status) { refusals.note(response, from: address) }
+                if !RejectionLog.isCommon(response.status) { refusals.note(response, from: address) }
             }, keptBack: Listener.descriptorsForOthers + shards.count,
             onScarcity: { [events = parts.events] in
                 events.countRefusal(by: Self.openFiles)
@@ -79,11 +79,11 @@ enum WebSocketConnections {
         }
         let name = shard.newConnectionName()
         let caller = upgrade.admission as? Caller
-        var stake: Stake?
+        var stake: QuotaReservation?
         if let principal = caller?.principal {
             do throws(TrebuchetError) {
                 stake = try shard.parts.shares.take(
-                    .connections, for: Parties(connection: name.number, principal: principal.id, host: nil))
+                    .connections, for: QuotaScopes(connection: name.number, principal: principal.id, host: nil))
             } catch {
                 return .reject(HTTPResponse(status: 429, text: error.message))
             }
@@ -106,14 +106,15 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     /// The parameters of the connection until it is created.
     private final class Pending {
         let shard: ServerShard
-        let name: ConnectionName
+        let name: CallSessionID
         let isLegacy: Bool
         let caller: Caller?
-        let stake: Stake?
+        let stake: QuotaReservation?
         let largestMessage: Int
 
         init(
-            _ shard: ServerShard, _ name: ConnectionName, _ isLegacy: Bool, _ caller: Caller?, _ stake: Stake?,
+            _ shard: ServerShard, _ name: CallSessionID, _ isLegacy: Bool, _ caller: Caller?,
+            _ stake: QuotaReservation?,
             _ largestMessage: Int
         ) {
             self.shard = shard
@@ -135,7 +136,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     private var opcode = WebSocketOpcode.text
 
     init(
-        _ shard: ServerShard, _ name: ConnectionName, isLegacy: Bool, caller: Caller?, stake: Stake?,
+        _ shard: ServerShard, _ name: CallSessionID, isLegacy: Bool, caller: Caller?, stake: QuotaReservation?,
         largestMessage: Int
     ) {
         pending = Pending(shard, name, isLegacy, caller, stake, largestMessage)
@@ -181,7 +182,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         legacy = nil
     }
 
-    private static func why(_ end: WebSocketEnd) -> ServerEvent.Closing {
+    private static func why(_ end: WebSocketCloseInfo) -> ServerEvent.Closing {
         let cause: ServerEvent.Closing.Cause =
             switch end.cause {
             case .peer: .client

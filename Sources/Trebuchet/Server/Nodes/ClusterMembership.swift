@@ -18,7 +18,7 @@ public final class ClusterMembership: Sendable {
     /// The slots that it owns.
     public let member: ClusterMember
     let engine: any ClusterEngine
-    let watch = SlotWatch()
+    let watch = SlotReleaseHandler()
     let store: EngineStore
     let address: NodeAddress?
     /// The reaction of the server to a data loss of the coordination store.
@@ -70,7 +70,7 @@ public enum DataLossPolicy: String, Sendable, CaseIterable {
 }
 
 /// A coordination store whose data is in a file of this machine.
-package protocol PlacedEngine: ClusterEngine {
+package protocol FileBackedEngine: ClusterEngine {
     /// Throws if the file is unreadable or no longer at its path; for readiness.
     func checkPlace() async throws(StateStoreError)
 }
@@ -84,7 +84,7 @@ public enum ActorPlacement: Sendable {
 }
 
 /// Receives the slot changes of a node and passes them to the server.
-final class SlotWatch: SlotRebalanceListener {
+final class SlotReleaseHandler: SlotRebalanceListener {
     /// Deactivates the actors of a slot, in order or at once; returns when none of them does any more work.
     typealias Release = @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
 
@@ -96,7 +96,7 @@ final class SlotWatch: SlotRebalanceListener {
     }
 
     private let handlers = Mutex(Handlers())
-    private let told = Mutex<(events: ServerEvents?, taken: UInt64, lost: UInt64)>((nil, 0, 0))
+    private let told = Mutex<(events: EventBus?, taken: UInt64, lost: UInt64)>((nil, 0, 0))
 
     /// Sets the closure that deactivates the actors of a slot; called by the server, which is created after the member.
     func release(by body: @escaping Release) { handlers.withLock { $0.release = body } }
@@ -108,7 +108,7 @@ final class SlotWatch: SlotRebalanceListener {
     func whenAssigned(_ body: @escaping @Sendable (ClusterSlot) -> Void) { handlers.withLock { $0.assigned = body } }
 
     /// Sends slot changes to `events`.
-    func tell(_ events: ServerEvents) { told.withLock { $0.events = events } }
+    func tell(_ events: EventBus) { told.withLock { $0.events = events } }
 
     /// The numbers of slots acquired and lost so far.
     var counts: (taken: UInt64, lost: UInt64) { told.withLock { ($0.taken, $0.lost) } }

@@ -16,8 +16,8 @@ final class SharedStream: Sendable {
     private static let longestMove = Duration.seconds(60)
 
     /// The outcome of a request.
-    enum Answer: Sendable {
-        case stream(MirroredSource)
+    enum SubscribeOutcome: Sendable {
+        case stream(RemoteStreamReplica)
         /// The stream is available elsewhere or in a new incarnation: request it again.
         case elsewhere
         case failed(TrebuchetError)
@@ -25,7 +25,7 @@ final class SharedStream: Sendable {
 
     /// The subscription at the owner.
     private struct Feed {
-        let line: SharedLine
+        let line: SharedStreamReceiver
         let number: UInt64
         /// Whether it was requested from a known position.
         let isBehind: Bool
@@ -38,8 +38,8 @@ final class SharedStream: Sendable {
         /// Whether the catch-up is complete.
         var isShown = false
         /// The current or last replica.
-        var mirror: MirroredSource?
-        var waiting: [@Sendable (Answer) -> Void] = []
+        var mirror: RemoteStreamReplica?
+        var waiting: [@Sendable (SubscribeOutcome) -> Void] = []
         /// The number of subscribers that received the replica and do not observe it yet.
         var admitted = 0
         var isGone = false
@@ -47,11 +47,11 @@ final class SharedStream: Sendable {
         var looks = 0
     }
 
-    let key: SharedStreams.Key
-    private weak let streams: SharedStreams?
+    let key: SharedStreamSubscriptions.Key
+    private weak let streams: SharedStreamSubscriptions?
     private let state = Mutex(State())
 
-    init(_ key: SharedStreams.Key, in streams: SharedStreams) {
+    init(_ key: SharedStreamSubscriptions.Key, in streams: SharedStreamSubscriptions) {
         self.key = key
         self.streams = streams
     }
@@ -66,12 +66,12 @@ final class SharedStream: Sendable {
     /// - Returns: false if this object has just ended: the caller must create another one.
     func join(
         at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
-        _ answer: @escaping @Sendable (Answer) -> Void
+        _ answer: @escaping @Sendable (SubscribeOutcome) -> Void
     ) -> Bool {
         if let number = feed(notOf: node) {
             for answer in leave(number, isTold: true) ?? [] { answer(.elsewhere) }
         }
-        var found: MirroredSource?
+        var found: RemoteStreamReplica?
         let isThere = state.withLock { state in
             guard !state.isGone else { return false }
             state.looks += 1
@@ -104,7 +104,7 @@ final class SharedStream: Sendable {
     ///
     /// - Parameter isTold: whether the owner is notified before the stream is requested again.
     /// - Returns: the waiting requests; nil if it has ended already.
-    private func leave(_ number: UInt64, isTold: Bool) -> [@Sendable (Answer) -> Void]? {
+    private func leave(_ number: UInt64, isTold: Bool) -> [@Sendable (SubscribeOutcome) -> Void]? {
         let (mirror, isBroken) = state.withLock { state in
             state.feed?.number == number
                 ? (state.mirror, state.isShown && state.mirror?.hasEnded == true) : (nil, false)
@@ -123,7 +123,7 @@ final class SharedStream: Sendable {
         if state.mirror?.isWhole == false { state.mirror = nil }
         let line = streams.line(to: node)
         let behind = state.mirror.map { ($0.epoch, $0.position) } ?? seen ?? ("", 0)
-        let beginning = SharedBeginning(
+        let beginning = SharedStreamRequest(
             actor: key.actor, target: key.target, epoch: behind.0, sequence: behind.1, isFresh: state.mirror == nil)
         let feed = Feed(line: line, number: streams.nextNumber(), isBehind: !behind.0.isEmpty)
         (state.feed, state.isShown) = (feed, false)
@@ -140,7 +140,7 @@ final class SharedStream: Sendable {
     }
 
     /// - Returns: the waiting requests, and the replica of existing subscribers.
-    private static func stop(_ state: inout State) -> ([@Sendable (Answer) -> Void], MirroredSource?) {
+    private static func stop(_ state: inout State) -> ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) {
         defer { (state.feed, state.isShown, state.waiting) = (nil, false, []) }
         return (state.waiting, state.mirror)
     }
@@ -171,7 +171,7 @@ final class SharedStream: Sendable {
 
     // MARK: From the owner
 
-    func receive(_ message: SharedMessage) {
+    func receive(_ message: SharedStreamMessage) {
         switch message.kind {
         case .started: didStart(message)
         case .version:
@@ -188,17 +188,17 @@ final class SharedStream: Sendable {
         }
     }
 
-    private func mirror(fedBy number: UInt64) -> MirroredSource? {
+    private func mirror(fedBy number: UInt64) -> RemoteStreamReplica? {
         state.withLock { $0.feed?.number == number ? $0.mirror : nil }
     }
 
-    private func didStart(_ message: SharedMessage) {
-        guard let start = message.decoded(SharedStart.self) else { return breakOff(message.number) }
+    private func didStart(_ message: SharedStreamMessage) {
+        guard let start = message.decoded(SharedStreamStart.self) else { return breakOff(message.number) }
         state.withLock { state in
             guard state.feed?.number == message.number else { return }
-            state.mirror = MirroredSource(
+            state.mirror = RemoteStreamReplica(
                 isEvents: start.isEvents, buffer: start.buffer, epoch: start.epoch,
-                lives: start.lives.map { StreamLife(epoch: $0.epoch, last: $0.last) }, position: start.position,
+                lives: start.lives.map { StreamIncarnation(epoch: $0.epoch, last: $0.last) }, position: start.position,
                 after: start.continues ? state.mirror : nil, memory: streams?.memory
             ) { [weak self] in
                 // In a task, outside of the isolation of the notification.
@@ -208,7 +208,8 @@ final class SharedStream: Sendable {
     }
 
     private func didShow(_ number: UInt64) {
-        let (mirror, waiting): (MirroredSource?, [@Sendable (Answer) -> Void]) = state.withLock { state in
+        let (mirror, waiting): (RemoteStreamReplica?, [@Sendable (SubscribeOutcome) -> Void]) = state.withLock {
+            state in
             guard state.feed?.number == number, let mirror = state.mirror else { return (nil, []) }
             state.isShown = true
             state.admitted += state.waiting.count
@@ -243,7 +244,7 @@ final class SharedStream: Sendable {
 
     /// Ends a subscription whose messages do not fit the replica: the stream begins again.
     private func breakOff(_ number: UInt64) {
-        let mirror: MirroredSource? = state.withLock { state in
+        let mirror: RemoteStreamReplica? = state.withLock { state in
             guard let feed = state.feed, feed.number == number else { return nil }
             feed.line.end(number, mayReturn: false)
             defer { state.mirror = nil }
@@ -253,8 +254,8 @@ final class SharedStream: Sendable {
         lose(number)
     }
 
-    private func end(_ number: UInt64, _ end: MirroredSource.End) {
-        let (left, mirror): ([@Sendable (Answer) -> Void], MirroredSource?) = state.withLock { state in
+    private func end(_ number: UInt64, _ end: RemoteStreamReplica.EndReason) {
+        let (left, mirror): ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) = state.withLock { state in
             guard let feed = state.feed, feed.number == number else { return ([], nil) }
             feed.line.forget(number)
             defer { state.mirror = nil }
@@ -267,9 +268,10 @@ final class SharedStream: Sendable {
         lookLater()
     }
 
-    private func fail(_ message: SharedMessage) {
+    private func fail(_ message: SharedStreamMessage) {
         let error =
-            message.decoded(SharedFailure.self)?.error ?? TrebuchetError(.internal, "the stream was ended by its owner")
+            message.decoded(SharedStreamFailure.self)?.error
+            ?? TrebuchetError(.internal, "the stream was ended by its owner")
         // If the owner no longer has the versions after the requested position, begin without one: each client with that
         // position gets the error itself.
         let beginsAnew = state.withLock { state in

@@ -3,12 +3,12 @@ internal import Bytes
 internal import Synchronization
 
 /// The reservations of one connection in the quotas of its principal.
-final class PrincipalSeat: Sendable {
-    let memory: PrincipalMemory.Part
+final class PrincipalMemoryReservation: Sendable {
+    let memory: PrincipalMemory.ConnectionUsage
     /// The reservation in the number of the principal's connections.
-    let stake: Stake?
+    let stake: QuotaReservation?
 
-    init(_ memory: PrincipalMemory.Part, _ stake: Stake?) {
+    init(_ memory: PrincipalMemory.ConnectionUsage, _ stake: QuotaReservation?) {
         self.memory = memory
         self.stake = stake
     }
@@ -17,7 +17,7 @@ final class PrincipalSeat: Sendable {
 /// The buffered memory of each principal with connections.
 final class PrincipalMemory: Sendable {
     /// The use of one connection. The budget of a principal exists while at least one part does.
-    final class Part: Sendable {
+    final class ConnectionUsage: Sendable {
         let budget: MemoryBudget
         let id: String
         private let memory: PrincipalMemory
@@ -36,14 +36,14 @@ final class PrincipalMemory: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    func part(of id: String) -> Part {
+    func part(of id: String) -> ConnectionUsage {
         let name = PrincipalName(id)
         let budget = budgets.withLock { budgets in
             let entry = budgets[name] ?? (MemoryBudget(limit: limit), 0)
             budgets[name] = (entry.budget, entry.parts + 1)
             return entry.budget
         }
-        return Part(id, budget, self)
+        return ConnectionUsage(id, budget, self)
     }
 
     private func leave(_ name: PrincipalName) {

@@ -2,15 +2,15 @@ internal import TrebuchetWire
 
 extension ServerLimits {
     /// Returns the limits that the server announces to clients.
-    func terms(for connection: ConnectionLimits) -> ServerTerms {
-        ServerTerms(
+    func terms(for connection: ConnectionLimits) -> AdvertisedLimits {
+        AdvertisedLimits(
             callsPerConnection: connection.calls, callBytesPerConnection: connection.callBytes,
             streamsPerConnection: connection.streams, messageSize: messageSize,
             clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientAnswerSize)
     }
 
     /// Returns how much of a resource a party may use, and the name of that setting.
-    func share(of resource: SharedResource, _ party: Party) -> (limit: Int, setting: String) {
+    func share(of resource: SharedResource, _ party: QuotaScope) -> (limit: Int, setting: String) {
         switch (resource, party) {
         case (.connections, .server): (connections, "connections")
         case (.connections, .connection), (.connections, .client): (1, "connections")

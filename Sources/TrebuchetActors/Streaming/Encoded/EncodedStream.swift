@@ -32,7 +32,7 @@ package final class EncodedStream: Sendable {
     }
 
     /// One value as JSON.
-    package struct Taken: Sendable {
+    package struct EncodedValue: Sendable {
         package let text: [UInt8]
         package let count: UInt64
         /// The position after an event; nil for a state.
@@ -47,14 +47,14 @@ package final class EncodedStream: Sendable {
 
     package let relay: StateRelay<State>
     /// Set for streams in which each value counts. Values of events are stored only here.
-    package let each: EventRelay<Taken>?
+    package let each: EventRelay<EncodedValue>?
     /// The reader of events, created before the first event.
-    package let events: EventSubscription<Taken>?
+    package let events: EventSubscription<EncodedValue>?
     /// The position of the readers of events.
-    package let place: EventPlace?
+    package let place: EventReadPosition?
     private let reading: StreamReading
     /// The value of a state that records its changes. Received changes are applied to it.
-    package let kept: (any KeptState)?
+    package let kept: (any IncrementalState)?
     /// The values that could not be decoded.
     let undecodable: UndecodableValues
     private let filter: StreamFilter?
@@ -71,7 +71,7 @@ package final class EncodedStream: Sendable {
     ///   - release: called when the last reader has released the stream.
     package init(
         of target: StreamTarget, relay: StateRelay<State> = StateRelay(State()), reading: StreamReading = .latest,
-        kept: (any KeptState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
+        kept: (any IncrementalState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
         report: @escaping @Sendable (UndecodableValue) -> Void = UndecodableValue.warn,
         restart: @escaping @Sendable () -> Void = {},
         release: @escaping @Sendable () -> Void
@@ -82,9 +82,9 @@ package final class EncodedStream: Sendable {
         case .latest: (each, events, place) = (nil, nil, nil)
         case .every: (each, events, place) = (EventRelay(), nil, nil)
         case .events(let buffer, let since, _):
-            let relay = EventRelay<Taken>()
+            let relay = EventRelay<EncodedValue>()
             (each, events) = (relay, relay.subscribe(bufferLimit: buffer, onOverflow: .fail))
-            place = EventPlace(since)
+            place = EventReadPosition(since)
         }
         self.kept = kept
         undecodable = UndecodableValues(of: target, report)
@@ -99,12 +99,12 @@ package final class EncodedStream: Sendable {
     /// Returns the newest value and a subscription to all later ones; nil if only the newest value counts.
     package func subscribeToEach(
         onOverflow policy: EventOverflowPolicy = .fail
-    ) -> (first: Taken?, rest: EventSubscription<Taken>)? {
+    ) -> (first: EncodedValue?, rest: EventSubscription<EncodedValue>)? {
         guard case .every(let buffer) = reading, let each else { return nil }
         // In this order, a value that arrives in between is in both, and readers skip it by its count.
         let rest = each.subscribe(bufferLimit: buffer, onOverflow: policy)
         let state = relay.currentValue
-        return (state.update.map { Taken(text: $0, count: state.count) }, rest)
+        return (state.update.map { EncodedValue(text: $0, count: state.count) }, rest)
     }
 
     /// Returns the value for `state`, or a newer one, with its count; nil if it is not available.
@@ -112,7 +112,7 @@ package final class EncodedStream: Sendable {
     /// A value that does not decode is reported. A whole value is requested from the server if changes do not fit the current
     /// value, or if that value does not decode.
     func value<Value: Decodable>(
-        _ type: Value.Type, of state: State, kept: (any KeptState<Value>)?
+        _ type: Value.Type, of state: State, kept: (any IncrementalState<Value>)?
     ) -> (value: Result<Value, TrebuchetError>, count: UInt64)? {
         if let text = state.update { return version(type, text, count: state.count).map { ($0, state.count) } }
         do {
@@ -125,7 +125,7 @@ package final class EncodedStream: Sendable {
 
     /// Returns the newest value if it comes after the first `seen` values; nil also if it is not available. Changes nothing.
     func newest<Value: Decodable>(
-        _ type: Value.Type, after seen: UInt64, kept: (any KeptState<Value>)?
+        _ type: Value.Type, after seen: UInt64, kept: (any IncrementalState<Value>)?
     ) -> (value: Value, count: UInt64)? {
         let state = relay.currentValue
         guard state.count > seen else { return nil }
@@ -151,7 +151,7 @@ package final class EncodedStream: Sendable {
     var endsAtUndecodable: Bool { if case .events(_, _, .end) = reading { true } else { false } }
 
     /// Returns an event. The readers' position moves past it, unless it does not decode and ends the stream.
-    func event<Value: Decodable>(_ type: Value.Type, _ taken: Taken) -> Result<Value, TrebuchetError> {
+    func event<Value: Decodable>(_ type: Value.Type, _ taken: EncodedValue) -> Result<Value, TrebuchetError> {
         do {
             let value = try taken.text.withUnsafeBytes { try ValueCoder(userInfo: userInfo).decode(type, from: $0) }
             place?.didRead(taken.bookmark)

@@ -17,7 +17,7 @@ public struct EventBookmark: Codable, Hashable, Sendable {
 }
 
 /// The position of the readers of an event stream. Accessed on any thread.
-package final class EventPlace: Sendable {
+package final class EventReadPosition: Sendable {
     private let place: Mutex<EventBookmark?>
 
     /// Creates a position.

@@ -43,7 +43,7 @@ public struct UndecodableValue: Sendable, CustomStringConvertible {
     /// Writes a line to standard error for the 1st, 2nd, 4th, 8th … undecodable value of each stream. The default without
     /// `TrebuchetClient.Options.onUndecodable`. A line that standard error does not accept immediately is lost.
     public static let warn: @Sendable (UndecodableValue) -> Void = { value in
-        if value.isLogged { WarningLine.write("\(value)") }
+        if value.isLogged { StandardErrorWarning.write("\(value)") }
     }
 
     /// Whether a log has a line for this value.

@@ -39,7 +39,7 @@ public final class EventSender<Event: Codable & Sendable> {
     /// Returns the source, created on first use.
     ///
     /// - Parameter entry: runs work in the actor's isolation, soon.
-    func source(home: SystemShard?, entry: @autoclosure () -> StreamHub.Entry) -> EventSource {
+    func source(home: SystemShard?, entry: @autoclosure () -> StreamProducer.Entry) -> EventSource {
         if let source { return source }
         let made = EventSource(buffer: buffer, home: home, entry: entry())
         source = made
@@ -47,7 +47,9 @@ public final class EventSender<Event: Codable & Sendable> {
     }
 
     /// Returns the source, and whether this call created it.
-    func persisted(home: SystemShard, entry: @autoclosure () -> StreamHub.Entry) -> (source: EventSource, isNew: Bool) {
+    func persisted(home: SystemShard, entry: @autoclosure () -> StreamProducer.Entry) -> (
+        source: EventSource, isNew: Bool
+    ) {
         let isNew = source == nil
         return (source(home: home, entry: entry()), isNew)
     }
@@ -61,5 +63,5 @@ public final class EventSender<Event: Codable & Sendable> {
     }
 
     /// The retention that deactivation of the actor would lose.
-    var usage: StreamUsage { StreamUsage(hasChanged: false, isObserved: source?.isObserved ?? false) }
+    var usage: StreamRetention { StreamRetention(hasChanged: false, isObserved: source?.isObserved ?? false) }
 }

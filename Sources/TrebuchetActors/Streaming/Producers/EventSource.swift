@@ -6,9 +6,9 @@ internal import TrebuchetWire
 /// are sent immediately, or after a store has written them.
 ///
 /// `@unchecked Sendable`: its own properties are accessed only in the isolation of the events' actor.
-final class EventSource: StreamHub, @unchecked Sendable {
+final class EventSource: StreamProducer, @unchecked Sendable {
     /// The persister of the events, at a server with a store.
-    private(set) var keeper: (any StateKeeper)?
+    private(set) var keeper: (any StatePersister)?
     /// The number of the last event that was passed to the store; nil as long as the store has no log that the next event
     /// continues.
     var captured: UInt64?
@@ -79,7 +79,7 @@ final class EventSource: StreamHub, @unchecked Sendable {
         home.counts.count(.versionsMade)
         guard home.events.wants(.versions) else { return }
         var causes = VersionCauses()
-        causes.note(ServerEvents.currentCall)
+        causes.note(EventBus.currentCall)
         tell(update, by: causes, at: home)
     }
 
@@ -103,7 +103,7 @@ final class EventSource: StreamHub, @unchecked Sendable {
     /// - Parameters:
     ///   - keeping: the number of events that are retained.
     ///   - byteLimit: the maximum size of all retained events, and of one event.
-    func persist(by keeper: any StateKeeper, keeping: Int, byteLimit: Int) {
+    func persist(by keeper: any StatePersister, keeping: Int, byteLimit: Int) {
         if isOut { beginAnew() }
         self.keeper = keeper
         self.byteLimit = byteLimit

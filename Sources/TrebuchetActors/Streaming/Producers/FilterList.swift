@@ -8,12 +8,12 @@ package final class FilterList: Sendable {
     private struct State {
         var filters: [FilteredSource] = []
         /// The number of filters that each quota scope has created.
-        var brought: [Party: Int] = [:]
+        var brought: [QuotaScope: Int] = [:]
         /// All parts that the filters refer to; nil until computed.
         var pointers: PointerSet?
         /// The newest version, by the form of its dates.
-        var versions: [DateForm: FilterableVersion] = [:]
-        var byteLimit = FilterTerms.usualBytes
+        var versions: [DateEncoding: FilterableVersion] = [:]
+        var byteLimit = FilterQuota.usualBytes
     }
 
     private let state = Mutex(State())
@@ -26,7 +26,7 @@ package final class FilterList: Sendable {
     package var current: [FilteredSource] { state.withLock { $0.filters } }
 
     /// Returns the error if one more filter may not be added, else nil.
-    func refusal(on terms: FilterTerms) -> TrebuchetError? {
+    func refusal(on terms: FilterQuota) -> TrebuchetError? {
         state.withLock { state in
             guard state.filters.count(where: { !$0.isWhole }) < terms.most else {
                 let text = "limit reached: at most \(terms.most) different filters per state"
@@ -81,12 +81,12 @@ package final class FilterList: Sendable {
     // MARK: Versions
 
     /// Returns the newest version, if it has this number.
-    func version(_ sequence: UInt64, _ dates: DateForm) -> FilterableVersion? {
+    func version(_ sequence: UInt64, _ dates: DateEncoding) -> FilterableVersion? {
         state.withLock { $0.versions[dates].flatMap { $0.sequence == sequence ? $0 : nil } }
     }
 
     /// Keeps a version while there are filters.
-    func keep(_ version: FilterableVersion, _ dates: DateForm) {
+    func keep(_ version: FilterableVersion, _ dates: DateEncoding) {
         state.withLock { if !$0.filters.isEmpty { $0.versions[dates] = version } }
     }
 

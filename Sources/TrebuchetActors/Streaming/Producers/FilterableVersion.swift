@@ -9,7 +9,7 @@ package final class FilterableVersion: @unchecked Sendable {
     /// The part after the streamID of a message with the whole value.
     let text: SharedBytes
     private let memory: MemoryBudget?
-    private var parts = FilterParts()
+    private var parts = FilterOperands()
     /// The size of the updates in addition to the text, in bytes.
     private(set) var ownBytes = 0
     /// The updates by the pointers of their parts.
@@ -21,7 +21,7 @@ package final class FilterableVersion: @unchecked Sendable {
         self.sequence = sequence
     }
 
-    private var data: UnsafeRawBufferPointer { StreamDataParts.data(inSuffix: text.bytes, sequence: sequence) }
+    private var data: UnsafeRawBufferPointer { StreamDataEncoding.data(inSuffix: text.bytes, sequence: sequence) }
 
     /// Locates several parts in one pass.
     func find(_ pointers: PointerSet) { parts.find(pointers, in: data) }
@@ -54,6 +54,6 @@ package final class FilterableVersion: @unchecked Sendable {
     }
 
     private func append(_ part: UnsafeRawBufferPointer, to message: inout ByteBuffer) {
-        StreamDataParts.appendSuffix(sequence: sequence, data: part, into: &message)
+        StreamDataEncoding.appendSuffix(sequence: sequence, data: part, into: &message)
     }
 }

@@ -11,7 +11,7 @@ internal import TrebuchetWire
 /// version that is older than its last.
 ///
 /// `@unchecked Sendable`: its own properties are constant or guarded by a lock; those of the superclass are documented there.
-package final class FilteredSource: StreamHub, @unchecked Sendable {
+package final class FilteredSource: StreamProducer, @unchecked Sendable {
     /// The evaluation of the filter, and the updates sent and waiting.
     private struct State {
         var evaluation: FilterEvaluation
@@ -26,16 +26,16 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
         var waiting: StateUpdate?
         var nextAt: UInt64 = 0
         /// Set while its timer runs.
-        var wakeUp: FilterWakeUp?
+        var wakeUp: FilterTimer?
     }
 
     let filter: StreamFilter
     /// The form of dates in its values.
-    let dates: DateForm
+    let dates: DateEncoding
     /// Set if the filter accepts everything: it then exists only for the form of dates and does not count as a filter.
     let isWhole: Bool
     /// The quota scopes in which it counts.
-    let bringers: [Party]
+    let bringers: [QuotaScope]
     /// The state and its filter refer to each other while there are subscribers.
     private let base: StateSource
     private let clock: any EventLoop
@@ -45,7 +45,8 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
     ///
     /// - Parameter clock: the loop with the timers for intervals.
     init(
-        _ filter: StreamFilter, _ dates: DateForm, of base: StateSource, clock: any EventLoop, bringers: [Party]
+        _ filter: StreamFilter, _ dates: DateEncoding, of base: StateSource, clock: any EventLoop,
+        bringers: [QuotaScope]
     ) {
         self.filter = filter
         self.dates = dates
@@ -154,13 +155,13 @@ package final class FilteredSource: StreamHub, @unchecked Sendable {
         return update
     }
 
-    private func wake(after nanoseconds: UInt64) -> FilterWakeUp {
-        let wakeUp = FilterWakeUp(on: clock)
+    private func wake(after nanoseconds: UInt64) -> FilterTimer {
+        let wakeUp = FilterTimer(on: clock)
         wakeUp.begin(after: nanoseconds) { [weak self] in self?.intervalEnded($0) }
         return wakeUp
     }
 
-    private func intervalEnded(_ wakeUp: FilterWakeUp) {
+    private func intervalEnded(_ wakeUp: FilterTimer) {
         let update: StateUpdate? = state.withLock { state in
             guard state.wakeUp === wakeUp else { return nil }
             state.wakeUp = nil

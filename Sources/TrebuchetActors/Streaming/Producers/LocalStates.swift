@@ -1,7 +1,7 @@
 internal import Relays
 
 /// The readers of a state in this process, with its type erased. In the actor's isolation.
-protocol LocalReaders: AnyObject, Sendable {
+protocol LocalStateReaders: AnyObject, Sendable {
     func didChange(version: UInt64)
     /// Finishes the readers after the actor is gone. Called on any thread.
     func finish()
@@ -11,7 +11,7 @@ protocol LocalReaders: AnyObject, Sendable {
 /// conflation they receive each value.
 ///
 /// `@unchecked Sendable`: `read` is called only in the actor's isolation.
-final class LocalStates<Value: Codable & Sendable>: LocalReaders, @unchecked Sendable {
+final class LocalStates<Value: Codable & Sendable>: LocalStateReaders, @unchecked Sendable {
     /// A value with its version number.
     struct Version: Sendable {
         let value: Value

@@ -7,7 +7,7 @@ struct StateAccess<Value> {
     /// Returns the value; nil after the actor is gone, which may happen during an update.
     let read: () -> Value?
     /// Runs work in the actor's isolation soon, or never if the actor is gone.
-    let enter: StreamHub.Entry
+    let enter: StreamProducer.Entry
     /// Returns the changes since the last call, encoded by the coder; nil if they are unknown. Set for a state that records its
     /// changes.
     var takeChanges: ((ValueCoder) -> StateChanges?)?
@@ -25,11 +25,11 @@ protocol StateProperty {
     func encode(with coder: ValueCoder, into data: inout ByteBuffer) throws -> Bool
     /// Returns a copy of the value that can be encoded elsewhere; nil after the actor is gone.
     func copy() -> StateCopy?
-    func readers(version: UInt64, buffer: Int?) -> any LocalReaders
+    func readers(version: UInt64, buffer: Int?) -> any LocalStateReaders
 }
 
 /// A property that is read through a closure; small enough for inline storage in its source.
-struct ReadProperty<Value: Codable & Sendable>: StateProperty {
+struct PropertyReader<Value: Codable & Sendable>: StateProperty {
     let read: () -> Value?
 
     var type: Any.Type { Value.self }
@@ -50,13 +50,13 @@ struct ReadProperty<Value: Codable & Sendable>: StateProperty {
         }
     }
 
-    func readers(version: UInt64, buffer: Int?) -> any LocalReaders {
+    func readers(version: UInt64, buffer: Int?) -> any LocalStateReaders {
         LocalStates(version: version, buffer: buffer, read: read)
     }
 }
 
 /// The persister of a state or of events. In the actor's isolation.
-protocol StateKeeper: AnyObject {
+protocol StatePersister: AnyObject {
     /// Reports a new version of the state, or a new event.
     func didChange()
     /// Reports an event that cannot be persisted and was not sent, so that the call that sent it fails.

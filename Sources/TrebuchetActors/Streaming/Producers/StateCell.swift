@@ -29,8 +29,8 @@ public final class _StateCell<Value> {
     }
 
     /// The retention that deactivation of the actor would lose.
-    var usage: StreamUsage {
-        StreamUsage(hasChanged: version != StateSource.firstVersion, isObserved: source?.isObserved ?? false)
+    var usage: StreamRetention {
+        StreamRetention(hasChanged: version != StateSource.firstVersion, isObserved: source?.isObserved ?? false)
     }
 
     /// Continues from a version of an earlier process. Returns false if the property was observed in this process.

@@ -55,7 +55,7 @@ extension StateSource {
     }
 
     /// Returns the part after the streamID of a message with the current value; nil after the actor is gone.
-    func suffix(_ dates: DateForm = .milliseconds) throws -> SharedBytes? {
+    func suffix(_ dates: DateEncoding = .milliseconds) throws -> SharedBytes? {
         countEncoding()
         var data = ByteBuffer()
         guard try property.encode(with: coder(writing: dates), into: &data) else { return nil }
@@ -88,7 +88,7 @@ extension StateSource {
         guard takeChanges == nil, let last = recent.newest, last.sequence < version, let old = last.data,
             current.count >= Self.smallestPatched
         else { return nil }
-        let new = StreamDataParts.data(inSuffix: current.bytes, sequence: version)
+        let new = StreamDataEncoding.data(inSuffix: current.bytes, sequence: version)
         guard new.count > Self.patchOverhead, comparisons.isWorth(of: new.count) else { return nil }
         let difference = JSONPatch.difference(from: old, to: new, maximumBytes: new.count - Self.patchOverhead)
         comparisons.did(of: new.count, isOfUse: difference != nil)
@@ -99,7 +99,7 @@ extension StateSource {
     /// Returns the message for subscribers with the version `base`.
     func message(_ patch: UnsafeRawBufferPointer, from base: UInt64, to version: UInt64) -> StateUpdate.Patch {
         var message = ByteBuffer(capacity: patch.count + 128)
-        StreamDataParts.appendSuffix(sequence: version, patch: patch, base: base, into: &message)
+        StreamDataEncoding.appendSuffix(sequence: version, patch: patch, base: base, into: &message)
         return StateUpdate.Patch(
             base: base, sequence: version, suffix: SharedBytes(message.bytes, countedIn: memoryBudget))
     }
@@ -107,7 +107,7 @@ extension StateSource {
 
 /// The backoff for comparisons of large values. If deltas of a large value are useless, most versions are not compared: a
 /// comparison takes longer than encoding.
-struct Comparisons {
+struct ComparisonBackoff {
     /// The minimum size of JSON in bytes for the backoff; smaller values are always compared.
     private static let smallest = 32 << 10
     private static let longestPause = 4

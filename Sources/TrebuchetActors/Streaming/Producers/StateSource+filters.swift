@@ -5,7 +5,7 @@ internal import TrebuchetWire
 extension StateSource {
     /// Passes the current version to `body` as soon as it may be shown; nil if the actor is gone, an error if the state does
     /// not encode.
-    func show(_ dates: DateForm, _ body: @escaping (Result<FilterableVersion?, TrebuchetError>) -> Void) {
+    func show(_ dates: DateEncoding, _ body: @escaping (Result<FilterableVersion?, TrebuchetError>) -> Void) {
         let current = Result { try filterable(dates) }.mapError { unencodable($0) }
         guard let persistence else { return body(current) }
         persistence.show(while: { [weak filters] in filters?.current.isEmpty == false }) { body(current) }
@@ -15,7 +15,7 @@ extension StateSource {
     func feeding(_ filters: [FilteredSource]) -> (() -> Void)? {
         guard !filters.isEmpty else { return nil }
         let list = self.filters
-        let feeds = [DateForm.milliseconds, .wholeSeconds].compactMap { dates -> (() -> Void)? in
+        let feeds = [DateEncoding.milliseconds, .wholeSeconds].compactMap { dates -> (() -> Void)? in
             let fed = filters.filter { $0.dates == dates }
             guard !fed.isEmpty else { return nil }
             do {
@@ -30,7 +30,7 @@ extension StateSource {
     }
 
     /// Returns the current version, encoded once for all filters; an existing encoding for other subscribers is reused.
-    private func filterable(_ dates: DateForm) throws -> FilterableVersion? {
+    private func filterable(_ dates: DateEncoding) throws -> FilterableVersion? {
         if let current = filters.version(version, dates) { return current }
         guard property.isThere else { return nil }
         var text: SharedBytes?

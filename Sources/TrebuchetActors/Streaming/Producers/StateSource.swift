@@ -7,7 +7,7 @@ internal import TrebuchetWire
 /// For a state that records its changes, only the changes are encoded, and the whole value when it is needed.
 ///
 /// `@unchecked Sendable`: `filters` may be used on any thread; all else is accessed only in the isolation of the state's actor.
-final class StateSource: StreamHub, @unchecked Sendable {
+final class StateSource: StreamProducer, @unchecked Sendable {
     /// The version of an unchanged state.
     static let firstVersion: UInt64 = 1
 
@@ -16,7 +16,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     var takeChanges: ((ValueCoder) -> StateChanges?)?
     let filters = FilterList()
     /// The readers in this process, which fetch the value themselves; nil until the first one.
-    private var localReaders: (any LocalReaders)?
+    private var localReaders: (any LocalStateReaders)?
     private(set) var version: UInt64
     private var published: UInt64 = 0
     /// Set while a publication is scheduled.
@@ -25,7 +25,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     private var isIdle = false
     /// The persister of a persisted state. `captured` is the last version that it has received. Versions of such a state are
     /// sent after they are written.
-    var persistence: (any StateKeeper)? { didSet { isIdle = false } }
+    var persistence: (any StatePersister)? { didSet { isIdle = false } }
     var captured: UInt64 = 0
     /// Set if the state is in the store or was passed to it.
     var isInLog = false
@@ -38,7 +38,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     /// The size of the whole value when it was last encoded.
     var wholeByteCount = 0
     /// The backoff for comparisons of versions.
-    var comparisons = Comparisons()
+    var comparisons = ComparisonBackoff()
 
     init(
         version: UInt64, home: SystemShard?, delivery: StreamDelivery = .latest,
@@ -46,7 +46,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     ) {
         let buffer: Int? = if case .every(let buffer) = delivery { StreamDelivery.room(for: buffer) } else { nil }
         self.version = version
-        property = ReadProperty(read: access.read)
+        property = PropertyReader(read: access.read)
         // In streams without conflation a version is created during the change of the property, when nothing can be taken out
         // of the property.
         takeChanges = buffer == nil ? access.takeChanges : nil
@@ -61,7 +61,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
             localReaders?.didChange(version: version)
             return
         }
-        if let home, home.events.wants(.versions) { causes.note(ServerEvents.currentCall) }
+        if let home, home.events.wants(.versions) { causes.note(EventBus.currentCall) }
         localReaders?.didChange(version: version)
         if let persistence {
             // Each change is a version, also within one call.
@@ -104,14 +104,14 @@ final class StateSource: StreamHub, @unchecked Sendable {
             }
             published = version
             feed()
-            return EagerBytes.leastPerUpdate
+            return EncodeBudget.leastPerUpdate
         }
         let event = update()
         for broadcaster in broadcasters { broadcaster.send(event) }
         // After the update for other subscribers, whose text the filters reuse.
         feeding(filters)?()
         guard case .update(let update) = event else { return 0 }
-        return max(update.byteCount, EagerBytes.leastPerUpdate)
+        return max(update.byteCount, EncodeBudget.leastPerUpdate)
     }
 
     /// Creates the current version for all subscribers, including those that may resume.
@@ -168,7 +168,7 @@ final class StateSource: StreamHub, @unchecked Sendable {
     }
 
     /// The source for readers in this process, created on first use. In the actor's isolation.
-    var readers: any LocalReaders {
+    var readers: any LocalStateReaders {
         if let localReaders { return localReaders }
         let made = property.readers(version: version, buffer: buffer)
         localReaders = made
@@ -180,8 +180,8 @@ final class StateSource: StreamHub, @unchecked Sendable {
     override var filterCount: Int { filters.current.count }
 
     override func filtered(
-        _ filter: StreamFilter, _ dates: DateForm = .milliseconds, clock: any EventLoop,
-        terms: FilterTerms = FilterTerms()
+        _ filter: StreamFilter, _ dates: DateEncoding = .milliseconds, clock: any EventLoop,
+        terms: FilterQuota = FilterQuota()
     ) throws -> FilteredSource {
         if let found = filters.current.first(where: { $0.filter == filter && $0.dates == dates }) { return found }
         let made = FilteredSource(filter, dates, of: self, clock: clock, bringers: terms.bringers)

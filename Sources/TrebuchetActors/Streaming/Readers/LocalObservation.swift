@@ -39,7 +39,7 @@ extension LocalStreams {
         _ onUndecodable: UndecodableEvents
     ) async -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = find(name, of: actor) else { return nil }
-        let found: (StreamHub, StreamPosition, EventBookmark, SystemShard, Bool)? = await stream.perform { parts in
+        let found: (StreamProducer, StreamPosition, EventBookmark, SystemShard, Bool)? = await stream.perform { parts in
             let hub = parts.hub()
             // Retains later events until the subscription exists.
             guard let loop = parts.loop, let position = hub.position(keptFor: .zero) else { return nil }
@@ -82,7 +82,7 @@ extension LocalStreams {
     ) async throws(TrebuchetError) -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = find(name, of: actor) else { return nil }
         let filter = try checked(filter)
-        let found: Result<(StreamHub, SystemShard), any Error>? = await stream.perform { parts in
+        let found: Result<(StreamProducer, SystemShard), any Error>? = await stream.perform { parts in
             let hub = parts.hub()
             guard hub.kind == .state, let loop = parts.loop else { return nil }
             return Result { (try hub.filtered(filter, clock: loop.reactor), loop) }

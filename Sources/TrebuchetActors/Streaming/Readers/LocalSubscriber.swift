@@ -10,7 +10,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     private let loop: SystemShard
     private var subscription: StreamSubscription?
     /// The relay for events, and their epoch. Set before it subscribes.
-    private var events: (relay: EventRelay<EncodedStream.Taken>, epoch: String)?
+    private var events: (relay: EventRelay<EncodedStream.EncodedValue>, epoch: String)?
 
     init(on loop: SystemShard) { self.loop = loop }
 
@@ -18,7 +18,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     ///
     /// - Parameter stream: receives the events. It is not retained.
     func subscribe(
-        to hub: StreamHub, for stream: EncodedStream, behind place: EventBookmark, attach: (Broadcaster) -> Void
+        to hub: StreamProducer, for stream: EncodedStream, behind place: EventBookmark, attach: (Broadcaster) -> Void
     ) {
         events = stream.each.map { ($0, place.epoch) }
         subscribe(to: hub, behind: place.number, attach: attach)
@@ -29,7 +29,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     /// - Parameters:
     ///   - number: the sequence number up to which it needs nothing; nil for a new subscriber.
     ///   - attach: attaches a broadcaster that was created for this subscriber.
-    func subscribe(to hub: StreamHub, behind number: UInt64? = nil, attach: (Broadcaster) -> Void) {
+    func subscribe(to hub: StreamProducer, behind number: UInt64? = nil, attach: (Broadcaster) -> Void) {
         loop.subscribe(
             to: hub,
             { broadcaster in
@@ -58,12 +58,12 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
 
     /// Filters and events deliver only whole values.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
-        let text = Array(StreamDataParts.data(inSuffix: suffix.bytes, sequence: subscription.sent))
+        let text = Array(StreamDataEncoding.data(inSuffix: suffix.bytes, sequence: subscription.sent))
         guard let events else { return relay.take(text) }
         relay.take(nil)
         let bookmark = EventBookmark(epoch: events.epoch, number: subscription.sent)
         events.relay.send(
-            EncodedStream.Taken(text: text, count: relay.currentValue.count, bookmark: bookmark))
+            EncodedStream.EncodedValue(text: text, count: relay.currentValue.count, bookmark: bookmark))
     }
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {

@@ -11,7 +11,7 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
     /// A state or events as JSON values.
     ///
     /// - Parameter kept: the incremental state of the stream, if its type records changes.
-    case encoded(EncodedStream, kept: (any KeptState<Value>)? = nil)
+    case encoded(EncodedStream, kept: (any IncrementalState<Value>)? = nil)
     case failed(TrebuchetError)
 
     /// The reason for the end; nil while the stream is active.
@@ -47,7 +47,7 @@ extension StreamOrigin {
     /// Returns a stream of an actor outside this process.
     static func remote<A: DistributedActor>(
         _ actor: A, _ name: String, filter: StreamFilter? = nil, reading: StreamReading = .latest,
-        kept: (any KeptState<Value>)? = nil
+        kept: (any IncrementalState<Value>)? = nil
     ) -> Self where A.ActorSystem == TrebuchetActorSystem {
         guard let server = actor.actorSystem.server(of: actor.id) else {
             return .failed(actor.actorSystem.unreachable(actor.id))
@@ -64,8 +64,9 @@ struct StreamReader<Value: Codable & Sendable> {
         case newest(LocalObservation<Value>, StateRelay<UInt64>.Stream.Iterator)
         case each(LocalObservation<Value>, EventSubscription<LocalStates<Value>.Version>.Iterator)
         case events(EventSubscription<Value>.Iterator)
-        case newestText(EncodedStream, StateRelay<EncodedStream.State>.Stream.Iterator, (any KeptState<Value>)?)
-        case eachText(EncodedStream, first: EncodedStream.Taken?, EventSubscription<EncodedStream.Taken>.Iterator)
+        case newestText(EncodedStream, StateRelay<EncodedStream.State>.Stream.Iterator, (any IncrementalState<Value>)?)
+        case eachText(
+            EncodedStream, first: EncodedStream.EncodedValue?, EventSubscription<EncodedStream.EncodedValue>.Iterator)
         case nothing
     }
 

@@ -48,7 +48,9 @@ package final class StateUpdate: Sendable {
     var byteCount: Int { patch?.suffix.count ?? current?.count ?? 0 }
 
     /// The value as JSON, if `current` is set.
-    var data: UnsafeRawBufferPointer? { current.map { StreamDataParts.data(inSuffix: $0.bytes, sequence: sequence) } }
+    var data: UnsafeRawBufferPointer? {
+        current.map { StreamDataEncoding.data(inSuffix: $0.bytes, sequence: sequence) }
+    }
 }
 
 /// An event from a state's source to its broadcasters.

@@ -8,7 +8,7 @@ internal import Trebuchet
 
 /// Creates and verifies access tokens: JSON Web Tokens with HS256 that contain the user and the session.
 struct AccessTokens: Sendable {
-    private struct Claims: Encodable {
+    private struct AccessTokenClaims: Encodable {
         let iss = AccessTokens.issuer
         let sub: String
         let exp: Int64
@@ -46,7 +46,7 @@ struct AccessTokens: Sendable {
 
     func grant(_ user: User, _ token: RefreshToken) throws -> SessionGrant {
         let principal = Self.principal(user, session: token.session)
-        let claims = Claims(
+        let claims = AccessTokenClaims(
             sub: user.id, exp: now() / 1000 + lifetime, roles: principal.roles.sorted(), session: token.session,
             email: user.email)
         let encoder = JSONEncoder()

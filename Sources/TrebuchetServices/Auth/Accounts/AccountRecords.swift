@@ -55,7 +55,7 @@ struct AccountRecords: Sendable {
         /// The change of the number of accounts.
         var count = AccountCount()
         /// The notices for all nodes.
-        var news = SessionNews()
+        var news = SessionChangeNotice()
 
         mutating func set(_ account: Account?, id: String) throws(AuthError) {
             values["account/" + id] = try AccountRecords.encode(account)
@@ -69,19 +69,19 @@ struct AccountRecords: Sendable {
             values["identity/" + name] = .some(id.map { Array($0.utf8) })
         }
 
-        mutating func set(_ family: TokenFamily?, session: String) throws(AuthError) {
+        mutating func set(_ family: RefreshTokenFamily?, session: String) throws(AuthError) {
             values["session/" + session] = try AccountRecords.encode(family)
         }
 
         /// Ends a session: deletes it and revokes the authorization of its connections.
-        mutating func end(_ session: String, because end: SessionEnd) {
+        mutating func end(_ session: String, because end: SessionEndReason) {
             values["session/" + session] = .some(nil)
-            news.ended.append(SessionNews.End(session: session, why: end))
+            news.ended.append(SessionChangeNotice.SessionTermination(session: session, why: end))
         }
 
         /// Publishes a changed user to all sessions of the account.
         mutating func change(_ user: User, sessions: [String]) {
-            news.changed.append(SessionNews.Change(user: user, sessions: sessions))
+            news.changed.append(SessionChangeNotice.Change(user: user, sessions: sessions))
         }
 
         fileprivate mutating func set(secret: [UInt8]) { values[AccountRecords.secretName] = secret }
@@ -93,14 +93,14 @@ struct AccountRecords: Sendable {
     /// The namespace of all records in the store.
     static let namespace = "auth"
 
-    private let shelf: any AccountShelf
+    private let shelf: any AccountStorage
     private let report: @Sendable (String) -> Void
 
     init(_ store: any StateStore, report: @escaping @Sendable (String) -> Void) {
-        self.init(at: StoreShelf(store: store), report: report)
+        self.init(at: StoreAccountStorage(store: store), report: report)
     }
 
-    init(at shelf: any AccountShelf, report: @escaping @Sendable (String) -> Void) {
+    init(at shelf: any AccountStorage, report: @escaping @Sendable (String) -> Void) {
         self.shelf = shelf
         self.report = report
     }
@@ -109,7 +109,7 @@ struct AccountRecords: Sendable {
 
     func account(_ id: String) async throws(AuthError) -> Account? { try await versionedAccount(id).record }
 
-    func family(_ session: String) async throws(AuthError) -> TokenFamily? {
+    func family(_ session: String) async throws(AuthError) -> RefreshTokenFamily? {
         try await versionedFamily(session).record
     }
 
@@ -131,12 +131,12 @@ struct AccountRecords: Sendable {
         try await record("account/" + id)
     }
 
-    func versionedFamily(_ session: String) async throws(AuthError) -> Versioned<TokenFamily> {
+    func versionedFamily(_ session: String) async throws(AuthError) -> Versioned<RefreshTokenFamily> {
         try await record("session/" + session)
     }
 
     /// Returns the families of several sessions, in their order.
-    func versionedFamilies(_ sessions: [String]) async throws(AuthError) -> [Versioned<TokenFamily>] {
+    func versionedFamilies(_ sessions: [String]) async throws(AuthError) -> [Versioned<RefreshTokenFamily>] {
         try await records(sessions.map { "session/" + $0 })
     }
 
@@ -188,7 +188,7 @@ struct AccountRecords: Sendable {
     /// - Returns: the number of accounts.
     func sweep(at now: Int64) async throws(AuthError) -> AccountCount {
         var expired: Set<String> = []
-        try await eachPage("session/") { (session, family: TokenFamily) throws(AuthError) in
+        try await eachPage("session/") { (session, family: RefreshTokenFamily) throws(AuthError) in
             guard family.expiry <= now else { return nil }
             expired.insert(session)
             var changes = Changes()
@@ -222,7 +222,7 @@ struct AccountRecords: Sendable {
     func versionedPage<Record: Decodable>(
         _ prefix: String, of type: Record.Type, after: String?, limit: Int
     ) async throws(AuthError) -> [Versioned<Record>] {
-        let page: [(name: String, value: ShelfValue)]
+        let page: [(name: String, value: AccountStorageValue)]
         do {
             page = try await shelf.page(prefix, after: after.map { prefix + $0 }, limit: limit)
         } catch {
@@ -260,14 +260,14 @@ struct AccountRecords: Sendable {
     }
 
     private func decode<Record: Decodable>(
-        _ name: String, _ value: ShelfValue?
+        _ name: String, _ value: AccountStorageValue?
     ) throws(AuthError) -> Versioned<Record> {
         guard let value else { return Versioned(name: name, record: nil, version: 0) }
         guard let record = try? JSONDecoder().decode(Record.self, from: Data(value.bytes)) else { throw damaged(name) }
         return Versioned(name: name, record: record, version: value.version)
     }
 
-    private func values(_ names: [String]) async throws(AuthError) -> [ShelfValue?] {
+    private func values(_ names: [String]) async throws(AuthError) -> [AccountStorageValue?] {
         do {
             return try await shelf.values(names)
         } catch {

@@ -60,7 +60,7 @@ extension Accounts {
     }
 
     /// Returns whether the user has signed in recently. Guests always pass, because they cannot sign in again.
-    private func isFresh(_ present: Present) -> Bool {
+    private func isFresh(_ present: SignedInCaller) -> Bool {
         present.account.isGuest || now() - (present.family.created ?? 0) < limits.freshSignIn.wholeMilliseconds
     }
 
@@ -93,7 +93,7 @@ extension Accounts {
     ///
     /// - Parameter connection: a connection that becomes anonymous.
     func delete(
-        _ id: String, because end: SessionEnd, leaving connection: CallerConnection? = nil
+        _ id: String, because end: SessionEndReason, leaving connection: CallerConnection? = nil
     ) async throws(AuthError) -> Bool {
         try await inTurn { turn throws(AuthError) in
             guard let account = try await turn.account(id) else { return false }

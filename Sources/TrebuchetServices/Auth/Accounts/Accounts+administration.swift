@@ -19,7 +19,7 @@ extension Accounts {
     /// Returns sessions of one account or of all accounts, sorted by the bytes of their names.
     func sessions(of name: String?, after: String?, limit: Int) async throws(AuthError) -> [SessionSummary] {
         guard let name else {
-            return try await records.page("session/", of: TokenFamily.self, after: after, limit: limit).map {
+            return try await records.page("session/", of: RefreshTokenFamily.self, after: after, limit: limit).map {
                 SessionSummary(name: $0.name, $0.record, connections)
             }
         }
@@ -111,7 +111,7 @@ package struct SessionSummary: Codable, Sendable, Equatable {
     package let expiry: Int64
     package let connections: Int
 
-    init(name: String, _ family: TokenFamily, _ connections: SessionConnections) {
+    init(name: String, _ family: RefreshTokenFamily, _ connections: SessionConnections) {
         self.name = name
         account = family.account
         label = family.label

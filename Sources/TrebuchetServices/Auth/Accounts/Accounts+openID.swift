@@ -22,7 +22,7 @@ extension Accounts {
     /// - Parameter linking: true when the identity's address may be used: it finds the account that has it, or becomes the
     ///   address of the new account.
     private func signIn(
-        _ identity: Identity, linking: Bool, on connection: CallerConnection, in turn: AccountTurn
+        _ identity: Identity, linking: Bool, on connection: CallerConnection, in turn: AccountTransaction
     ) async throws(AuthError) -> SessionGrant {
         if let owner = try await turn.owner(ofIdentity: identity.name),
             let account = try await turn.account(owner)

@@ -29,7 +29,7 @@ extension Accounts {
                     try await write(changes, in: turn)
                 case .repeated: break
                 case .expired, .reused:
-                    let end = use == .expired ? SessionEnd.expired : .tokenReused
+                    let end = use == .expired ? SessionEndReason.expired : .tokenReused
                     try await self.end([token.session], of: family.account, because: end, in: turn)
                     throw .sessionEnded(end)
                 }
@@ -121,7 +121,7 @@ extension Accounts {
     ///
     /// - Parameter connection: a connection whose client ends its own session; it gets no notice.
     func end(
-        _ sessions: [String], of id: String, because end: SessionEnd, in turn: AccountTurn,
+        _ sessions: [String], of id: String, because end: SessionEndReason, in turn: AccountTransaction,
         leaving connection: CallerConnection? = nil
     ) async throws(AuthError) {
         guard !sessions.isEmpty else { return }
@@ -138,7 +138,7 @@ extension Accounts {
 
     /// Removes sessions from their account. A guest is deleted with its last session, because it cannot be recovered.
     func remove(
-        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes, in turn: AccountTurn
+        _ sessions: [String], from id: String, _ changes: inout AccountRecords.Changes, in turn: AccountTransaction
     ) async throws(AuthError) {
         guard var account = try await turn.account(id) else { return }
         account.sessions.removeAll { sessions.contains($0) }

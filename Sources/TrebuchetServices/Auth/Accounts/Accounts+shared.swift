@@ -40,8 +40,8 @@ extension Accounts {
         await shared.restore(RateKey("places", place(address, connection.host)))
     }
 
-    private func take(_ kind: String, _ name: String, _ limit: RateLimit) -> RateTake {
-        RateTake(
+    private func take(_ kind: String, _ name: String, _ limit: RateLimit) -> RateConsumption {
+        RateConsumption(
             RateKey(kind, name), interval: .seconds(1 / limit.callsPerSecond), burst: limit.burst,
             kept: limits.ratesKept)
     }

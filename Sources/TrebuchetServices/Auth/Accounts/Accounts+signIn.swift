@@ -118,7 +118,7 @@ extension Accounts {
     ///
     /// - Parameter change: makes the account that of a user.
     func becomeUser(
-        on connection: CallerConnection, in turn: AccountTurn, _ change: (inout Account) -> Void
+        on connection: CallerConnection, in turn: AccountTransaction, _ change: (inout Account) -> Void
     ) async throws(AuthError) -> SessionGrant {
         if let present = try await account(of: connection, in: turn), present.account.isGuest {
             var account = present.account
@@ -158,12 +158,12 @@ extension Accounts {
 
     /// Writes the account with a new session, which replaces the session of the connection.
     func beginSession(
-        of id: String, _ account: Account, on connection: CallerConnection, in turn: AccountTurn
+        of id: String, _ account: Account, on connection: CallerConnection, in turn: AccountTransaction
     ) async throws(AuthError) -> SessionGrant {
         let token = RefreshToken.random()
         var account = account
         var changes = AccountRecords.Changes()
-        var ended: [(session: String, end: SessionEnd)] = []
+        var ended: [(session: String, end: SessionEndReason)] = []
         let old = try await turn.account(id)
         var label: String?
         if let before = connection.session, let family = try await turn.family(before) {
@@ -175,7 +175,7 @@ extension Accounts {
                 try await remove([before], from: family.account, &changes, in: turn)
             }
         }
-        let family = TokenFamily(
+        let family = RefreshTokenFamily(
             account: id, token: token.digest, label: label, at: now(),
             lifetime: limits.sessionLifetime.wholeMilliseconds)
         account.sessions.append(token.session)

@@ -29,7 +29,7 @@ public actor Accounts {
     nonisolated let connections: SessionConnections
     /// The state that the nodes share; nil at a single server.
     let shared: SharedAccounts?
-    private let newsWatch: SessionNewsWatch?
+    private let newsWatch: SessionChangeSubscription?
 
     /// Serializes changes where this object is the only writer.
     private let turn = AsyncBinarySemaphore()
@@ -75,7 +75,7 @@ public actor Accounts {
         uptime: (@Sendable () -> Int64)? = nil
     ) async throws(AuthError) {
         try await self.init(
-            at: StoreShelf(store: store), shared: nil, mailer: mailer, providers: providers, limits: limits,
+            at: StoreAccountStorage(store: store), shared: nil, mailer: mailer, providers: providers, limits: limits,
             log: AuthLog(report), onDelete: onDelete, now: now, uptime: uptime ?? now
         ) { try await Task.sleep(for: $0) }
         accountCount = try await records.sweep(at: now())
@@ -131,7 +131,7 @@ public actor Accounts {
     }
 
     private init(
-        at shelf: any AccountShelf, shared: SharedAccounts?, mailer: any MagicCodeMailer, providers: [OpenIDProvider],
+        at shelf: any AccountStorage, shared: SharedAccounts?, mailer: any MagicCodeMailer, providers: [OpenIDProvider],
         limits: AuthLimits, log: AuthLog, onDelete: DeletionHook?,
         now: @escaping @Sendable () -> Int64, uptime: @escaping @Sendable () -> Int64,
         sleep: @escaping @Sendable (Duration) async throws -> Void
@@ -169,9 +169,9 @@ public actor Accounts {
             newsWatch = nil
             return
         }
-        let reader = SessionNewsReader(shared, records, connections, log)
+        let reader = SessionChangeReader(shared, records, connections, log)
         do {
-            newsWatch = try await SessionNewsWatch(reader, at: shared.tables, sleep: sleep)
+            newsWatch = try await SessionChangeSubscription(reader, at: shared.tables, sleep: sleep)
         } catch {
             log.storeFailed("the coordination store of the accounts failed: \(error)")
             throw .unavailable
@@ -222,15 +222,17 @@ public actor Accounts {
 
     /// Runs one account operation exclusively. Operations are serialized where this is the only writer; otherwise `body` is
     /// repeated when another node has changed a record that it read. So `body` must have no effects before its write.
-    func inTurn<Result>(_ body: (AccountTurn) async throws(AuthError) -> Result) async throws(AuthError) -> Result {
+    func inTurn<Result>(_ body: (AccountTransaction) async throws(AuthError) -> Result) async throws(AuthError)
+        -> Result
+    {
         guard shared != nil else {
             guard turn.waitingCount < limits.waiting else { throw .limitReached("waiting") }
             return try await turn.withLock(isolation: self) { () throws(AuthError) in
-                try await body(AccountTurn(records))
+                try await body(AccountTransaction(records))
             }
         }
         for _ in 0..<Self.attempts {
-            let turn = AccountTurn(records)
+            let turn = AccountTransaction(records)
             do throws(AuthError) {
                 return try await body(turn)
             } catch {
@@ -258,22 +260,26 @@ public actor Accounts {
     }
 
     /// Returns the account that a connection is signed in to, or nil when its session has ended.
-    func account(of connection: CallerConnection, in turn: AccountTurn? = nil) async throws(AuthError) -> Present? {
-        let turn = turn ?? AccountTurn(records)
+    func account(of connection: CallerConnection, in turn: AccountTransaction? = nil) async throws(AuthError)
+        -> SignedInCaller?
+    {
+        let turn = turn ?? AccountTransaction(records)
         guard let session = connection.session, let family = try await turn.family(session),
             let account = try await turn.account(family.account)
         else { return nil }
-        return Present(id: family.account, account: account, session: session, family: family)
+        return SignedInCaller(id: family.account, account: account, session: session, family: family)
     }
 
     /// Returns the account of a signed-in connection; throws otherwise.
-    func present(on connection: CallerConnection, in turn: AccountTurn? = nil) async throws(AuthError) -> Present {
+    func present(on connection: CallerConnection, in turn: AccountTransaction? = nil) async throws(AuthError)
+        -> SignedInCaller
+    {
         guard let present = try await account(of: connection, in: turn) else { throw .notSignedIn }
         return present
     }
 
     /// Persists the changes of a transaction.
-    func write(_ changes: AccountRecords.Changes, in turn: AccountTurn) async throws(AuthError) {
+    func write(_ changes: AccountRecords.Changes, in turn: AccountTransaction) async throws(AuthError) {
         try await turn.write(changes)
         accountCount += changes.count
         for change in changes.news.changed {
@@ -286,7 +292,7 @@ public actor Accounts {
 
     /// Signs the connection in.
     func grant(
-        _ user: User, _ token: RefreshToken, on connection: CallerConnection, in turn: AccountTurn
+        _ user: User, _ token: RefreshToken, on connection: CallerConnection, in turn: AccountTransaction
     ) throws(AuthError) -> SessionGrant {
         guard let grant = try? tokens.grant(user, token) else { throw .unavailable }
         connections.signIn(
@@ -297,11 +303,11 @@ public actor Accounts {
 
 extension Accounts {
     /// The account of a signed-in connection, as it was when it was read.
-    struct Present {
+    struct SignedInCaller {
         let id: String
         let account: Account
         let session: String
-        var family: TokenFamily
+        var family: RefreshTokenFamily
     }
 }
 
@@ -310,5 +316,5 @@ extension CallerConnection {
     var session: String? { principal?.claims["session"] }
 
     /// The party to which rates apply across reconnects. All clients on the local machine and in the process are one host.
-    var asker: AuthRates<CallerHost?>.Asker { AuthRates.Asker(host: host, connection: number) }
+    var asker: AuthRates<CallerHost?>.Requester { AuthRates.Requester(host: host, connection: number) }
 }

@@ -3,14 +3,14 @@ internal import Trebuchet
 /// The log of sign-in for the operator: refusals with their reasons, ended sessions, and failures. It never contains codes and
 /// tokens. Each kind has at most one line a second, because unauthenticated clients can cause many.
 struct AuthLog: Sendable {
-    private let refusals: RefusalLog
-    private let ends: RefusalLog
-    private let store: RefusalLog
-    private let mail: RefusalLog
-    private let providers: RefusalLog
+    private let refusals: RejectionLog
+    private let ends: RejectionLog
+    private let store: RejectionLog
+    private let mail: RejectionLog
+    private let providers: RejectionLog
 
     init(_ report: @escaping @Sendable (ServerEvent.Level, String) -> Void) {
-        func log(_ level: ServerEvent.Level) -> RefusalLog { RefusalLog { report(level, LogLine.of($0)) } }
+        func log(_ level: ServerEvent.Level) -> RejectionLog { RejectionLog { report(level, LogLine.of($0)) } }
         refusals = log(.notice)
         ends = log(.notice)
         store = log(.error)

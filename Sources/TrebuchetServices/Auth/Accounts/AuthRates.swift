@@ -5,12 +5,12 @@ internal import Trebuchet
 /// A refused operation takes nothing from any rate.
 struct AuthRates<Host: Hashable> {
     /// The caller.
-    struct Asker {
+    struct Requester {
         let host: Host
         let connection: UInt64
     }
 
-    private struct Place: Hashable {
+    private struct RateIndex: Hashable {
         let address: String
         let host: Host
     }
@@ -18,7 +18,7 @@ struct AuthRates<Host: Hashable> {
     private var connections: RateTable<Host, UInt64>
     private var hosts: RateTable<Host, Host>
     private var renewals: RateTable<Host, Host>
-    private var places: RateTable<Host, Place>
+    private var places: RateTable<Host, RateIndex>
     private var addresses: RateTable<Host, String>
 
     init(_ limits: AuthLimits) {
@@ -30,8 +30,8 @@ struct AuthRates<Host: Hashable> {
     }
 
     /// Takes the rates of a code for an address.
-    mutating func takeCode(for address: String, _ asker: Asker, at now: Int64) throws(AuthError) {
-        let place = Place(address: address, host: asker.host)
+    mutating func takeCode(for address: String, _ asker: Requester, at now: Int64) throws(AuthError) {
+        let place = RateIndex(address: address, host: asker.host)
         try Self.check([
             hosts.wait(for: asker.host, at: now), connections.wait(for: asker.connection, at: now),
             places.wait(for: place, at: now), addresses.wait(for: address, at: now),
@@ -43,7 +43,7 @@ struct AuthRates<Host: Hashable> {
     }
 
     /// Takes the rate of a code that is tried, a guest, or an ID token.
-    mutating func takeAttempt(_ asker: Asker, at now: Int64) throws(AuthError) {
+    mutating func takeAttempt(_ asker: Requester, at now: Int64) throws(AuthError) {
         try Self.check([hosts.wait(for: asker.host, at: now)])
         hosts.take(asker.host, of: asker.host, at: now)
     }
@@ -51,7 +51,7 @@ struct AuthRates<Host: Hashable> {
     // MARK: Local counts of shared rates
 
     /// Throws when this node alone has used the rate of all nodes; then no request to the coordination store is needed.
-    func check(_ kind: Kind, _ asker: Asker, at now: Int64) throws(AuthError) {
+    func check(_ kind: Kind, _ asker: Requester, at now: Int64) throws(AuthError) {
         switch kind {
         case .code:
             try Self.check([hosts.wait(for: asker.host, at: now), connections.wait(for: asker.connection, at: now)])
@@ -61,7 +61,7 @@ struct AuthRates<Host: Hashable> {
     }
 
     /// Counts an operation that the shared rates have admitted.
-    mutating func note(_ kind: Kind, _ asker: Asker, at now: Int64) {
+    mutating func note(_ kind: Kind, _ asker: Requester, at now: Int64) {
         switch kind {
         case .code:
             hosts.take(asker.host, of: asker.host, at: now)
@@ -80,14 +80,14 @@ struct AuthRates<Host: Hashable> {
     // MARK: Rates of one node
 
     /// Takes the rate of a session that is renewed, listed, labelled or ended.
-    mutating func takeRenewal(_ asker: Asker, at now: Int64) throws(AuthError) {
+    mutating func takeRenewal(_ asker: Requester, at now: Int64) throws(AuthError) {
         try Self.check([renewals.wait(for: asker.host, at: now)])
         renewals.take(asker.host, of: asker.host, at: now)
     }
 
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
-    mutating func usedCode(for address: String, _ asker: Asker) {
-        places.forget(Place(address: address, host: asker.host))
+    mutating func usedCode(for address: String, _ asker: Requester) {
+        places.forget(RateIndex(address: address, host: asker.host))
     }
 
     private static func check(_ waits: [Int?]) throws(AuthError) {

@@ -4,13 +4,13 @@ internal import Trebuchet
 /// Pure: the time is given, in milliseconds.
 struct MagicCodes<Host: Hashable> {
     /// An evicted code.
-    struct Gone: Equatable {
+    struct EvictedCode: Equatable {
         let address: String
         let host: Host
         let digest: [UInt8]
     }
 
-    private struct Place: Hashable {
+    private struct CodeIndex: Hashable {
         let address: String
         let host: Host
     }
@@ -22,27 +22,27 @@ struct MagicCodes<Host: Hashable> {
 
     private let lifetime: Int64
     private let tries: Int
-    private var places: FairTable<Host, Place, Sent>
+    private var places: FairEvictionTable<Host, CodeIndex, Sent>
     private var codes: [String: AddressCodes<Host>] = [:]
 
     init(_ limits: AuthLimits) {
         lifetime = limits.codeLifetime.wholeMilliseconds
         tries = limits.codeTries
-        places = FairTable(capacity: limits.pendingCodes)
+        places = FairEvictionTable(capacity: limits.pendingCodes)
     }
 
     /// Adds a code in place of the host's previous one for the address.
     ///
     /// - Returns: the evicted codes.
     @discardableResult
-    mutating func add(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) -> [Gone] {
+    mutating func add(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) -> [EvictedCode] {
         if places.isFull { forget(places.removeAll { $0.expiry <= now }.map(\.key)) }
         let expiry = now + lifetime
         let gone = places.insert(
-            Sent(digest: digest, expiry: expiry), for: Place(address: address, host: host), of: host)
+            Sent(digest: digest, expiry: expiry), for: CodeIndex(address: address, host: host), of: host)
         forget(gone.map(\.key))
         codes[address, default: AddressCodes()].add(digest, from: host, until: expiry, tries: tries)
-        return gone.map { Gone(address: $0.key.address, host: $0.key.host, digest: $0.value.digest) }
+        return gone.map { EvictedCode(address: $0.key.address, host: $0.key.host, digest: $0.value.digest) }
     }
 
     /// Removes a code whose mail was not sent, unless a newer one has replaced it.
@@ -66,11 +66,11 @@ struct MagicCodes<Host: Hashable> {
         body(&changed)
         codes[address] = changed.isEmpty ? nil : changed
         for code in before.codes where !changed.codes.contains(where: { $0.host == code.host }) {
-            places.remove(Place(address: address, host: code.host))
+            places.remove(CodeIndex(address: address, host: code.host))
         }
     }
 
-    private mutating func forget(_ places: [Place]) {
+    private mutating func forget(_ places: [CodeIndex]) {
         for place in places { change(place.address) { $0.remove(from: place.host) } }
     }
 }

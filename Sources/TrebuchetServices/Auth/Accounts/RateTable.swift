@@ -6,11 +6,11 @@ internal import Trebuchet
 /// key is refused because of the use of others.
 struct RateTable<Owner: Hashable, Key: Hashable> {
     private let limit: RateLimit
-    private var buckets: FairTable<Owner, Key, TokenBucket>
+    private var buckets: FairEvictionTable<Owner, Key, TokenBucket>
 
     init(_ limit: RateLimit, capacity: Int) {
         self.limit = limit
-        buckets = FairTable(capacity: capacity)
+        buckets = FairEvictionTable(capacity: capacity)
     }
 
     /// Returns the time until `key` may take one, in milliseconds; nil when it may now. Takes nothing.

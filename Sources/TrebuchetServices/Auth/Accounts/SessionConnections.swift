@@ -7,9 +7,9 @@ final class SessionConnections: Sendable {
         /// The session of each connection that was ever signed in, until the connection closes.
         var sessions: [CallerConnection: String?] = [:]
         var connections: [String: Set<CallerConnection>] = [:]
-        var ended: RecentSessions<SessionEnd>
+        var ended: RecentSessionCache<SessionEndReason>
         /// The principals of sessions that have changed.
-        var principals: RecentSessions<Principal>
+        var principals: RecentSessionCache<Principal>
         /// Changes up to this time may be unknown here: they were evicted, or never received.
         var horizon = Int64.min
 
@@ -30,7 +30,7 @@ final class SessionConnections: Sendable {
 
     /// - Parameter kept: the maximum number of remembered ends, and of remembered changes.
     init(kept: Int = 10_000) {
-        state = Mutex(State(ended: RecentSessions(kept: kept), principals: RecentSessions(kept: kept)))
+        state = Mutex(State(ended: RecentSessionCache(kept: kept), principals: RecentSessionCache(kept: kept)))
     }
 
     /// The number of signed-in connections.
@@ -86,7 +86,7 @@ final class SessionConnections: Sendable {
     /// Revokes the authorization of a session's connections, and of connections that would still be added.
     ///
     /// - Parameter time: the time of the end, in milliseconds.
-    func end(_ session: String, because end: SessionEnd, at time: Int64 = 0) {
+    func end(_ session: String, because end: SessionEndReason, at time: Int64 = 0) {
         state.withLock { state in
             for connection in state.connections[session] ?? [] {
                 state.leave(connection)
@@ -120,7 +120,7 @@ final class SessionConnections: Sendable {
     func beginAnew(at time: Int64) {
         state.withLock { state in
             state.note(time)
-            state.principals = RecentSessions(kept: state.principals.kept)
+            state.principals = RecentSessionCache(kept: state.principals.kept)
         }
     }
 
@@ -130,7 +130,7 @@ final class SessionConnections: Sendable {
     /// Returns the known state of a session, without a read.
     ///
     /// - Parameter issued: the time at which the session was known to be valid, in milliseconds.
-    func standing(of session: String, since issued: Int64) -> SessionStanding {
+    func standing(of session: String, since issued: Int64) -> SessionValidity {
         state.withLock { state in
             if let end = state.ended[session]?.value { return .ended(end) }
             if issued <= state.horizon { return .unknown }
@@ -144,16 +144,16 @@ final class SessionConnections: Sendable {
     func count(of session: String) -> Int { state.withLock { $0.connections[session]?.count ?? 0 } }
 
     /// Returns the reason for a recent session end.
-    func reason(_ session: String) -> SessionEnd { state.withLock { $0.ended[session]?.value ?? .unknown } }
+    func reason(_ session: String) -> SessionEndReason { state.withLock { $0.ended[session]?.value ?? .unknown } }
 
-    private static func revoke(_ connection: CallerConnection, _ end: SessionEnd) {
+    private static func revoke(_ connection: CallerConnection, _ end: SessionEndReason) {
         connection.revoke("the session has ended: \(end); sign in again", except: AuthService.name)
     }
 }
 
 /// The state of a session, as a node knows it.
-enum SessionStanding: Equatable {
-    case ended(SessionEnd)
+enum SessionValidity: Equatable {
+    case ended(SessionEndReason)
     /// The session is valid with this changed principal; nil for the principal of the token.
     case goesOn(as: Principal?)
     /// The session must be read.
@@ -162,28 +162,28 @@ enum SessionStanding: Equatable {
 
 /// Recent changes of sessions. They apply to connections that were being admitted meanwhile, and give clients the reason for a
 /// session end.
-private struct RecentSessions<Value> {
-    struct Note {
+private struct RecentSessionCache<Value> {
+    struct KnownSession {
         let value: Value
         let number: UInt64
         let time: Int64
     }
 
     let kept: Int
-    private var notes: [String: Note] = [:]
+    private var notes: [String: KnownSession] = [:]
     /// The sessions, oldest first, from index `first` on.
     private var order: [String] = []
     private var first = 0
 
     init(kept: Int) { self.kept = kept }
 
-    subscript(session: String) -> Note? { notes[session] }
+    subscript(session: String) -> KnownSession? { notes[session] }
 
     /// Sets the value of a session.
     ///
     /// - Returns: the time of the evicted entry, or nil.
     mutating func set(_ session: String, to value: Value, number: UInt64, at time: Int64) -> Int64? {
-        guard notes.updateValue(Note(value: value, number: number, time: time), forKey: session) == nil else {
+        guard notes.updateValue(KnownSession(value: value, number: number, time: time), forKey: session) == nil else {
             return nil
         }
         order.append(session)

@@ -12,8 +12,8 @@ internal import TrebuchetCluster
 /// The shared state of several nodes' accounts in the coordination store: records, pending codes and rates.
 ///
 /// All records are in one table, so that an account, its address and its sessions change atomically, on condition that they are
-/// unchanged since they were read. The notice of the change (`SessionNews`) is part of the same step.
-final class SharedAccounts: AccountShelf {
+/// unchanged since they were read. The notice of the change (`SessionChangeNotice`) is part of the same step.
+final class SharedAccounts: AccountStorage {
     static let table = ClusterTable("auth")
     static let codes = ClusterTable("auth codes")
     static let rates = ClusterTable("auth rates")
@@ -111,7 +111,7 @@ final class SharedAccounts: AccountShelf {
 
     // MARK: Records
 
-    func values(_ names: [String]) async throws -> [ShelfValue?] {
+    func values(_ names: [String]) async throws -> [AccountStorageValue?] {
         guard !isLost else { throw AuthError.unavailable }
         let values = try await asking { (tables) async throws(ClusterEngineError) in
             try await tables.values(names, of: Self.table)
@@ -124,18 +124,19 @@ final class SharedAccounts: AccountShelf {
             }
             guard note(life: news.life) else { throw AuthError.unavailable }
         }
-        return values.map { $0.map { ShelfValue(bytes: $0.bytes, version: $0.version) } }
+        return values.map { $0.map { AccountStorageValue(bytes: $0.bytes, version: $0.version) } }
     }
 
-    func page(_ prefix: String, after: String?, limit: Int) async throws -> [(name: String, value: ShelfValue)] {
-        var rows: [(name: String, value: ShelfValue)] = []
+    func page(_ prefix: String, after: String?, limit: Int) async throws -> [(name: String, value: AccountStorageValue)]
+    {
+        var rows: [(name: String, value: AccountStorageValue)] = []
         var after = after
         while rows.count < limit {
             let (start, count) = (after, limit - rows.count)
             let page = try await asking { (tables) async throws(ClusterEngineError) in
                 try await tables.rows(of: Self.table, prefix: prefix, after: start, limit: count)
             }
-            rows += page.rows.map { ($0.name, ShelfValue(bytes: $0.value.bytes, version: $0.value.version)) }
+            rows += page.rows.map { ($0.name, AccountStorageValue(bytes: $0.value.bytes, version: $0.value.version)) }
             guard let next = page.next else { break }
             after = next
         }
@@ -184,7 +185,7 @@ final class SharedAccounts: AccountShelf {
     // MARK: Rates
 
     /// Takes one of each rate, or none.
-    func take(_ takes: [RateTake]) async throws(AuthError) {
+    func take(_ takes: [RateConsumption]) async throws(AuthError) {
         let wait = try await asking { (tables) async throws(ClusterEngineError) in
             try await tables.take(takes, of: Self.rates)
         }

@@ -8,7 +8,7 @@ public struct AuthSession: Sendable {
     public var state: AuthState
     /// The reason why a session ended elsewhere. Until the next sign-in, for example as a guest, calls over the existing
     /// connection fail with `unauthenticated`. The backend updates it.
-    public internal(set) var sessionEnd: SessionEnd?
+    public internal(set) var sessionEnd: SessionEndReason?
     /// The status of the last operation: sign-in, sign-out, or a change of the account.
     public var operationStatus: OperationStatus
     /// The error of the last operation; it stays until a success or `reset()`.

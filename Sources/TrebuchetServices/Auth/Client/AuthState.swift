@@ -32,9 +32,9 @@ public enum AuthState: Sendable, Hashable {
 struct SessionStatus: Sendable, Equatable {
     let state: AuthState
     /// See ``AuthSession/sessionEnd``.
-    let end: SessionEnd?
+    let end: SessionEndReason?
 
-    init(_ state: AuthState, end: SessionEnd? = nil) {
+    init(_ state: AuthState, end: SessionEndReason? = nil) {
         self.state = state
         self.end = end
     }

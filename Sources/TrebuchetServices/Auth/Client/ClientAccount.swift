@@ -28,7 +28,7 @@ enum ClientAccount: Hashable, Sendable {
 }
 
 /// An object that stores writes and results per account and is notified of account changes.
-protocol AccountFollower: AnyObject, Sendable {
+protocol AccountObserver: AnyObject, Sendable {
     /// Another user is signed in, or none.
     func accountChanged(from before: ClientAccount)
     /// Returns when no write of the current account waits to be sent, or after `limit`.

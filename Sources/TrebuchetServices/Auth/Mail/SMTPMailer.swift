@@ -32,7 +32,7 @@ public struct SMTPMailer: MagicCodeMailer {
 
     private func send(_ mail: MailMessage) async throws {
         let relay = "\(host):\(port)"
-        try await LineExchange.run(SMTPDialogue(mail), host: host, port: port, timeout: timeout) {
+        try await TextProtocolClient.run(SMTPStateMachine(mail), host: host, port: port, timeout: timeout) {
             MailError("the mail relay \(relay)\($0)")
         }
     }

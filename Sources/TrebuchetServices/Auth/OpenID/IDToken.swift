@@ -24,20 +24,20 @@ struct Identity: Equatable, Sendable {
 /// The claims of an ID token (OpenID Connect Core 1.0 §2) and their validation (§3.1.3.7). Pure.
 struct IDToken {
     /// The key information of a token, read before its signature is verified.
-    struct Head: Decodable {
+    struct Header: Decodable {
         let alg: String
         let kid: String?
 
         init(_ token: String) throws(AuthError) {
             guard token.utf8.count <= 8 << 10, let part = token.split(separator: ".").first,
                 let bytes = Base64URL.decode(part),
-                let head = try? JSONDecoder().decode(Head.self, from: Data(bytes))
+                let head = try? JSONDecoder().decode(Header.self, from: Data(bytes))
             else { throw .invalidToken("it is not a signed token") }
             self = head
         }
     }
 
-    private struct Claims: Decodable {
+    private struct IDTokenClaims: Decodable {
         /// One string or several.
         struct Audience: Decodable {
             let all: [String]
@@ -72,11 +72,11 @@ struct IDToken {
         let email_verified: Flag?
     }
 
-    private let claims: Claims
+    private let claims: IDTokenClaims
 
     /// - Parameter body: the claims, with a verified signature.
     init(_ body: [UInt8]) throws(AuthError) {
-        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(body)) else {
+        guard let claims = try? JSONDecoder().decode(IDTokenClaims.self, from: Data(body)) else {
             throw .invalidToken("its claims are not those of an ID token")
         }
         self.claims = claims

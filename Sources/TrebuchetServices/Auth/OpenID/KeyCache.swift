@@ -2,7 +2,7 @@ internal import Platform
 
 /// The keys of a provider, and the times at which they are fetched. Pure: times are milliseconds.
 struct KeyCache {
-    enum Answer {
+    enum LookupResult {
         /// The keys that may verify the token.
         case keys([SigningKey])
         case fetch
@@ -25,7 +25,7 @@ struct KeyCache {
     private var expiry: Int64 = 0
 
     /// Returns the next step for a token with this head.
-    func answer(_ head: IDToken.Head, at now: Int64) -> Answer {
+    func answer(_ head: IDToken.Header, at now: Int64) -> LookupResult {
         let matching = keys.filter { key in
             key.algorithm == head.alg
                 && (head.kid == nil || key.id == nil || key.id?.isSameBytes(as: head.kid ?? "") == true)

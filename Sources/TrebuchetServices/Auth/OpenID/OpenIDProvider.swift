@@ -40,8 +40,8 @@ public struct OpenIDProvider: Sendable {
     let source: KeySource
 
     enum KeySource: Sendable {
-        case discovery(HTTPAddress)
-        case keys(HTTPAddress)
+        case discovery(HTTPEndpoint)
+        case keys(HTTPEndpoint)
     }
 
     /// - Parameters:
@@ -77,8 +77,8 @@ public struct OpenIDProvider: Sendable {
         }
     }
 
-    private static func address(_ url: String, _ member: String) throws(Problem) -> HTTPAddress {
-        do throws(FetchError) { return try HTTPAddress(url) } catch {
+    private static func address(_ url: String, _ member: String) throws(Problem) -> HTTPEndpoint {
+        do throws(FetchError) { return try HTTPEndpoint(url) } catch {
             throw Problem(member: member, reason: error.description)
         }
     }

@@ -39,7 +39,7 @@ actor ProviderKeys {
 
     /// Verifies an ID token and returns its identity.
     func identity(of token: String, nonce: String?) async throws(AuthError) -> Identity {
-        let head = try IDToken.Head(token)
+        let head = try IDToken.Header(token)
         guard ["RS256", "ES256"].contains(head.alg) else {
             throw .invalidToken("it is not signed with RS256 or ES256")
         }
@@ -50,7 +50,7 @@ actor ProviderKeys {
         throw .invalidToken("its signature is wrong")
     }
 
-    private func keys(for head: IDToken.Head) async throws(AuthError) -> [SigningKey] {
+    private func keys(for head: IDToken.Header) async throws(AuthError) -> [SigningKey] {
         // A second attempt after a fetch: that fetch may have begun for another token, before the key was published.
         for _ in 0..<2 {
             switch cache.answer(head, at: uptime()) {
@@ -83,7 +83,7 @@ actor ProviderKeys {
         }
     }
 
-    private func address() async throws -> HTTPAddress {
+    private func address() async throws -> HTTPEndpoint {
         switch provider.source {
         case .keys(let address): return address
         case .discovery(let address):
@@ -94,12 +94,12 @@ actor ProviderKeys {
             guard found.issuer.isSameBytes(as: provider.issuer) else {
                 throw FetchError("\(address) has the issuer '\(found.issuer.prefix(bytes: 256))'")
             }
-            return try HTTPAddress(found.jwks_uri)
+            return try HTTPEndpoint(found.jwks_uri)
         }
     }
 
-    private static func get(_ address: HTTPAddress) async throws -> HTTPReply {
-        let reply: HTTPReply
+    private static func get(_ address: HTTPEndpoint) async throws -> HTTPClientResponse {
+        let reply: HTTPClientResponse
         do {
             reply = try await HTTPFetch.get(address)
         } catch {

@@ -1,6 +1,6 @@
 /// The writes of one account to one collection, with the receipts of waiting callers.
 struct WriteQueue: Sendable {
-    private(set) var pending = PendingWrites(client: Secret.make())
+    private(set) var pending = PendingWrites(client: RandomToken.make())
     var receipts: [Int: WriteReceipt] = [:]
     /// True while a task sends the writes.
     var isSending = false

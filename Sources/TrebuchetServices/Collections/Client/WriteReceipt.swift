@@ -25,7 +25,7 @@ final class WriteReceipt: Sendable {
 
 /// A write that the server has refused and that no caller waits for: it was made before a restart of the app, or its account
 /// was signed out since.
-public struct LateRefusal: Error, Sendable, Hashable, CustomStringConvertible {
+public struct WriteRejectedError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The id of the document.
     public let id: String
     /// The name of the command on the wire: `create`, `update`, `merge`, `increment`, `link`, `unlink`, `expire`, `delete` or

@@ -7,7 +7,7 @@ internal import Platform
 /// is the field `a.b`. An unescaped `$` at the beginning selects metadata of the document: `$creator`, `$created`, `$revision`,
 /// `$createdAt`, `$updatedAt`.
 struct FieldPath: Sendable {
-    enum Place: Sendable, Equatable {
+    enum Location: Sendable, Equatable {
         case field([String])
         /// The id of the principal that created the document; null without one.
         case creator
@@ -22,7 +22,7 @@ struct FieldPath: Sendable {
 
     let text: String
     /// Nil for an invalid path.
-    let place: Place?
+    let place: Location?
 
     /// Creates a path in its normal form: with a backslash only where it is needed.
     init(_ text: String) {
@@ -49,7 +49,7 @@ struct FieldPath: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    private static func place(_ text: String) -> Place? {
+    private static func place(_ text: String) -> Location? {
         if text.utf8.first == UInt8(ascii: "$") { return known(text) }
         var names: [String] = []
         var name: [UInt8] = []
@@ -75,7 +75,7 @@ struct FieldPath: Sendable {
         return isEscaped || names.count > deepest ? nil : .field(names)
     }
 
-    private static func known(_ text: String) -> Place? {
+    private static func known(_ text: String) -> Location? {
         switch text {
         case "$creator": .creator
         case "$created": .created

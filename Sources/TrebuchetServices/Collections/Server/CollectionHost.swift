@@ -14,10 +14,10 @@ public final class CollectionHost: QueryHost, Sendable {
         /// Counts replacements of the rules.
         var rulesNumber = 0
         /// Unused collections, which may be deactivated to make room.
-        var resting = LeastRecent<String>()
+        var resting = LRUOrder<String>()
         /// True while a collection writes a snapshot.
         var isCopying = false
-        var queries: QueryShares
+        var queries: QueryQuotas
     }
 
     /// The limits from `expose`; rules may change them for a collection.
@@ -25,14 +25,14 @@ public final class CollectionHost: QueryHost, Sendable {
     let clock: CollectionClock
     let store: any StateStore
     /// Collections of other nodes, where each collection lives on one of several nodes.
-    let others: OtherCollections?
+    let others: RemoteCollectionDocuments?
     var isPlaced: Bool { others != nil }
     weak let server: TrebuchetServer?
-    private let principalRates: SharedBuckets<ByteText>
-    private let hostRates: SharedBuckets<CallerHost>
+    private let principalRates: ShardedBuckets<ByteText>
+    private let hostRates: ShardedBuckets<CallerHost>
     let log: CollectionLog
-    private let collections: ServiceParts<DocumentCollection>
-    private let visitors = Visitors<CollectionVisitor>()
+    private let collections: ServiceActors<DocumentCollection>
+    private let visitors = ServiceConnections<CollectionConnectionState>()
     private let contents: Mutex<Contents>
 
     private init(
@@ -42,14 +42,14 @@ public final class CollectionHost: QueryHost, Sendable {
         self.server = server
         let shared = placement == .cluster ? server.clusterStore : nil
         self.store = shared ?? store
-        others = shared.map { OtherCollections($0) }
+        others = shared.map { RemoteCollectionDocuments($0) }
         self.limits = limits
         self.clock = clock
-        principalRates = SharedBuckets(limits.writesPerPrincipal)
-        hostRates = SharedBuckets(limits.writesPerHost)
+        principalRates = ShardedBuckets(limits.writesPerPrincipal)
+        hostRates = ShardedBuckets(limits.writesPerHost)
         log = CollectionLog(server)
-        collections = ServiceParts(of: Self.name, at: server, limit: limits.collections)
-        contents = Mutex(Contents(rules: rules, queries: QueryShares(limits)))
+        collections = ServiceActors(of: Self.name, at: server, limit: limits.collections)
+        contents = Mutex(Contents(rules: rules, queries: QueryQuotas(limits)))
     }
 
     /// Adds the collection service to a server. Its access policy must identify callers; otherwise every call is refused with
@@ -141,14 +141,14 @@ public final class CollectionHost: QueryHost, Sendable {
     var live: [(name: String, part: DocumentCollection)] { collections.all }
 
     /// Handles another principal, or other roles, on a connection.
-    private func principalChanged(of visitor: CollectionVisitor) {
+    private func principalChanged(of visitor: CollectionConnectionState) {
         collections.each { $0.rightsChanged(of: visitor) }
         rightsChanged(of: [visitor])
     }
 
     /// Ends streams of results that the connections may not read any more, even if they have not opened those queries
     /// themselves.
-    private func rightsChanged(of visitors: [CollectionVisitor]) {
+    private func rightsChanged(of visitors: [CollectionConnectionState]) {
         var observers: [ObjectIdentifier: (view: CollectionView, connections: [CallerConnection])] = [:]
         for visitor in visitors {
             for view in visitor.followed {
@@ -239,13 +239,13 @@ public final class CollectionHost: QueryHost, Sendable {
 
     func expose(_ view: CollectionView, as name: String) async { await server?.expose(view, as: name) }
 
-    func takeQuery(_ holder: Holder, isNew: Bool, of use: QueryShares.Use) throws(CollectionError) {
+    func takeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError) {
         try contents.withLock { contents throws(CollectionError) in
             try contents.queries.take(holder, isNew: isNew, of: use)
         }
     }
 
-    func releaseQuery(_ holder: Holder, _ use: QueryShares.Use) {
+    func releaseQuery(_ holder: QuotaHolder, _ use: QueryQuotas.Use) {
         contents.withLock { $0.queries.release(holder, use) }
     }
 
@@ -266,14 +266,14 @@ public final class CollectionHost: QueryHost, Sendable {
     }
 
     /// Returns the state of the connection that makes the current call.
-    func visitor() throws(CollectionError) -> CollectionVisitor {
+    func visitor() throws(CollectionError) -> CollectionConnectionState {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
         return visitor(connection)
     }
 
-    func visitor(_ connection: CallerConnection) -> CollectionVisitor {
+    func visitor(_ connection: CallerConnection) -> CollectionConnectionState {
         visitors.visitor(connection) {
-            CollectionVisitor(connection, places: limits.queriesPerConnection)
+            CollectionConnectionState(connection, places: limits.queriesPerConnection)
         } principalChanged: { [weak self] in
             self?.principalChanged(of: $0)
         }
@@ -284,7 +284,7 @@ public final class CollectionHost: QueryHost, Sendable {
     ///
     /// - Parameter limit: the separate limit of the collection, if it has one.
     func takeWrites(
-        _ count: Int, of visitor: CollectionVisitor, to collection: String, _ limit: RateLimit?
+        _ count: Int, of visitor: CollectionConnectionState, to collection: String, _ limit: RateLimit?
     ) -> Int? {
         let now = MonotonicClock.now
         return limit.flatMap { visitor.take(count, of: .writesTo(collection), $0) }
@@ -294,7 +294,7 @@ public final class CollectionHost: QueryHost, Sendable {
     }
 
     /// Takes one call that opens, closes or gets a query from the rate.
-    func takeRead(of visitor: CollectionVisitor) throws(CollectionError) {
+    func takeRead(of visitor: CollectionConnectionState) throws(CollectionError) {
         if let wait = visitor.take(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 

@@ -3,12 +3,12 @@ internal import Trebuchet
 /// The log of collections: store failures and refusals. Each kind has at most one line a second, with the number of omitted
 /// ones. It never contains tokens or contents of documents.
 final class CollectionLog: Sendable {
-    private let failures: RefusalLog
-    private let refusals: RefusalLog
+    private let failures: RejectionLog
+    private let refusals: RejectionLog
 
     init(_ server: TrebuchetServer) {
-        failures = RefusalLog { [weak server] in server?.log($0, .error) }
-        refusals = RefusalLog { [weak server] in server?.log($0) }
+        failures = RejectionLog { [weak server] in server?.log($0, .error) }
+        refusals = RejectionLog { [weak server] in server?.log($0) }
     }
 
     /// Logs a failure of the store.

@@ -139,7 +139,7 @@ extension DocumentCollection {
     }
 }
 
-extension DocumentCollection: PlacedPart {
+extension DocumentCollection: ClusteredServiceActor {
     /// Ends the collection because another node owns it. Commits outside a batch are not executed; the outcome of a batch in
     /// progress is unknown.
     func didMove() {

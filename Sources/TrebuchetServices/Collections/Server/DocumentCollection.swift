@@ -6,7 +6,7 @@ internal import Trebuchet
 /// Commands are executed one after the other, in the order of their arrival. Their changes are written to the store together
 /// with others that arrived meanwhile. Then readers receive them, and only then the commands are answered.
 @Trebuchet
-distributed actor DocumentCollection: ServicePart {
+distributed actor DocumentCollection: ServiceActor {
     /// The maximum number of expired documents that are processed in one turn.
     static let expiredAtOnce = 500
     /// The maximum number of changed documents that wait for the store: they are all shown in one turn after a long store
@@ -77,7 +77,7 @@ distributed actor DocumentCollection: ServicePart {
     }
 
     private func commit(
-        _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ visitor: CollectionVisitor
+        _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ visitor: CollectionConnectionState
     ) async throws(CollectionError) -> [MutationOutcome] {
         guard !isClosed else { throw .closed }
         calls += 1
@@ -87,9 +87,9 @@ distributed actor DocumentCollection: ServicePart {
         else { throw .invalidDocument("a client's name must have 16 to 128 bytes, and a call at most 32 commands") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
         table.limits = host.limits(of: name)
-        let read: [ReadMutation]
+        let read: [DecodedMutation]
         do throws(CollectionError) {
-            read = try ReadMutation.read(mutations, table.limits, at: revision) { writes in
+            read = try DecodedMutation.read(mutations, table.limits, at: revision) { writes in
                 self.host.takeWrites(writes, of: visitor, to: self.name, table.limits.writesToCollection)
             }
         } catch {
@@ -274,7 +274,7 @@ distributed actor DocumentCollection: ServicePart {
     }
 
     /// Decodes a query of a caller, after its rate and size were checked.
-    private func read(_ query: EncodedJSON, for visitor: CollectionVisitor) throws(CollectionError) -> (
+    private func read(_ query: EncodedJSON, for visitor: CollectionConnectionState) throws(CollectionError) -> (
         query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
     ) {
         try host.takeRead(of: visitor)
@@ -286,7 +286,7 @@ distributed actor DocumentCollection: ServicePart {
     }
 
     /// Ends queries that the connection may not read any more, or not with this reader identity; its client opens them again.
-    func rightsChanged(of visitor: CollectionVisitor) {
+    func rightsChanged(of visitor: CollectionConnectionState) {
         let (reader, _) = host.reading(visitor.connection.principal, in: name)
         for query in queries.queries(of: visitor) where query.key.reader != reader { end(query, visitor) }
         closeIfUnused()
@@ -297,17 +297,17 @@ distributed actor DocumentCollection: ServicePart {
         for visitor in queries.visitors { rightsChanged(of: visitor) }
     }
 
-    private func end(_ query: OpenQuery, _ visitor: CollectionVisitor) {
+    private func end(_ query: OpenQuery, _ visitor: CollectionConnectionState) {
         visitor.connection.endStreams(ofActor: query.name, CollectionView.otherRights)
         release(query, visitor)
     }
 
-    private func left(_ visitor: CollectionVisitor) {
+    private func left(_ visitor: CollectionConnectionState) {
         for query in queries.queries(of: visitor) { release(query, visitor) }
         closeIfUnused()
     }
 
-    private func release(_ query: OpenQuery, _ visitor: CollectionVisitor) {
+    private func release(_ query: OpenQuery, _ visitor: CollectionConnectionState) {
         guard let emptied = queries.close(query, for: visitor) else { return }
         let number = query.number
         after(host.limits.idleQueryTime) { $0.queries.removeIfUnread(number, since: emptied) }

@@ -16,7 +16,7 @@ struct DocumentTable: Sendable {
     /// The changes of one store write.
     struct Batch: Sendable {
         var documents: [DocumentID: Unwritten] = [:]
-        var clients: [ByteText: WindowChange] = [:]
+        var clients: [ByteText: MutationWindowChange] = [:]
         var revision = 0
         /// The time of the last write.
         var time = 0
@@ -50,7 +50,7 @@ struct DocumentTable: Sendable {
     /// Expired documents in the current batch, and those of a failed batch, which wait for the next write.
     private var deleting: [DocumentID] = []
     private var postponed: [DocumentID] = []
-    private var clients: RememberedClients
+    private var clients: ClientMutationLog
     /// The number of the last write.
     private(set) var revision: Int
     /// The time of the last write, in milliseconds since 1970; see `CollectionClock.advance`.
@@ -61,7 +61,7 @@ struct DocumentTable: Sendable {
     /// The key for identifiers of hosts.
     let secret: UInt64
     /// The quotas, including unwritten changes.
-    private(set) var shares = DocumentShares()
+    private(set) var shares = DocumentQuotas()
     /// True when a batch is one entry in the coordination store, which has a maximum size.
     private let isEntry: Bool
     /// The approximate size of the next batch in bytes.
@@ -80,7 +80,7 @@ struct DocumentTable: Sendable {
         self.name = name
         self.limits = limits
         documents = contents.documents
-        clients = RememberedClients(contents.clients)
+        clients = ClientMutationLog(contents.clients)
         revision = contents.revision(loadedAt: now)
         time = CollectionClock.advance(contents.time, to: now)
         secret = contents.secret ?? .random(in: .min ... .max)

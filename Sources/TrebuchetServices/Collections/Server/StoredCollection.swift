@@ -21,7 +21,7 @@ final class StoredCollection: Sendable {
     private let name: String
     /// Set where one of several nodes owns the collection.
     private let ownership: Ownership?
-    private let place = Mutex(LogPlace())
+    private let place = Mutex(CollectionLogLocation())
     private let isOver = Mutex(false)
 
     /// The ownership at the time of loading; the collection only writes under it.
@@ -59,7 +59,7 @@ final class StoredCollection: Sendable {
     /// Returns the number of documents in a namespace of a store, and the bytes that it uses for them.
     static func usage(of namespace: String, in store: any CatalogedStore) async throws(StateStoreError) -> StoreUsage {
         guard let count = DocumentCount(try await store.get(DocumentCount.key(namespace))) else {
-            return try await store.usage(of: namespace, prefix: OlderCollection.documents)
+            return try await store.usage(of: namespace, prefix: LegacyStoredCollection.documents)
         }
         let usage = try await store.usage(of: namespace, prefix: log)
         return StoreUsage(entries: count.documents, bytes: usage.bytes)
@@ -85,7 +85,7 @@ final class StoredCollection: Sendable {
     }
 
     private func contents(_ server: TrebuchetServer) async throws -> CollectionContents {
-        let older = OlderCollection(namespace, in: store)
+        let older = LegacyStoredCollection(namespace, in: store)
         let count = DocumentCount(try await store.get(countKey))
         guard let log = try await store.log(key) else {
             guard count == nil else {
@@ -112,7 +112,7 @@ final class StoredCollection: Sendable {
 
     private func read(_ log: StoredLog, documents: Int?) async throws -> CollectionContents {
         var contents = CollectionContents()
-        var place = LogPlace(
+        var place = CollectionLogLocation(
             epoch: log.snapshot.epoch, number: log.last, isBegun: true, documents: documents,
             snapshotBytes: log.snapshot.bytes.count)
         place.clientBytes = try await Self.read(log.snapshot.bytes, log.snapshot.number, of: key, into: &contents)
@@ -131,18 +131,18 @@ final class StoredCollection: Sendable {
     static func read(
         _ bytes: [UInt8], _ number: UInt64, of key: StateKey, into contents: inout CollectionContents
     ) async throws -> Int {
-        var reader = StoredLinesReader(bytes)
+        var reader = CollectionLogLineReader(bytes)
         do {
             while try reader.read(linesAtOnce, into: &contents) { await Task.yield() }
         } catch {
-            throw Unreadable(key: key, reason: "\(number): \(error)")
+            throw UnreadableStoredEntry(key: key, reason: "\(number): \(error)")
         }
         return reader.clientBytes
     }
 
     /// Converts the older form, one value for each document, to a log.
     private func takeOver(_ contents: CollectionContents) async throws {
-        var place = LogPlace()
+        var place = CollectionLogLocation()
         try await put(try await begin(contents, &place))
         let begun = place
         self.place.withLock { $0 = begun }
@@ -211,17 +211,17 @@ final class StoredCollection: Sendable {
     private static func entries(_ batch: DocumentTable.Batch) throws -> [[UInt8]] {
         var entries: [[UInt8]] = []
         var lines = ByteBuffer()
-        StoredLines.write(revision: batch.revision, time: batch.time, to: &lines)
+        CollectionLogFormat.write(revision: batch.revision, time: batch.time, to: &lines)
         for (id, change) in batch.documents {
             if let document = change.document {
-                StoredLines.write(document, to: &lines)
+                CollectionLogFormat.write(document, to: &lines)
             } else {
-                StoredLines.write(deleted: id, to: &lines)
+                CollectionLogFormat.write(deleted: id, to: &lines)
             }
             if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
         }
         for (client, change) in batch.clients {
-            try StoredLines.write(change, of: client, to: &lines)
+            try CollectionLogFormat.write(change, of: client, to: &lines)
             if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
         }
         return entries + [Array(lines.bytes)]
@@ -233,10 +233,10 @@ final class StoredCollection: Sendable {
     ) {
         entries.append(Array(lines.bytes))
         lines.removeAll()
-        StoredLines.write(revision: batch.revision, time: batch.time, to: &lines)
+        CollectionLogFormat.write(revision: batch.revision, time: batch.time, to: &lines)
     }
 
-    private func count(_ documents: Int, _ place: inout LogPlace) -> StateWrite {
+    private func count(_ documents: Int, _ place: inout CollectionLogLocation) -> StateWrite {
         place.documents = documents
         return .put(DocumentCount(documents: documents).bytes, countKey)
     }
@@ -246,7 +246,7 @@ final class StoredCollection: Sendable {
     /// A snapshot to write.
     struct Snapshot: Sendable {
         fileprivate let contents: CollectionContents
-        fileprivate let place: LogPlace
+        fileprivate let place: CollectionLogLocation
     }
 
     /// Returns a snapshot when it would have less than half of the log's bytes, else nil. Called between two writes.
@@ -273,7 +273,7 @@ final class StoredCollection: Sendable {
             guard isWanted() else { throw CancellationError() }
             try await put([end])
         } catch {
-            place.withLock { $0.mostBytes = before.byteCount + max(LogPlace.least, before.byteCount / 2) }
+            place.withLock { $0.mostBytes = before.byteCount + max(CollectionLogLocation.least, before.byteCount / 2) }
             throw error
         }
         place.withLock { place in
@@ -285,7 +285,9 @@ final class StoredCollection: Sendable {
     }
 
     /// Begins a log with the contents; returns the writes that make it valid, to be executed atomically.
-    private func begin(_ contents: CollectionContents?, _ place: inout LogPlace) async throws -> [StateWrite] {
+    private func begin(_ contents: CollectionContents?, _ place: inout CollectionLogLocation) async throws
+        -> [StateWrite]
+    {
         guard let contents else { throw StateStoreError(.failed, "the log of '\(key)' does not exist") }
         place = .new()
         let end = try await slices(contents, &place, endsInSlice: !contents.isEmpty)
@@ -297,7 +299,7 @@ final class StoredCollection: Sendable {
     /// - Parameter endsInSlice: true when the end is a slice too. Then this snapshot never replaces one that another server,
     ///   which has taken the store over, writes meanwhile: that one removes the slices.
     private func slices(
-        _ contents: CollectionContents, _ place: inout LogPlace, endsInSlice: Bool,
+        _ contents: CollectionContents, _ place: inout CollectionLogLocation, endsInSlice: Bool,
         while isWanted: @Sendable () -> Bool = { true }
     ) async throws -> StateWrite {
         var lines = SnapshotLines(contents)

@@ -131,14 +131,14 @@ extension JoinedRoom {
     // MARK: Delivery
 
     /// The state that a feed has received last.
-    private struct Shown {
+    private struct FeedSnapshot {
         var status: RoomStatus?
         var rosterCount = 0
     }
 
     /// Delivers changes to the feeds in order. Only this task does.
     func showChanges() async {
-        var shown: [Int: Shown] = [:]
+        var shown: [Int: FeedSnapshot] = [:]
         for await _ in changes.stream {
             let news = contents.withLock { contents in
                 defer { contents.arrived = [] }
@@ -146,7 +146,7 @@ extension JoinedRoom {
             }
             shown = shown.filter { news.feeds[$0.key] != nil }
             for (number, feed) in news.feeds {
-                var last = shown[number] ?? Shown()
+                var last = shown[number] ?? FeedSnapshot()
                 // Before the status: a connected value must have the members.
                 if let roster = news.roster, last.rosterCount != news.rosterCount {
                     feed.show(roster, without: news.stays)
@@ -171,7 +171,7 @@ extension JoinedRoom {
         }
     }
 
-    private func show(_ arrival: Arrival, in feed: any RoomFeed, without stays: Set<String>) {
+    private func show(_ arrival: RoomInput, in feed: any RoomObserver, without stays: Set<String>) {
         switch arrival {
         case .event(let event)
         where feed.topic.map { $0.isSameBytes(as: event.topic) } ?? false && !stays.contains(event.peer):

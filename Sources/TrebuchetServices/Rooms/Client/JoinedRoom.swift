@@ -15,10 +15,10 @@ final class JoinedRoom: Sendable {
     }
 
     struct Contents {
-        var plan = RoomPlan(attempt: Secret.make())
+        var plan = RoomPlan(attempt: RandomToken.make())
         /// The number of successful joins.
         var joins = 0
-        var feeds: [Int: any RoomFeed] = [:]
+        var feeds: [Int: any RoomObserver] = [:]
         var presenceFeeds: Set<Int> = []
         var lastFeed = 0
         var saves: [Save] = []
@@ -31,7 +31,7 @@ final class JoinedRoom: Sendable {
         var cursor = EventCursor()
         var hasEvents = false
         /// Received events that have not been delivered yet.
-        var arrived: [Arrival] = []
+        var arrived: [RoomInput] = []
         var rosterReader: Task<Void, Never>?
         var eventReader: Task<Void, Never>?
         var isSweeping = false
@@ -39,7 +39,7 @@ final class JoinedRoom: Sendable {
         var signInsKnown = 0
     }
 
-    enum Arrival {
+    enum RoomInput {
         case event(RoomEvent)
         case missed(Int)
     }
@@ -56,9 +56,9 @@ final class JoinedRoom: Sendable {
     let changes = StateRelay(())
 
     /// The sign-ins of the client.
-    let signIns: StateRelay<SignIns>
+    let signIns: StateRelay<SignInCalls>
 
-    init(_ name: String, client: TrebuchetClient, _ signIns: StateRelay<SignIns> = StateRelay(SignIns())) {
+    init(_ name: String, client: TrebuchetClient, _ signIns: StateRelay<SignInCalls> = StateRelay(SignInCalls())) {
         self.signIns = signIns
         self.name = name
         self.client = client
@@ -82,7 +82,7 @@ final class JoinedRoom: Sendable {
     /// Adds a feed and returns its number.
     ///
     /// - Parameter presence: the user's presence, for a feed of presences; nil for feeds of topics.
-    func add(_ feed: any RoomFeed, presence: JSONValue?) -> Int {
+    func add(_ feed: any RoomObserver, presence: JSONValue?) -> Int {
         change { contents in
             contents.lastFeed += 1
             contents.feeds[contents.lastFeed] = feed
@@ -96,7 +96,7 @@ final class JoinedRoom: Sendable {
     }
 
     func remove(_ number: Int) {
-        let removed = change { contents -> (any RoomFeed)? in
+        let removed = change { contents -> (any RoomObserver)? in
             contents.plan.users -= 1
             if contents.presenceFeeds.remove(number) != nil, contents.presenceFeeds.isEmpty { contents.plan.show(nil) }
             return contents.feeds.removeValue(forKey: number)

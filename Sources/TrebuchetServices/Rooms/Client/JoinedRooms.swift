@@ -6,12 +6,12 @@ internal import Trebuchet
 /// The rooms of a client. Each is joined once, for any number of values that show it.
 final class JoinedRooms: Sendable {
     private let client: TrebuchetClient
-    private let signIns: StateRelay<SignIns>
+    private let signIns: StateRelay<SignInCalls>
     private let rooms = Mutex<[ByteText: JoinedRoom]>([:])
     /// The number of rooms, including those whose end the server has not confirmed.
     let count = StateRelay(0)
 
-    init(_ client: TrebuchetClient, _ signIns: StateRelay<SignIns>) {
+    init(_ client: TrebuchetClient, _ signIns: StateRelay<SignInCalls>) {
         self.client = client
         self.signIns = signIns
     }
@@ -21,7 +21,7 @@ final class JoinedRooms: Sendable {
 
     /// Adds a feed to a room, and creates the room when there is none. `JoinedRoom.remove` with the returned number removes the
     /// feed.
-    func add(_ feed: any RoomFeed, presence: JSONValue?, to name: String) -> (room: JoinedRoom, number: Int) {
+    func add(_ feed: any RoomObserver, presence: JSONValue?, to name: String) -> (room: JoinedRoom, number: Int) {
         let (room, number, isNew) = rooms.withLock { rooms in
             let known = rooms[ByteText(name)].flatMap { $0.isLeft ? nil : $0 }
             let room = known ?? JoinedRoom(name, client: client, signIns)

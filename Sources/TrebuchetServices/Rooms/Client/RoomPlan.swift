@@ -16,7 +16,7 @@ struct RoomPlan {
     }
 
     /// The user's presence at the server, as far as the client knows it.
-    private enum Shown: Equatable {
+    private enum PublishedPresence: Equatable {
         case unknown
         case known(JSONValue?)
     }
@@ -39,7 +39,7 @@ struct RoomPlan {
     private(set) var attempt: String?
     /// The current error, until an operation succeeds.
     private(set) var error: (any Error)?
-    private var shown = Shown.unknown
+    private var shown = PublishedPresence.unknown
     /// A presence that the server has refused.
     private var refused: JSONValue?
     /// Set after a failure, until `retry()`.

@@ -18,7 +18,7 @@ struct EventHistory: Sendable {
     init(maximumEvents: Int, maximumBytes: Int, after before: EventPosition? = nil, events: [RoomEvent] = []) {
         self.maximumEvents = maximumEvents
         self.maximumBytes = maximumBytes
-        epoch = Secret.make()
+        epoch = RandomToken.make()
         earlier = before?.next(epoch).earlier
         self.events = events
         last = events.last?.number ?? 0

@@ -3,7 +3,7 @@ internal import Trebuchet
 internal import TrebuchetActors
 
 /// The state of a room's notes for its next owner.
-struct RoomNoting {
+struct RoomHandoffProgress {
     /// True when there are notes.
     var isBegun = false
     /// True when the note `head` is current.
@@ -16,13 +16,13 @@ struct RoomNoting {
 }
 
 /// The handoff of a room that lives on one of several nodes: the notes for its next owner, and the restart from them.
-extension Room: NotingActor, PlacedPart {
+extension Room: HandoffActor, ClusteredServiceActor {
     static var notesNamespace: String { "rooms" }
 
     /// Restores the room. Its members keep their memberships for the grace period, in which clients join again with their
     /// tokens; other members notice nothing.
-    func goOn(from noted: [String: [UInt8]], _ notes: ActorNotes) throws {
-        let kept = try KeptRoom(noted)
+    func goOn(from noted: [String: [UInt8]], _ notes: HandoffState) throws {
+        let kept = try RoomHandoffSnapshot(noted)
         self.notes = notes
         let limits = host.limits
         if let head = kept.head {
@@ -35,7 +35,9 @@ extension Room: NotingActor, PlacedPart {
         (noting.isBegun, noting.hasHead) = (!noted.isEmpty, kept.head.map { $0.left == nil } ?? false)
         // A coordination store that has failed over or was restored may lack the last events, so numbers that clients have seen
         // may be used again. The new epoch is noted before any client sees it.
-        if noting.hasHead { notes.note(KeptRoom.bytes(KeptRoom.Head(history)), as: KeptRoom.head) }
+        if noting.hasHead {
+            notes.note(RoomHandoffSnapshot.bytes(RoomHandoffSnapshot.Head(history)), as: RoomHandoffSnapshot.head)
+        }
         let now = MonotonicClock.now
         let away = kept.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
         let left = limits.grace - .milliseconds(away)
@@ -44,7 +46,7 @@ extension Room: NotingActor, PlacedPart {
                 noteEnd(of: stay)
                 continue
             }
-            let holder = Holder(principal: about.principal, host: about.host.flatMap { CallerHost(address: $0) })
+            let holder = QuotaHolder(principal: about.principal, host: about.host.flatMap { CallerHost(address: $0) })
             membership.restore(
                 RoomMembership.Identity(stay: stay, token: about.token), attempt: about.attempt,
                 principal: about.principal, holder: holder, until: now &+ left.nanoseconds)
@@ -63,25 +65,25 @@ extension Room: NotingActor, PlacedPart {
     /// Writes all presences and the time, for a planned handoff.
     func noteLeaving() {
         noteShown()
-        let head = KeptRoom.Head(history, left: CollectionClock().now())
-        notes?.note(KeptRoom.bytes(head), as: KeptRoom.head)
+        let head = RoomHandoffSnapshot.Head(history, left: CollectionClock().now())
+        notes?.note(RoomHandoffSnapshot.bytes(head), as: RoomHandoffSnapshot.head)
     }
 
     /// Notes a membership after a join, perhaps a repeated one.
-    func note(_ stay: String, of guest: RoomGuest) {
+    func note(_ stay: String, of guest: RoomConnectionState) {
         guard let notes, let secrets = membership.secrets(of: stay) else { return }
         if !noting.hasHead {
-            notes.note(KeptRoom.bytes(KeptRoom.Head(history)), as: KeptRoom.head)
+            notes.note(RoomHandoffSnapshot.bytes(RoomHandoffSnapshot.Head(history)), as: RoomHandoffSnapshot.head)
             (noting.isBegun, noting.hasHead) = (true, true)
         }
         if noting.orders[stay] == nil {
             noting.joins += 1
             noting.orders[stay] = noting.joins
         }
-        let about = KeptRoom.Stay(
+        let about = RoomHandoffSnapshot.MemberRecord(
             token: secrets.token, attempt: secrets.attempt, principal: membership.principal(of: stay),
             host: guest.connection.remoteAddress?.host, order: noting.orders[stay] ?? 0)
-        notes.note(KeptRoom.bytes(about), as: KeptRoom.stay(stay))
+        notes.note(RoomHandoffSnapshot.bytes(about), as: RoomHandoffSnapshot.stay(stay))
         noteShown()
     }
 
@@ -89,8 +91,8 @@ extension Room: NotingActor, PlacedPart {
         guard let notes else { return }
         noting.waiting.remove(stay)
         noting.orders[stay] = nil
-        notes.note(nil, as: KeptRoom.stay(stay))
-        notes.note(nil, as: KeptRoom.shown(stay))
+        notes.note(nil, as: RoomHandoffSnapshot.stay(stay))
+        notes.note(nil, as: RoomHandoffSnapshot.shown(stay))
     }
 
     /// Notes a presence later, together with others. The client sends its presence again when it joins at the next owner, so an
@@ -105,15 +107,17 @@ extension Room: NotingActor, PlacedPart {
 
     func noteShown() {
         guard let notes, !isClosed else { return }
-        for stay in noting.waiting { notes.note(showing.wanted(stay, in: roster)?.json, as: KeptRoom.shown(stay)) }
+        for stay in noting.waiting {
+            notes.note(showing.wanted(stay, in: roster)?.json, as: RoomHandoffSnapshot.shown(stay))
+        }
         noting.waiting = []
     }
 
     /// Deletes the notes of a room that has ended: the next one of its name starts empty.
     func noteNothing() {
         guard let notes, noting.isBegun else { return }
-        notes.note(nil, as: KeptRoom.head)
-        for event in history.events { notes.note(nil, as: KeptRoom.event(event.number)) }
+        notes.note(nil, as: RoomHandoffSnapshot.head)
+        for event in history.events { notes.note(nil, as: RoomHandoffSnapshot.event(event.number)) }
         notes.end()
     }
 

@@ -19,9 +19,9 @@ distributed actor Room {
     let host: RoomHost
     /// The connections with a membership.
     private var observers: Set<CallerConnection> = []
-    var membership: RoomMembership<RoomGuest>
+    var membership: RoomMembership<RoomConnectionState>
     /// The holder whose room quota each membership uses.
-    var holders: [String: Holder] = [:]
+    var holders: [String: QuotaHolder] = [:]
     var history: EventHistory
     var showing: PresenceBatch
     var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
@@ -30,8 +30,8 @@ distributed actor Room {
     /// True while the deactivation of the empty room is in progress.
     private var isLeaving = false
     /// The notes for the next owner; nil where no other node can own the room.
-    var notes: ActorNotes?
-    var noting = RoomNoting()
+    var notes: HandoffState?
+    var noting = RoomHandoffProgress()
 
     init(name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
         self.name = name
@@ -76,8 +76,8 @@ distributed actor Room {
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
         let isHere = (try? membership.stay(of: guest)) != nil
         if !isHere, !guest.enter() { throw .tooManyRooms(limit: guest.placeLimit) }
-        let holder = Holder(principal: principal?.id, host: guest.host)
-        let joined: RoomMembership<RoomGuest>.Joined
+        let holder = QuotaHolder(principal: principal?.id, host: guest.host)
+        let joined: RoomMembership<RoomConnectionState>.Joined
         do {
             // Before the membership is created: a client whose presence does not fit must not become a member.
             let known = token.flatMap { try? membership.stay(provedBy: $0) } ?? (try? membership.stay(of: guest))
@@ -159,9 +159,9 @@ distributed actor Room {
             $events.send(event)
             return event.number
         }
-        notes.note(KeptRoom.bytes(event), as: KeptRoom.event(event.number))
+        notes.note(RoomHandoffSnapshot.bytes(event), as: RoomHandoffSnapshot.event(event.number))
         for number in (first ?? event.number)..<(history.events.first?.number ?? event.number) {
-            notes.note(nil, as: KeptRoom.event(number))
+            notes.note(nil, as: RoomHandoffSnapshot.event(number))
         }
         // Sent after the note is stored; otherwise the next owner might give its number to another event.
         notes.show { [weak self] in self?.assumeIsolated { $0.$events.send(event) } }
@@ -258,7 +258,7 @@ distributed actor Room {
     }
 
     /// Sets the holder whose room quota a membership uses; nil when it has ended.
-    func holds(_ stay: String, _ holder: Holder?) {
+    func holds(_ stay: String, _ holder: QuotaHolder?) {
         host.count(from: holders[stay], to: holder)
         holders[stay] = holder
     }
@@ -273,7 +273,7 @@ distributed actor Room {
     }
 
     /// Removes a member that may not join any more, because it lost a role or another principal is signed in.
-    func rightsChanged(of guest: RoomGuest) {
+    func rightsChanged(of guest: RoomConnectionState) {
         guard let stay = try? membership.stay(of: guest),
             !host.rules.mayJoin(guest.connection.principal, name)
         else { return }
@@ -281,7 +281,7 @@ distributed actor Room {
         closeIfEmpty()
     }
 
-    private func leave(_ guest: RoomGuest) {
+    private func leave(_ guest: RoomConnectionState) {
         guest.leave()
         guest.follows(noMore: self)
         guard observers.remove(guest.connection) != nil else { return }
@@ -290,7 +290,7 @@ distributed actor Room {
             TrebuchetError(.unauthorized, "the connection is no longer in the room"))
     }
 
-    private func lost(_ guest: RoomGuest) {
+    private func lost(_ guest: RoomConnectionState) {
         guard let stay = membership.lost(guest, at: MonotonicClock.now) else { return }
         leave(guest)
         closeHandlers[stay] = nil
@@ -336,12 +336,12 @@ distributed actor Room {
         if goes { noteNothing() }
     }
 
-    private static func makeIdentity() -> RoomMembership<RoomGuest>.Identity {
-        RoomMembership.Identity(stay: Secret.make(), token: Secret.make())
+    private static func makeIdentity() -> RoomMembership<RoomConnectionState>.Identity {
+        RoomMembership.Identity(stay: RandomToken.make(), token: RandomToken.make())
     }
 }
 
-extension Room: ServicePart {
+extension Room: ServiceActor {
     static var _looksAtObservers: Bool { true }
 
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {

@@ -14,23 +14,24 @@ public final class RoomHost: Sendable {
         var members: [ByteText: Int] = [:]
         /// The sorted names of those rooms, so that a page of a list needs no sorting.
         var listed = RoomNames()
-        var keptOut = KeptOut()
+        var keptOut = RoomBanList()
         /// Quotas of memberships in rooms.
-        var shares: HolderShares
+        var shares: HolderQuotaUsage
     }
 
     /// The limits from `expose`; rules may change the number of members for a room.
     public let limits: RoomLimits
-    private let rooms: ServiceParts<Room>
-    private let guests = Visitors<RoomGuest>()
+    private let rooms: ServiceActors<Room>
+    private let guests = ServiceConnections<RoomConnectionState>()
     private let contents: Mutex<Contents>
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
         self.limits = limits
-        rooms = ServiceParts(of: Self.name, at: server, limit: limits.rooms)
+        rooms = ServiceActors(of: Self.name, at: server, limit: limits.rooms)
         contents = Mutex(
             Contents(
-                rules: rules, shares: HolderShares(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
+                rules: rules,
+                shares: HolderQuotaUsage(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
             ))
     }
 
@@ -79,15 +80,16 @@ public final class RoomHost: Sendable {
 
     /// Bans a principal, or a connection that is not signed in, from a room for a time.
     func keepOut(_ principal: String?, _ connection: CallerConnection?, of room: String, for time: Duration) {
-        guard let who = KeptOut.Person(principal, connection) else { return }
+        guard let who = RoomBanList.Person(principal, connection) else { return }
         let now = MonotonicClock.now
         contents.withLock { $0.keptOut.add(who, of: room, until: now &+ time.nanoseconds, at: now) }
     }
 
     /// Returns the rest of a ban in milliseconds; nil without a ban.
-    func timeKeptOut(_ guest: RoomGuest, of room: String) -> Int? {
+    func timeKeptOut(_ guest: RoomConnectionState, of room: String) -> Int? {
         contents.withLock { contents in
-            guard !contents.keptOut.isEmpty, let who = KeptOut.Person(guest.connection.principal?.id, guest.connection)
+            guard !contents.keptOut.isEmpty,
+                let who = RoomBanList.Person(guest.connection.principal?.id, guest.connection)
             else { return nil }
             return contents.keptOut.timeLeft(who, of: room, at: MonotonicClock.now).map { Int($0 / 1_000_000) + 1 }
         }
@@ -127,12 +129,12 @@ public final class RoomHost: Sendable {
     }
 
     /// Throws when the holder is in the maximum number of rooms, over all of its connections.
-    func checkShare(of holder: Holder) throws(RoomError) {
+    func checkShare(of holder: QuotaHolder) throws(RoomError) {
         if let full = contents.withLock({ $0.shares.exceeded(holder) }) { throw .tooManyRooms(limit: full) }
     }
 
     /// Updates the quota when a membership begins, moves to another connection, or ends.
-    func count(from before: Holder?, to after: Holder?) {
+    func count(from before: QuotaHolder?, to after: QuotaHolder?) {
         guard before != after else { return }
         contents.withLock { contents in
             if let before { contents.shares.release(before) }
@@ -156,17 +158,17 @@ public final class RoomHost: Sendable {
     func letGo(_ room: Room, _ name: String) async { await rooms.letGo(room, name) }
 
     /// Returns the state of the connection that makes the current call.
-    func guest() throws(RoomError) -> RoomGuest {
+    func guest() throws(RoomError) -> RoomConnectionState {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
         return guests.visitor(connection) {
-            RoomGuest(connection, places: limits.roomsPerConnection)
+            RoomConnectionState(connection, places: limits.roomsPerConnection)
         } principalChanged: { guest in
             for room in guest.followed { Task { await room.whenLocal { $0.rightsChanged(of: guest) } } }
         }
     }
 
     /// Takes one call from the caller's rate; throws `rateLimited` when there is none left.
-    func take(_ rate: RoomRate, of guest: RoomGuest) throws(RoomError) {
+    func take(_ rate: RoomRate, of guest: RoomConnectionState) throws(RoomError) {
         let limit =
             switch rate {
             case .joins: limits.joins
@@ -178,7 +180,7 @@ public final class RoomHost: Sendable {
 }
 
 /// The state of a connection in the room service: its number of rooms and its rates.
-typealias RoomGuest = Visitor<Room, RoomRate>
+typealias RoomConnectionState = ServiceConnectionState<Room, RoomRate>
 
 /// The rate-limited operations of a connection.
 enum RoomRate { case joins, presenceUpdates, publishes }

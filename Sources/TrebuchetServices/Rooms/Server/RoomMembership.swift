@@ -19,13 +19,13 @@ struct RoomMembership<Guest: Hashable> {
         let replaced: Guest?
     }
 
-    private struct Stay {
+    private struct MembershipRecord {
         let identity: Identity
         /// A secret of the client for repeated joins; the client has it even if it never received the token.
         let attempt: String?
         var principal: String?
         /// The holder whose quota the membership uses.
-        var holder: Holder?
+        var holder: QuotaHolder?
         /// Nil during the grace period.
         var guest: Guest?
         var leavesAt: UInt64?
@@ -34,8 +34,8 @@ struct RoomMembership<Guest: Hashable> {
     /// The maximum number of memberships; lowering it ends none.
     var limit: Int
     let grace: UInt64
-    private var shares: HolderShares
-    private var stays: [String: Stay] = [:]
+    private var shares: HolderQuotaUsage
+    private var stays: [String: MembershipRecord] = [:]
     /// Looked up by hash with a per-process seed, so that timing reveals nothing about tokens and attempts.
     private var staysBySecret: [ByteText: String] = [:]
     private var staysByGuest: [Guest: String] = [:]
@@ -43,15 +43,15 @@ struct RoomMembership<Guest: Hashable> {
     init(limit: Int, grace: UInt64, perPrincipal: Int = .max, perHost: Int = .max) {
         self.limit = limit
         self.grace = grace
-        shares = HolderShares(perPrincipal: perPrincipal, perHost: perHost)
+        shares = HolderQuotaUsage(perPrincipal: perPrincipal, perHost: perHost)
     }
 
-    private mutating func take(_ holder: Holder?) -> Holder? {
+    private mutating func take(_ holder: QuotaHolder?) -> QuotaHolder? {
         if let holder { shares.take(holder) }
         return holder
     }
 
-    private mutating func release(_ holder: Holder?) {
+    private mutating func release(_ holder: QuotaHolder?) {
         if let holder { shares.release(holder) }
     }
 
@@ -77,7 +77,7 @@ struct RoomMembership<Guest: Hashable> {
 
     /// Gives a connection its membership: the existing one, the one of its token, the one of the same attempt, or a new one.
     mutating func join(
-        _ guest: Guest, principal: String?, holder: Holder? = nil, token: String?, attempt: String? = nil,
+        _ guest: Guest, principal: String?, holder: QuotaHolder? = nil, token: String?, attempt: String? = nil,
         makeIdentity: () -> Identity
     ) throws(RoomError) -> Joined {
         let own = staysByGuest[guest]
@@ -106,7 +106,7 @@ struct RoomMembership<Guest: Hashable> {
         guard stays.count < limit else { throw .roomFull(limit: limit) }
         if let full = holder.flatMap({ shares.exceeded($0) }) { throw .tooManySessions(limit: full) }
         let identity = makeIdentity()
-        stays[identity.stay] = Stay(
+        stays[identity.stay] = MembershipRecord(
             identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: guest)
         staysBySecret[ByteText(identity.token)] = identity.stay
         if let attempt { staysBySecret[ByteText(attempt)] = identity.stay }
@@ -118,9 +118,9 @@ struct RoomMembership<Guest: Hashable> {
     ///
     /// - Parameter end: the end of the membership when the client does not join.
     mutating func restore(
-        _ identity: Identity, attempt: String?, principal: String?, holder: Holder?, until end: UInt64
+        _ identity: Identity, attempt: String?, principal: String?, holder: QuotaHolder?, until end: UInt64
     ) {
-        stays[identity.stay] = Stay(
+        stays[identity.stay] = MembershipRecord(
             identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: nil,
             leavesAt: end)
         staysBySecret[ByteText(identity.token)] = identity.stay

@@ -129,7 +129,7 @@ extension Shared where Value == AuthSession {
 
     /// Changes the session, and updates the value before the operation settles.
     nonisolated func signingIn<Output: Sendable>(
-        _ change: (SessionKeeper) async throws -> Output
+        _ change: (ClientSession) async throws -> Output
     ) async throws -> Output {
         let session = try backend().session
         let output = try await change(session)

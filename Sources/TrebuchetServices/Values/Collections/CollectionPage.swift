@@ -28,7 +28,7 @@ extension TrebuchetBackend {
         _ key: CollectionKey<Element>, _ query: CollectionQuery = .all
     ) async throws -> CollectionPage<Element> {
         let page = try await collections.link(to: key.name, client).actor().get(query)
-        let shown = page.documents.map { ShownDocument<Element>($0) }
+        let shown = page.documents.map { DisplayedDocument<Element>($0) }
         return CollectionPage(
             items: shown.compactMap(\.element), unreadable: shown.compactMap(\.unreadable), cursor: page.cursor,
             count: page.count)

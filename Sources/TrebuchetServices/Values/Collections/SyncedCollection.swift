@@ -38,7 +38,7 @@ where Element.ID: Codable & Sendable {
     public internal(set) var lastSyncedAt: Date?
     /// The status of writes: pending while any write is.
     public internal(set) var writeStatus = OperationStatus.idle
-    /// The error of the last failed write, until a write succeeds or `reset()`; a ``LateRefusal`` for a write from before a
+    /// The error of the last failed write, until a write succeeds or `reset()`; a ``WriteRejectedError`` for a write from before a
     /// restart.
     public internal(set) var writeError: (any Error)?
     /// The error because of which the result is missing or incomplete.
@@ -46,13 +46,13 @@ where Element.ID: Codable & Sendable {
     /// Documents of the result that are not valid elements, with the reasons; ``readError`` names the first of them.
     public internal(set) var unreadable: [UnreadableDocument] = []
     /// The documents of the items, and of unreadable elements.
-    var shown: [DocumentID: ShownDocument<Element>] = [:]
+    var shown: [DocumentID: DisplayedDocument<Element>] = [:]
     /// True when the query finds all documents.
     var isOfAll = false
     /// The destination of writes; nil without a backend.
-    var link: CollectionLink?
+    var link: ClientCollection?
 
-    init(link: CollectionLink?) {
+    init(link: ClientCollection?) {
         self.link = link
         guard link == nil else { return }
         isLoading = false
@@ -81,7 +81,7 @@ where Element.ID: Codable & Sendable {
 }
 
 /// A document with its decoded element.
-struct ShownDocument<Element: Decodable & Sendable>: Sendable {
+struct DisplayedDocument<Element: Decodable & Sendable>: Sendable {
     let document: Document
     /// Nil for a document that does not decode.
     let element: Element?

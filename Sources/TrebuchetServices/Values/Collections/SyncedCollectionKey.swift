@@ -29,7 +29,7 @@ where Element.ID: Codable & Sendable {
     /// The value before the first result.
     var initialValue: Value { SyncedCollection(link: link) }
 
-    private var link: CollectionLink? { backend.map { $0.collections.link(to: collection, $0.client) } }
+    private var link: ClientCollection? { backend.map { $0.collections.link(to: collection, $0.client) } }
 
     /// Returns an empty value; documents come through the subscription.
     public func load(context: LoadContext<Value>, continuation: LoadContinuation<Value>) {
@@ -42,7 +42,7 @@ where Element.ID: Codable & Sendable {
     /// Opens the query at the server, and sends each change until the subscription ends. A stored result is sent first.
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let link else { return SharedSubscription() }
-        let feed = ElementFeed(query, link, subscriber)
+        let feed = SyncedCollectionObserver(query, link, subscriber)
         let number = link.add(feed)
         feed.refresh()
         feed.start()

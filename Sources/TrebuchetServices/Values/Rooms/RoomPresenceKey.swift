@@ -42,7 +42,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
         }
         let presence = context.initialValue.flatMap { try? JSONValue(encoding: $0.user) } ?? .object([:])
         let decoder = RoomDecoder<Presence>(.state, of: "presence", in: room, for: backend.client)
-        let (joined, number) = backend.rooms.add(PresenceFeed(decoder, subscriber), presence: presence, to: room)
+        let (joined, number) = backend.rooms.add(PresenceObserver(decoder, subscriber), presence: presence, to: room)
         return SharedSubscription { joined.remove(number) }
     }
 

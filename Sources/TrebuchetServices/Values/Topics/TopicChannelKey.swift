@@ -33,7 +33,7 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
     var initialValue: Value {
         var channel = TopicChannel<Payload>(
             isLoading: backend != nil, error: backend == nil ? RoomError.noBackend : nil)
-        channel.line = backend.map { TopicLine(rooms: $0.rooms, room: room, topic: topic) }
+        channel.line = backend.map { TopicEventSink(rooms: $0.rooms, room: room, topic: topic) }
         return channel
     }
 
@@ -49,7 +49,7 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
     public func subscribe(context: LoadContext<Value>, subscriber: SharedSubscriber<Value>) -> SharedSubscription {
         guard let backend else { return SharedSubscription() }
         let decoder = RoomDecoder<Payload>(.event, of: topic, in: room, for: backend.client)
-        let (joined, number) = backend.rooms.add(TopicFeed(topic, decoder, subscriber), presence: nil, to: room)
+        let (joined, number) = backend.rooms.add(TopicObserver(topic, decoder, subscriber), presence: nil, to: room)
         return SharedSubscription { joined.remove(number) }
     }
 

@@ -6,7 +6,7 @@ import Trebuchet
 
 /// Queries that are too many, too large or too fast.
 @Suite(.timeLimit(.minutes(5))) struct CollectionQueryAbuseTests {
-    private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionGuest {
+    private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionTestClient {
         let guest = world.guest(name)
         try await guest.client.connect()
         return guest

@@ -7,13 +7,13 @@ import Trebuchet
 @Suite(.timeLimit(.minutes(5))) struct QueryPageTests {
     private static let secret = "0123456789abcdef"
 
-    private func guest(_ world: CollectionWorld, _ name: String = "ada") async throws -> CollectionGuest {
+    private func guest(_ world: CollectionWorld, _ name: String = "ada") async throws -> CollectionTestClient {
         let guest = world.guest(name)
         try await guest.client.connect()
         return guest
     }
 
-    private func create(_ count: Int, _ guest: CollectionGuest, size: Int = 1) async throws {
+    private func create(_ count: Int, _ guest: CollectionTestClient, size: Int = 1) async throws {
         for first in stride(from: 1, through: count, by: 32) {
             let commands = (first..<min(first + 32, count + 1)).map { number in
                 DocumentMutation(

@@ -122,7 +122,7 @@ final class MatchList {
         key.conditions.allHold(for: row.document, &elements) && mayRead(row.document)
     }
 
-    private func place(of row: DocumentRow) -> RowList.Place {
+    private func place(of row: DocumentRow) -> RowList.Position {
         rows.place { key.order.precedes($0.document, row.document) }
     }
 }

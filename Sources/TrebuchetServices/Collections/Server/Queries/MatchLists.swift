@@ -6,7 +6,7 @@ struct MatchLists {
     private static let mostFields = 16
 
     /// The data of the ended lists.
-    struct Remains: Sendable {
+    struct DiscardedLists: Sendable {
         fileprivate let rows: DocumentRows
         fileprivate let lists: [RowList]
         fileprivate let fields: [FieldPath: FieldIndex]
@@ -99,8 +99,8 @@ struct MatchLists {
     }
 
     /// Empties the lists and returns their data, which can be freed elsewhere because that takes a while.
-    mutating func takeApart() -> Remains {
-        let all = Remains(rows: rows, lists: lists.values.map(\.rows), fields: fields)
+    mutating func takeApart() -> DiscardedLists {
+        let all = DiscardedLists(rows: rows, lists: lists.values.map(\.rows), fields: fields)
         (rows, lists, byNumber, fields, fieldUses) = (DocumentRows([]), [:], [:], [:], [:])
         index = QueryIndex()
         return all

@@ -4,18 +4,18 @@ internal import Trebuchet
 /// The services of a collection's host for its queries.
 protocol QueryHost: AnyObject, Sendable {
     var limits: CollectionLimits { get }
-    func visitor(_ connection: CallerConnection) -> CollectionVisitor
+    func visitor(_ connection: CallerConnection) -> CollectionConnectionState
     /// Returns the reader identity of a principal, nil where all readers are alike, with the rules it belongs to.
     func reading(
         _ principal: Principal?, in collection: String
     ) -> (reader: CollectionReader?, rules: any CollectionRules)
-    func takeQuery(_ holder: Holder, isNew: Bool, of use: QueryShares.Use) throws(CollectionError)
-    func releaseQuery(_ holder: Holder, _ use: QueryShares.Use)
+    func takeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError)
+    func releaseQuery(_ holder: QuotaHolder, _ use: QueryQuotas.Use)
     func didCloseQuery(_ name: String)
 }
 
 /// The state of a connection in the collection service: its open queries, observed results and rates.
-typealias CollectionVisitor = Visitor<CollectionView, CollectionRate>
+typealias CollectionConnectionState = ServiceConnectionState<CollectionView, CollectionRate>
 
 /// The rate-limited operations of a connection.
 enum CollectionRate: Hashable {
@@ -34,7 +34,7 @@ final class OpenQueries {
     private static let mostIdleLists = 8
 
     private struct Reader {
-        let visitor: CollectionVisitor
+        let visitor: CollectionConnectionState
         var queries: [OpenQuery] = []
         /// The handler for the close of its connection, while it reads.
         var closeHandler: CallerConnection.CloseHandler?
@@ -55,7 +55,7 @@ final class OpenQueries {
     private var open: [OpenQuery.Key: OpenQuery] = [:]
     private var byNumber: [Int: OpenQuery] = [:]
     /// The holders whose quotas count the use of the collection.
-    private var stakes = QueryShares.Stakes()
+    private var stakes = QueryQuotas.Reservations()
     /// By the numbers of their lists.
     private var byList: [Int: [OpenQuery]] = [:]
     private var byReader: [CallerConnection: Reader] = [:]
@@ -84,7 +84,7 @@ final class OpenQueries {
 
     /// Adds a reader. A new query has no view yet; `begin` creates it.
     func open(
-        _ key: OpenQuery.Key, for visitor: CollectionVisitor, mayRead: @escaping @Sendable (Document) -> Bool
+        _ key: OpenQuery.Key, for visitor: CollectionConnectionState, mayRead: @escaping @Sendable (Document) -> Bool
     ) throws(CollectionError) -> (query: OpenQuery, isNew: Bool, isFirstOfConnection: Bool) {
         let isFirst = byReader[visitor.connection] == nil
         if let present = open[key] {
@@ -107,11 +107,11 @@ final class OpenQueries {
         return (query, true, isFirst)
     }
 
-    private func add(_ visitor: CollectionVisitor, to query: OpenQuery, isNew: Bool) throws(CollectionError) {
+    private func add(_ visitor: CollectionConnectionState, to query: OpenQuery, isNew: Bool) throws(CollectionError) {
         guard visitor.enter() else { throw .tooManyQueries(limit: visitor.placeLimit) }
         let holder = visitor.holder
         do throws(CollectionError) {
-            let use = QueryShares.Use(holder: stakes.missing(holder), isFirst: isNew && open.isEmpty)
+            let use = QueryQuotas.Use(holder: stakes.missing(holder), isFirst: isNew && open.isEmpty)
             try host.takeQuery(query.stakes.missing(holder), isNew: isNew, of: use)
         } catch {
             visitor.leave()
@@ -138,13 +138,13 @@ final class OpenQueries {
         return view
     }
 
-    private func release(_ holder: Holder, of query: OpenQuery) {
-        let use = QueryShares.Use(holder: stakes.remove(holder), isFirst: open.isEmpty)
+    private func release(_ holder: QuotaHolder, of query: OpenQuery) {
+        let use = QueryQuotas.Use(holder: stakes.remove(holder), isFirst: open.isEmpty)
         host.releaseQuery(query.stakes.remove(holder), use)
     }
 
     /// Removes a reader. Returns the number to remove the query with when that was the last reader, else nil.
-    func close(_ query: OpenQuery, for visitor: CollectionVisitor) -> Int? {
+    func close(_ query: OpenQuery, for visitor: CollectionConnectionState) -> Int? {
         guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
         visitor.leave()
         byReader[visitor.connection]?.queries.removeAll { $0 === query }
@@ -173,13 +173,13 @@ final class OpenQueries {
         host.didCloseQuery(query.name)
     }
 
-    func queries(of visitor: CollectionVisitor) -> [OpenQuery] { byReader[visitor.connection]?.queries ?? [] }
+    func queries(of visitor: CollectionConnectionState) -> [OpenQuery] { byReader[visitor.connection]?.queries ?? [] }
 
     /// The reading connections.
-    var visitors: [CollectionVisitor] { byReader.values.map(\.visitor) }
+    var visitors: [CollectionConnectionState] { byReader.values.map(\.visitor) }
 
     /// Returns the positions of a connection's open queries, by query number.
-    func shown(to visitor: CollectionVisitor) -> [String: Int]? {
+    func shown(to visitor: CollectionConnectionState) -> [String: Int]? {
         guard let queries = byReader[visitor.connection]?.queries else { return nil }
         var shown: [String: Int] = [:]
         for query in queries where query.view != nil { shown[String(query.number)] = query.shown }
@@ -187,7 +187,7 @@ final class OpenQueries {
     }
 
     /// Sets the close handler, which is cancelled when the connection has closed its last query.
-    func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionVisitor) {
+    func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionConnectionState) {
         byReader[visitor.connection]?.closeHandler = handler
     }
 
@@ -240,7 +240,7 @@ final class OpenQueries {
     }
 
     /// Ends the lists of a closed collection.
-    func takeApart() -> MatchLists.Remains {
+    func takeApart() -> MatchLists.DiscardedLists {
         (idleLists, unshown, unpublished) = ([], [], [])
         return lists.takeApart()
     }

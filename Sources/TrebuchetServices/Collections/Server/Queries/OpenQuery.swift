@@ -40,18 +40,18 @@ final class OpenQuery {
     /// The revision of its result.
     var shown = 0
     /// The readers, each with the holder whose quota it has used from its start.
-    var readers: [CallerConnection: Holder] = [:]
+    var readers: [CallerConnection: QuotaHolder] = [:]
     /// Counts how often it has lost its last reader.
     var emptied = 0
     /// The holders whose quotas count the query.
-    var stakes = QueryShares.Stakes()
+    var stakes = QueryQuotas.Reservations()
     /// The holder of the last reader; its quota counts the query while it has no readers.
-    var lastHolder: Holder?
+    var lastHolder: QuotaHolder?
     private let stage = Monitor(Stage.finding)
 
     /// - Parameter prefix: the beginning of the name of its view.
     init(_ key: Key, number: Int, list: MatchList, window: QueryWindow, prefix: String = CollectionView.prefix) {
-        name = prefix + Secret.make()
+        name = prefix + RandomToken.make()
         self.key = key
         self.number = number
         self.list = list

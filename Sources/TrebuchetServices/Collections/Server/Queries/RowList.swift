@@ -1,7 +1,7 @@
 /// A sorted list of rows in pieces. Search, insertion and removal take about as long among a hundred thousand rows as among a
 /// thousand, and each row costs the bytes of a reference.
 struct RowList {
-    struct Place: Equatable {
+    struct Position: Equatable {
         let piece: Int
         let offset: Int
     }
@@ -18,7 +18,7 @@ struct RowList {
         return pieces[place.piece][place.offset]
     }
 
-    func row(at place: Place) -> DocumentRow? {
+    func row(at place: Position) -> DocumentRow? {
         guard place.piece < pieces.count, place.offset < pieces[place.piece].count else { return nil }
         return pieces[place.piece][place.offset]
     }
@@ -26,30 +26,30 @@ struct RowList {
     /// Returns the place of the first row for which `isBefore` is false; the end of a piece is the beginning of the next.
     ///
     /// - Parameter isBefore: must be true for all rows up to one, and false for all after it.
-    func place(_ isBefore: (DocumentRow) -> Bool) -> Place {
+    func place(_ isBefore: (DocumentRow) -> Bool) -> Position {
         var (low, high) = (0, pieces.count)
         while low < high {
             let middle = (low + high) / 2
             if isBefore(pieces[middle][pieces[middle].count - 1]) { low = middle + 1 } else { high = middle }
         }
-        guard low < pieces.count else { return Place(piece: low, offset: 0) }
+        guard low < pieces.count else { return Position(piece: low, offset: 0) }
         let piece = low
         (low, high) = (0, pieces[piece].count - 1)
         while low < high {
             let middle = (low + high) / 2
             if isBefore(pieces[piece][middle]) { low = middle + 1 } else { high = middle }
         }
-        return Place(piece: piece, offset: low)
+        return Position(piece: piece, offset: low)
     }
 
-    func index(of place: Place) -> Int {
+    func index(of place: Position) -> Int {
         pieces[..<place.piece].reduce(place.offset) { $0 + $1.count }
     }
 
-    private func place(at index: Int) -> Place {
+    private func place(at index: Int) -> Position {
         var rest = index
         for piece in pieces.indices {
-            if rest < pieces[piece].count { return Place(piece: piece, offset: rest) }
+            if rest < pieces[piece].count { return Position(piece: piece, offset: rest) }
             rest -= pieces[piece].count
         }
         preconditionFailure("row \(index) of \(count) does not exist")
@@ -57,13 +57,13 @@ struct RowList {
 
     /// Returns the rows from an index on.
     func rows(from index: Int) -> some Sequence<DocumentRow> {
-        let start = index < count ? place(at: index) : Place(piece: pieces.count, offset: 0)
+        let start = index < count ? place(at: index) : Position(piece: pieces.count, offset: 0)
         return pieces[start.piece...].enumerated().lazy
             .flatMap { $0.offset == 0 ? $0.element[start.offset...] : $0.element[...] }
     }
 
     /// Inserts a row before the one at a place.
-    mutating func insert(_ row: DocumentRow, at place: Place) {
+    mutating func insert(_ row: DocumentRow, at place: Position) {
         count += 1
         guard !pieces.isEmpty else {
             pieces.append([row])
@@ -83,7 +83,7 @@ struct RowList {
         pieces.insert(rest, at: piece + 1)
     }
 
-    mutating func remove(at place: Place) {
+    mutating func remove(at place: Position) {
         count -= 1
         pieces[place.piece].remove(at: place.offset)
         let left = pieces[place.piece].count

@@ -4,7 +4,7 @@ internal import Platform
 struct CollectionContents: Sendable {
     var documents = DocumentMap()
     /// The recorded mutations of its clients.
-    var clients: [ByteText: MutationWindow] = [:]
+    var clients: [ByteText: MutationDeduplicationWindow] = [:]
     /// The number of the last write.
     var revision = 0
     /// The time of that write, in milliseconds since 1970.

@@ -5,7 +5,7 @@ internal import Platform
 struct SnapshotLines {
     private let contents: CollectionContents
     private var documents: AnyIterator<Document>
-    private var clients: Dictionary<ByteText, MutationWindow>.Iterator
+    private var clients: Dictionary<ByteText, MutationDeduplicationWindow>.Iterator
     /// The bytes of the slices that were returned.
     private(set) var byteCount = 0
     /// The bytes of lines about clients in those slices.
@@ -24,10 +24,10 @@ struct SnapshotLines {
         var lines = ByteBuffer()
         defer { byteCount += lines.count }
         if byteCount == 0 {
-            StoredLines.write(
+            CollectionLogFormat.write(
                 revision: contents.revision, time: contents.time, secret: contents.secret, to: &lines)
         }
-        while lines.count < size, let document = documents.next() { StoredLines.write(document, to: &lines) }
+        while lines.count < size, let document = documents.next() { CollectionLogFormat.write(document, to: &lines) }
         let start = lines.count
         defer { clientBytes += lines.count - start }
         while lines.count < size {
@@ -35,7 +35,7 @@ struct SnapshotLines {
                 isAtEnd = true
                 break
             }
-            try StoredLines.write(WindowChange(window: window, known: nil), of: client, to: &lines)
+            try CollectionLogFormat.write(MutationWindowChange(window: window, known: nil), of: client, to: &lines)
         }
         return Array(lines.bytes)
     }

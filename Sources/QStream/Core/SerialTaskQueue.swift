@@ -1,0 +1,123 @@
+internal import Relays
+internal import Synchronization
+
+/// A first-in, first-out queue of tasks that pass one at a time, which keeps values in order.
+///
+///     guard await line.enter(task) else { return line.later { … } }
+///     …
+///     line.leave()
+@usableFromInline
+final class SerialTaskQueue: Sendable {
+    /// An entry of the queue: a suspended task, or work that a task left behind.
+    private enum Waiting {
+        case task(UnsafeContinuation<Void, Never>, identity: Int)
+        /// The work of a task that could not wait, because the other tasks wait for it.
+        case errand(@Sendable () async -> Void)
+    }
+
+    /// The state under the lock.
+    private struct Guarded {
+        /// The task inside; nil if there is none.
+        var owner: Int?
+        var waiting = Fifo<Waiting>()
+    }
+
+    private let guarded = Mutex(Guarded())
+    private let what: StaticString
+
+    /// Creates a queue.
+    ///
+    /// - Parameter what: the activity of a task inside, for deadlock reports: "sends a value of a Subject".
+    init(_ what: StaticString) { self.what = what }
+
+    /// Waits for the task's turn. Returns false if the task is already inside and would wait for itself.
+    @inlinable
+    @inline(__always)
+    nonisolated(nonsending) func enter(_ task: Int) async -> Bool { enterNow(task) ? true : await enterLater(task) }
+
+    @usableFromInline
+    func enterNow(_ task: Int) -> Bool {
+        guarded.withLock { guarded in
+            guard guarded.owner == nil else { return false }
+            guarded.owner = task
+            return true
+        }
+    }
+
+    @usableFromInline
+    func enterLater(_ task: Int) async -> Bool {
+        if guarded.withLock({ $0.owner == task }) { return false }
+        await withUnsafeContinuation { continuation in
+            let isFree = guarded.withLock { guarded in
+                if guarded.owner == nil {
+                    guarded.owner = task
+                    return true
+                }
+                guarded.waiting.append(.task(continuation, identity: task))
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+        return true
+    }
+
+    /// Admits the next task.
+    @usableFromInline
+    func leave() {
+        let next = guarded.withLock { guarded in
+            // Checked first: the generic code of the removal would be looked up for each value.
+            let next = guarded.waiting.isEmpty ? nil : guarded.waiting.popFirst()
+            switch next {
+            case .task(_, let identity): guarded.owner = identity
+            // A number of no task, until the errand's task sets its identity.
+            case .errand: guarded.owner = 0
+            case nil: guarded.owner = nil
+            }
+            return next
+        }
+        switch next {
+        case .task(let continuation, _): continuation.resume()
+        case .errand(let errand): run(errand)
+        case nil: break
+        }
+    }
+
+    /// Handles a task that is already inside: reports the deadlock, which traps in debug builds. If the report
+    /// returns, the errand runs after the waiting tasks, in a separate task that holds the queue.
+    func later(_ errand: @escaping @Sendable () async -> Void) {
+        Deadlock.report("a task that still delivers a value \(what) again")
+        guarded.withLock { $0.waiting.append(.errand(errand)) }
+    }
+
+    private func run(_ errand: @escaping @Sendable () async -> Void) {
+        _ = OperatorTask.current.start {
+            self.guarded.withLock { $0.owner = CurrentTask.identity }
+            await errand()
+            self.leave()
+        }
+    }
+
+    /// Emits a value of an operator with several inputs, in turn.
+    ///
+    /// - Parameter stillWanted: called when it is the value's turn; false drops the value.
+    func emit<Value>(
+        _ value: Value, from outlet: Outlet<Value>, _ wave: Wave,
+        if stillWanted: @escaping @Sendable () -> Bool = { true }
+    ) async {
+        guard await enter(wave.task) else {
+            return later {
+                guard stillWanted() else { return }
+                let own = Wave(from: outlet)
+                await own.run { await outlet.emit(value, own) }
+            }
+        }
+        if stillWanted() { await outlet.emit(value, wave) }
+        leave()
+    }
+}
+
+extension Deadlock {
+    static func report(_ what: String) {
+        report(what, "Add .dispatch() before the subscriber that sends, or remove the cycle.")
+    }
+}

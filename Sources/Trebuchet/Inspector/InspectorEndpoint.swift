@@ -1,0 +1,108 @@
+internal import Networking
+internal import Transports
+internal import TrebuchetActors
+internal import WebSockets
+
+/// The HTTP endpoint of the inspector: serves JSON to programs, and pages that are clients of an actor.
+struct InspectorEndpoint: Sendable {
+    private let door: AdminRequestGuard
+    private let views: InspectorViews
+    private let files = InspectorFiles()
+    private let pages: InspectorPages
+
+    init(_ server: TrebuchetServer, token: String, writes: Bool, on reactors: ReactorGroup) {
+        door = AdminRequestGuard(server, name: "inspector", token: token, takesOwnPages: true)
+        views = InspectorViews(recorder: InspectorRecorder(server.parts.events, on: server.shards), writes: writes)
+        pages = InspectorPages(of: door, views, on: reactors, log: server.parts.log)
+    }
+
+    func listen(
+        host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup
+    ) throws(TransportError) -> WebSocketServer {
+        try door.listen(
+            host: host, port: port, tls: tls, on: reactors, takesPost: views.writes, clients: pages.server.shards
+        ) { request, address in
+            // These files contain no server data: the page requests its data with the token.
+            if let file = files[request.path], request.method != "POST" { return .page(file) }
+            if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
+            guard let path = request.path.behind("/inspect/").map({ String($0) }) else { return .last(Self.nothing) }
+            do throws(InspectorQuery.InvalidQuery) {
+                let query = try InspectorQuery(request.query)
+                if request.method == "POST" { return try change(path, query, address) }
+                guard let look = try views.look(at: path, query) else { return .last(Self.nothing) }
+                return show(look)
+            } catch {
+                return .last(Self.page(400, InspectorViews.failed(error.text)).response)
+            }
+        }
+    }
+
+    /// Discards all recordings and shuts down the page server.
+    func end() async {
+        views.recorder.end()
+        await pages.end()
+    }
+
+    /// Handles a POST request, if writes are permitted.
+    private func change(
+        _ path: String, _ query: InspectorQuery, _ address: SocketAddress?
+    ) throws(InspectorQuery.InvalidQuery) -> PlainResponse {
+        let who = address.map { "\($0)" } ?? "somebody"
+        if let name = path.behind(InspectorViews.actors).flatMap({ $0.hasSuffix("/call") ? $0.dropLast(5) : nil }) {
+            let call = try InspectorCall(try InspectorQuery.decode(Array(name.utf8)), query)
+            return show { server async throws(TrebuchetError) in try await server.call(call, for: who) }
+        }
+        if let number = path.behind("connections/").flatMap({ $0.hasSuffix("/cut") ? $0.dropLast(4) : nil }) {
+            guard let number = UInt64(number) else {
+                throw InspectorQuery.InvalidQuery(text: "a connection is a number")
+            }
+            return show { server async throws(TrebuchetError) in try await server.cut(connection: number, for: who) }
+        }
+        return .last(Self.nothing)
+    }
+
+    private static var nothing: HTTPResponse { page(404, InspectorViews.nothing).response }
+
+    private func show(_ look: @escaping InspectorViews.Renderer) -> PlainResponse {
+        door.ask { server in
+            let (status, json) = await InspectorViews.shown(by: look, server)
+            return Self.page(status, json)
+        }
+    }
+
+    private static func page(_ status: Int, _ json: InspectorJSON) -> StreamedResponse {
+        StreamedResponse(
+            HTTPResponse(status: status, headers: ["Content-Type": "application/json; charset=utf-8"]),
+            body: json.bytes)
+    }
+}
+
+/// The static files of the inspector page.
+struct InspectorFiles: Sendable {
+    private let files: [String: StreamedResponse]
+
+    init() {
+        let texts: [(String, StaticString)] = [
+            ("index.html", WebFiles.inspectorPage), ("inspector.css", WebFiles.inspectorStyle),
+            ("inspector.js", WebFiles.inspector), ("trebuchet.js", WebFiles.trebuchet),
+        ]
+        files = Dictionary(
+            uniqueKeysWithValues: texts.map { name, text in
+                let headers: HTTPHeaders = [
+                    "Content-Type": ContentType.of(name.utf8), "Content-Security-Policy": Self.policy,
+                ]
+                let body = text.withUTF8Buffer { Array($0) }
+                return (
+                    name == "index.html" ? "/" : "/" + name,
+                    StreamedResponse(HTTPResponse(status: 200, headers: headers), body: body)
+                )
+            })
+    }
+
+    subscript(path: String) -> StreamedResponse? { files[path] }
+
+    /// A policy that permits scripts, styles and connections of this server only, and nothing inline.
+    private static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+}

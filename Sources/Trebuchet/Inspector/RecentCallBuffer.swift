@@ -1,0 +1,304 @@
+internal import Bytes
+internal import TrebuchetActors
+
+/// The query for recent calls: `?after=17&limit=100&connection=3&actor=todos&failed=1`.
+struct CallListQuery {
+    /// A position in the ring; only later entries are shown.
+    let after: UInt64
+    let limit: Int
+    private let connection: UInt64?
+    private let actor: ActorName?
+    private let failedAlone: Bool
+
+    init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
+        after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
+        limit = try query.number("limit", in: 1...RecentCallBuffer.room) ?? 100
+        connection = try query.number("connection", in: 0...Int.max).map { UInt64($0) }
+        actor = query.text("actor").map { ActorName($0) }
+        failedAlone = try query.number("failed", in: 0...1) == 1
+    }
+
+    func takes(_ outcome: RecentCallBuffer.Outcome) -> Bool {
+        (!failedAlone || outcome.isFailed) && (connection == nil || connection == outcome.connection)
+            && (actor == nil || actor == outcome.actor.map { ActorName($0) })
+    }
+}
+
+/// The most recent calls by number, and a ring of ended calls in their order, interleaved with other events.
+struct RecentCallBuffer {
+    static let room = 2_000
+    /// The maximum size of a rejection reason in bytes.
+    private static let longestReason = 512
+    /// The number of calls that can be looked up by number, a power of two.
+    private static let known = 4_096
+    /// The maximum number of other actors of a call, and the maximum size of their names in bytes.
+    private static let (mostOthers, longestName) = (8, 128)
+    /// The maximum number of entries, from other reactors, between the end of a call and the event with its error.
+    private static let mostBetween = 64
+
+    /// The known data of a call. An immutable object, so that the ring can be copied quickly while calls continue.
+    final class Entry: Sendable {
+        let number: UInt64
+        let call: ServerEvent.Call?
+        let began: Int64
+        let took: Duration?
+        let error: TrebuchetError.Code?
+        let details: Details
+
+        /// Data that few calls have.
+        struct Details: Sendable {
+            /// Actors that the method has resolved or called.
+            var others: [String] = []
+            var failure: ServerEvent.Failure?
+        }
+
+        init(
+            _ number: UInt64, _ call: ServerEvent.Call? = nil, began: Int64 = 0, took: Duration? = nil,
+            error: TrebuchetError.Code? = nil, details: Details = Details()
+        ) {
+            (self.number, self.call, self.began, self.took, self.error) = (number, call, began, took, error)
+            self.details = details
+        }
+
+        func with(_ details: Details) -> Entry {
+            Entry(number, call, began: began, took: took, error: error, details: details)
+        }
+    }
+
+    /// A call that was rejected before it started.
+    struct RejectedCall: Sendable {
+        let peer: ServerEvent.Peer
+        let actor: String
+        let target: String
+        let error: TrebuchetError.Code
+        let reason: String
+        let time: Int64
+    }
+
+    /// An entry of the ring. JSON is generated for a query, not for each call.
+    indirect enum Outcome: Sendable {
+        case ended(Entry)
+        case refused(RejectedCall)
+        /// Another event.
+        case told(ServerEvent, at: Int64)
+
+        var actor: String? {
+            switch self {
+            case .ended(let entry): entry.call?.actor
+            case .refused(let refused): refused.actor
+            case .told: nil
+            }
+        }
+
+        var connection: UInt64? {
+            switch self {
+            case .ended(let entry): entry.call?.peer.connection
+            case .refused(let refused): refused.peer.connection
+            case .told: nil
+            }
+        }
+
+        var isCall: Bool { if case .told = self { false } else { true } }
+
+        var isFailed: Bool {
+            switch self {
+            case .ended(let entry): entry.error != nil
+            case .refused: true
+            case .told: false
+            }
+        }
+
+        var members: [(String, InspectorJSON)] {
+            switch self {
+            case .ended(let entry): entry.members
+            case .refused(let refused):
+                Entry.shown(refused.peer) + [
+                    ("actor", .text(refused.actor)), ("method", .text(refused.target)),
+                    ("time", .whole(refused.time)), ("error", .text("\(refused.error)")),
+                    ("refused", .text(refused.reason)),
+                ]
+            case .told: []
+            }
+        }
+    }
+
+    /// A numbered entry of the ring.
+    struct Ended: Sendable {
+        let number: UInt64
+        let outcome: Outcome
+    }
+
+    private var entries: [Entry?] = []
+    private var ended: [Ended] = []
+    private var first = 0
+    private(set) var lastNumber: UInt64 = 0
+    /// The number of calls among the entries so far.
+    private var noted: UInt64 = 0
+    /// The number of rejected calls among them.
+    private var refused: UInt64 = 0
+
+    /// Returns the data of a call; its number only if the call was overwritten.
+    subscript(number: UInt64) -> Entry {
+        guard !entries.isEmpty, let found = entries[Self.place(number)], found.number == number else {
+            return Entry(number)
+        }
+        return found
+    }
+
+    private static func place(_ number: UInt64) -> Int { Int(number & UInt64(known - 1)) }
+
+    mutating func begin(_ call: ServerEvent.Call) {
+        if entries.isEmpty { entries = Array(repeating: nil, count: Self.known) }
+        entries[Self.place(call.number)] = Entry(call.number, call, began: WallTime.milliseconds)
+    }
+
+    mutating func end(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
+        // If the entry was overwritten meanwhile, compute the start from the end and the duration.
+        let known = self[call.number]
+        let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(took / .milliseconds(1))
+        let entry = Entry(call.number, call, began: began, took: took, error: error, details: known.details)
+        if !entries.isEmpty, entries[Self.place(call.number)]?.number == call.number {
+            entries[Self.place(call.number)] = entry
+        }
+        append(.ended(entry))
+    }
+
+    /// Records that the method of a call has resolved or called an actor.
+    mutating func reach(_ number: UInt64, _ actor: String) {
+        let entry = self[number]
+        let name = actor.prefix(bytes: Self.longestName)
+        var details = entry.details
+        guard let call = entry.call, actor != call.actor, details.others.count < Self.mostOthers,
+            !details.others.contains(name)
+        else { return }
+        details.others.append(name)
+        entries[Self.place(number)] = entry.with(details)
+    }
+
+    /// Records the error of a call that has just ended or is about to end.
+    mutating func fail(_ failure: ServerEvent.Failure) {
+        let entry = self[failure.call]
+        guard entry.call != nil else { return }
+        var details = entry.details
+        details.failure = failure
+        let failed = entry.with(details)
+        entries[Self.place(failure.call)] = failed
+        for age in 1...Self.mostBetween where age <= ended.count {
+            let place = (first + ended.count - age) % ended.count
+            guard case .ended(let found) = ended[place].outcome, found === entry else { continue }
+            ended[place] = Ended(number: ended[place].number, outcome: .ended(failed))
+            return
+        }
+    }
+
+    mutating func refuse(
+        _ peer: ServerEvent.Peer, _ actor: String, _ target: String, _ error: TrebuchetError.Code, _ reason: String
+    ) {
+        append(
+            .refused(
+                RejectedCall(
+                    peer: peer, actor: actor, target: target, error: error,
+                    reason: reason.prefix(bytes: Self.longestReason),
+                    time: WallTime.milliseconds)))
+    }
+
+    mutating func tell(_ event: ServerEvent) {
+        // Limit the size of an entry in bytes: at most one log line.
+        let kept: ServerEvent =
+            switch event {
+            case .line(let level, let text): .line(level, text.prefix(bytes: LogLine.longest))
+            case .connectionRefused(let address, let status, let reason):
+                .connectionRefused(address: address, status: status, reason: reason.prefix(bytes: Self.longestReason))
+            case .stored(let actors, let took, let error):
+                .stored(actors: actors, took: took, error: error?.prefix(bytes: LogLine.longest))
+            default: event
+            }
+        append(.told(kept, at: WallTime.milliseconds))
+    }
+
+    private mutating func append(_ outcome: Outcome) {
+        lastNumber += 1
+        if outcome.isCall { noted += 1 }
+        if case .refused = outcome { refused += 1 }
+        let made = Ended(number: lastNumber, outcome: outcome)
+        if ended.count < Self.room {
+            ended.append(made)
+        } else {
+            ended[first] = made
+            first = (first + 1) % Self.room
+        }
+    }
+
+    /// The entries, the newest first.
+    var newest: [Ended] {
+        (0..<ended.count).reversed().map { ended[(first + $0) % ended.count] }
+    }
+
+    func shown(after: UInt64 = 0, limit: Int, where isWanted: (Outcome) -> Bool = { _ in true }) -> [InspectorJSON] {
+        var shown: [InspectorJSON] = []
+        for call in newest {
+            guard shown.count < limit, call.number > after else { break }
+            guard call.outcome.isCall, isWanted(call.outcome) else { continue }
+            shown.append(.object([("place", .count(call.number))] + call.outcome.members))
+        }
+        return shown
+    }
+
+    func json(_ look: CallListQuery, pauses: UInt64) -> InspectorJSON {
+        .object([
+            ("last", .count(lastNumber)), ("kept", .count(ended.count { $0.outcome.isCall })),
+            ("pauses", .count(pauses)), ("noted", .count(noted)), ("refused", .count(refused)),
+            ("calls", .list(shown(after: look.after, limit: look.limit) { look.takes($0) })),
+        ])
+    }
+
+    /// The last error of each connection, by connection number.
+    var lastErrors: [UInt64: InspectorJSON] {
+        var found: [UInt64: InspectorJSON] = [:]
+        for call in newest where call.outcome.isFailed {
+            guard let connection = call.outcome.connection else { continue }
+            if found[connection] == nil { found[connection] = .object(call.outcome.members) }
+        }
+        return found
+    }
+}
+
+extension RecentCallBuffer.Entry {
+    static func shown(_ peer: ServerEvent.Peer) -> [(String, InspectorJSON)] {
+        [
+            ("connection", .count(peer.connection)), ("address", .text(peer.address.map { "\($0)" })),
+            ("principal", .text(peer.principal)),
+        ]
+    }
+
+    var json: InspectorJSON { .object(members) }
+
+    var members: [(String, InspectorJSON)] {
+        guard let call else { return [("call", .count(number))] }
+        return [("call", .count(number))] + Self.shown(call.peer) + [
+            ("actor", .text(call.actor)), ("type", .text(call.type)), ("method", .text(call.method)),
+            ("time", began > 0 ? .whole(began) : .null),
+            ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
+            ("error", .text(error.map { "\($0)" })),
+        ] + Self.shown(call.arguments) + (call.trace.map { [("trace", .text($0.traceID))] } ?? [])
+            + shown(details)
+    }
+
+    private func shown(_ details: Details) -> [(String, InspectorJSON)] {
+        let others = details.others.isEmpty ? [] : [("others", InspectorJSON.list(details.others.map { .text($0) }))]
+        guard let failure = details.failure else { return others }
+        return others + [
+            ("thrown", .text(failure.thrown)), ("errorNumber", .text(failure.number)),
+            ("reason", .text(failure.reason)),
+        ]
+    }
+
+    private static func shown(_ arguments: ServerEvent.Call.Arguments?) -> [(String, InspectorJSON)] {
+        switch arguments {
+        case nil: []
+        case .json(let json): [("arguments", .written(json))]
+        case .tooLong(let bytes): [("argumentBytes", .count(bytes))]
+        case .redacted: [("redacted", .flag(true))]
+        }
+    }
+}

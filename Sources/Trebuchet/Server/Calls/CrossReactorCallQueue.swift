@@ -1,0 +1,100 @@
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import Transports
+internal import TrebuchetActors
+
+/// The calls of one connection to actors of another reactor. There they run in order, for a time slice of each turn, like calls of
+/// a connection of that reactor: long calls delay others by a time slice only.
+///
+/// `@unchecked Sendable`: isolated to `reactor`, except `unread`, which is atomic, and the properties of the connection's reactor.
+final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
+    /// Nanoseconds of a turn.
+    private static let shareOfTurn: UInt64 = 100_000
+    /// The maximum number of response bytes on their way to the client; with more, the next calls wait.
+    static let mostUnread = 1 << 20
+
+    private enum Waiting {
+        case call(() -> Void)
+        case batch(CrossReactorCallBatch)
+    }
+
+    let reactor: Reactor
+    private var waiting = WorkQueue<Waiting>()
+    /// The first batch, when part of it has run.
+    private var begun: CrossReactorCallBatch?
+    private var isInLine = false
+    /// Starts at 1: the first calls may be long.
+    private var stride = 1
+    private let unread = Atomic<Int>(0)
+    /// The part of `unread` that has arrived at the connection. Accessed on the connection's reactor, like the following properties.
+    var untaken = 0
+    /// The batch that accepts further calls.
+    var open: CrossReactorCallBatch?
+    /// The batches that have not returned, and `open`.
+    var away: [CrossReactorCallBatch] = []
+    /// Fires at `watchedUntil`, when the deadline of one of the calls may have passed.
+    var timer: LoopTimer?
+    var watchedUntil = UInt64.max
+
+    init(on reactor: Reactor) { self.reactor = reactor }
+
+    /// Runs `call` after earlier ones. May be called on any thread.
+    func add(_ call: @escaping @Sendable () -> Void) {
+        reactor.execute {
+            self.waiting.append(.call(call))
+            self.stand()
+        }
+    }
+
+    /// Runs a batch after earlier calls. Call on the reactor.
+    func add(_ batch: CrossReactorCallBatch) {
+        waiting.append(.batch(batch))
+        stand()
+    }
+
+    private var hasWaiting: Bool { begun != nil || !waiting.isEmpty }
+
+    private var room: Int { Self.mostUnread - unread.load(ordering: .relaxed) }
+
+    private func stand() {
+        guard !isInLine, hasWaiting, room > 0 else { return }
+        isInLine = true
+        reactor.standInLine(self)
+    }
+
+    func goOn() {
+        isInLine = false
+        var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
+        while hasWaiting, room > 0 {
+            if let batch = begun ?? nextBatch() {
+                begun = batch.run(&slice, room: room) ? nil : batch
+                if begun != nil { break }
+            }
+            if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { break }
+        }
+        stride = slice.stride
+        stand()
+    }
+
+    /// Returns the next batch, or runs a separate call.
+    private func nextBatch() -> CrossReactorCallBatch? {
+        switch waiting.removeFirst() {
+        case .batch(let batch): return batch
+        case .call(let call):
+            call()
+            return nil
+        }
+    }
+
+    /// Notes that a response of this size is on its way.
+    func note(_ bytes: Int) { unread.add(bytes, ordering: .relaxed) }
+
+    /// Notes that the client reads the arrived responses. Call on the connection's reactor.
+    func take() {
+        guard untaken > 0 else { return }
+        let rest = unread.subtract(untaken, ordering: .relaxed).newValue
+        if rest < Self.mostUnread, rest + untaken >= Self.mostUnread { reactor.execute { self.stand() } }
+        untaken = 0
+    }
+}

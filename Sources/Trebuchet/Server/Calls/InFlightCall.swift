@@ -1,0 +1,154 @@
+internal import Networking
+internal import Platform
+internal import Synchronization
+internal import Transports
+
+/// A call that was not answered at once: it waits for its actor, runs in a task, or runs on another reactor.
+///
+/// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor only. `crossing`, `home`, `run` and `kept`
+/// are set before the call goes to another one; the rest is constant.
+final class InFlightCall: CancellableCall, @unchecked Sendable {
+    let callID: [UInt8]
+    /// The deadline by the clock of its connection's reactor, in nanoseconds.
+    let deadline: UInt64
+    /// The start by the monotonic clock.
+    let began: UInt64
+    /// The row in which its time is counted; nil if it calls no method.
+    var row: Int?
+    /// The observed call, while event handlers or spans need it. A call that outlives the connection shares it, but reports no
+    /// second end.
+    var told: ObservedCall?
+    /// The difference of that clock to the monotonic clock.
+    private let timeAhead: UInt64
+    /// The deadline by the monotonic clock.
+    var machineDeadline: UInt64 { deadline &- timeAhead }
+    /// The size of the message, which counts as memory while the call runs.
+    let byteCount: Int
+    var timer: LoopTimer?
+    private(set) var isAnswered = false
+    /// Indicates whether work runs for it that does not end with its response, and reports its end.
+    var isAtWork = false
+    /// Indicates whether the connection's table has another call under its callID.
+    var isUnlisted = false
+    /// Indicates whether it was answered during that work: it counts until the work has ended.
+    var isOutlived = false
+    /// The client's message, if its actor may move to another node before the call starts. Kept only while the client waits.
+    var message: OwnedMessage?
+    /// The execution of the `@Idempotent` call that this one waits for; it outlives the connection.
+    var run: InFlightCall?
+    /// Indicates whether it runs in place on another reactor, and so ends soon.
+    var isInTransit = false
+    /// The queue in which it runs there. Set before it is sent.
+    var crossing: CrossReactorCallQueue?
+    /// The record of the call in the store, if its actor is persisted. Set before it goes to the actor's reactor.
+    var kept: IdempotencyRecord?
+    /// The shard of its actor; nil for an actor without a reactor, and until the activation. Set before it is sent.
+    var home: SystemShard?
+    /// Set for a `repeat`: the reactor of its actor, where it is known.
+    var repeated: OriginalCall?
+    /// Set for a stream that waits to start.
+    var stream: RequestedStream?
+    /// Set for a forwarded call.
+    var relayed: ForwardedCall?
+    var streamedActor: ActorName? { stream?.actor }
+    /// Its entry in the queue for the activation.
+    var waiter: ActivationWaiter?
+    /// Set for a stream that its node resumes without a request: moves it to another node.
+    var goesElsewhere: (() -> Void)?
+    /// Its response, while that waits for streams.
+    var answer: ResponseBarrier?
+    /// Called when it is cancelled while it waits there: no other event would end it.
+    var didStopWaiting: (() -> Void)?
+    /// The rules and the principal that permitted it, if authorization may be needed again.
+    var permission: AuthorizationCache.Basis?
+    private let task = Mutex(CancellableTaskSlot())
+
+    /// - Parameter earlier: The withdrawn call that this one continues, with the same deadline.
+    init(
+        callID: [UInt8], after limit: Duration, on reactor: Reactor, byteCount: Int,
+        continuing earlier: InFlightCall? = nil
+    ) {
+        timeAhead = earlier?.timeAhead ?? reactor.timeAhead
+        began = earlier?.began ?? MonotonicClock.now
+        deadline = earlier?.deadline ?? began &+ timeAhead &+ limit.nanoseconds
+        self.callID = callID
+        self.byteCount = byteCount
+    }
+
+    /// Creates the running call of a queued call.
+    init(_ call: borrowing QueuedCall, on reactor: Reactor) {
+        timeAhead = reactor.timeAhead
+        deadline = call.deadline &+ timeAhead
+        began = call.deadline &- call.limit.nanoseconds
+        callID = call.callID
+        byteCount = call.bytes
+    }
+
+    /// Creates the part of a call that outlives its connection, with the same deadline.
+    init(of call: InFlightCall) {
+        callID = call.callID
+        (deadline, timeAhead, began) = (call.deadline, call.timeAhead, call.began)
+        told = call.told
+        byteCount = 0
+    }
+
+    /// The target of a repeated call.
+    struct OriginalCall {
+        let actor: ActorName
+        /// nil for an actor that is not active, or lives on no reactor.
+        let home: SystemShard?
+    }
+
+    func run(in task: Task<Void, Never>) { self.task.fill(task) }
+
+    /// Indicates whether the caller waits no longer. May be read on any thread.
+    var isCancelled: Bool { task.isCancelled }
+
+    /// Marks the call as answered; returns false when it was.
+    func end() -> Bool {
+        guard !isAnswered else { return false }
+        isAnswered = true
+        timer?.cancel()
+        stopWaiting()
+        (didStopWaiting, goesElsewhere, message) = (nil, nil, nil)
+        return true
+    }
+
+    /// Cancels the call. Isolated to the connection's reactor.
+    func cancel() {
+        timer?.cancel()
+        relayed?.cancel()
+        stopWaiting()
+        if let run {
+            let waited = run.waiter != nil
+            run.stopWaiting()
+            if waited { run.didStopWaiting?() }
+            run.task.cancel()
+        }
+        task.cancel()
+    }
+
+    /// Ends the call without a response: its connection is closed.
+    func abandon() {
+        timer?.cancel()
+        stopWaiting()
+        (relayed, message) = (nil, nil)
+        if run == nil { task.cancel() }
+    }
+
+    private func stopWaiting() {
+        waiter?.leave()
+        waiter = nil
+    }
+}
+
+/// The identification of a stream that is to start.
+struct RequestedStream: Sendable {
+    let actor: ActorName
+    /// The target, such as `observeState`.
+    let target: String
+    /// The client's name of a stream that it resumes without a `callID`.
+    let resumed: [UInt8]?
+    /// The client's name of a stream that its node resumes without a request, with its earlier callID.
+    var knownAs: [UInt8]?
+}

@@ -1,0 +1,104 @@
+internal import Platform
+internal import Bytes
+internal import WebSockets
+
+/// The quotas of calls to clients, for the server and each party. Taking from them needs no table lookup.
+final class ClientCallQuotas: Sendable {
+    let limits: ServerLimits
+    let calls: Quota
+    let principals: QuotaTable<PrincipalName>
+    let hosts: QuotaTable<AddressKey>
+    /// The bytes of calls to the clients of a host.
+    let hostBytes: QuotaTable<AddressKey>
+    let memory: MemoryBudget
+    let principalMemory: PrincipalMemory
+
+    init(_ limits: ServerLimits, memory: MemoryBudget, principalMemory: PrincipalMemory) {
+        self.limits = limits
+        calls = Quota(limits.callsToClients)
+        principals = QuotaTable(limit: limits.callsToClientsPerPrincipal)
+        hosts = QuotaTable(limit: limits.callsToClientsPerHost)
+        hostBytes = QuotaTable(limit: limits.heldBytesPerAddress ?? limits.heldBytes / 4)
+        self.memory = memory
+        self.principalMemory = principalMemory
+    }
+}
+
+/// The use of one client. On the client's reactor.
+final class ClientCallQuotaUsage {
+    private let quotas: ClientCallQuotas
+    private let principal: ScopedQuota<PrincipalName>?
+    private let host: ScopedQuota<AddressKey>?
+    private let hostBytes: ScopedQuota<AddressKey>?
+    /// Keeps the principal's budget alive.
+    private let part: PrincipalMemory.ConnectionUsage?
+    private let account: MemoryAccount
+    private var count = 0
+    private var bytes = 0
+
+    init(_ quotas: ClientCallQuotas, _ parties: QuotaScopes) {
+        self.quotas = quotas
+        principal = parties.principal.map { quotas.principals.share(of: PrincipalName($0)) }
+        host = parties.host.map { quotas.hosts.share(of: $0) }
+        hostBytes = parties.host.map { quotas.hostBytes.share(of: $0) }
+        part = parties.principal.map { quotas.principalMemory.part(of: $0) }
+        account = MemoryAccount(limit: .max, server: quotas.memory)
+        if let part { account.join(part.budget) }
+    }
+
+    /// Counts a call. Throws `rateLimited`, and counts nothing, if a quota is full.
+    func take(_ amount: Int) throws(TrebuchetError) {
+        let limits = quotas.limits
+        guard count < limits.callsToClient else {
+            throw refusal("\(limits.callsToClient) calls to this client are", "callsToClient")
+        }
+        guard bytes + amount <= limits.callBytesToClient else {
+            throw refusal(
+                "\(bytes) bytes, of \(limits.callBytesToClient), in calls to this client are", "callBytesToClient")
+        }
+        guard quotas.calls.take() else {
+            throw refusal("\(limits.callsToClients) calls to clients are", "callsToClients")
+        }
+        guard principal?.quota.take() != false else {
+            quotas.calls.release()
+            let text = "\(limits.callsToClientsPerPrincipal) calls to clients of the same principal are"
+            throw refusal(text, "callsToClientsPerPrincipal")
+        }
+        guard host?.quota.take() != false else {
+            quotas.calls.release()
+            principal?.quota.release()
+            let text = "\(limits.callsToClientsPerHost) calls to clients of the same host are"
+            throw refusal(text, "callsToClientsPerHost")
+        }
+        do throws(MemoryLimitExceeded) {
+            try account.take(amount)
+            guard hostBytes?.quota.take(amount) != false else {
+                account.release(amount)
+                throw MemoryLimitExceeded(.address, hostBytes?.quota.limit ?? 0)
+            }
+        } catch {
+            release(calls: 1)
+            throw TrebuchetError(.rateLimited, "a call to a client exceeds the buffered memory limit: \(error.reason)")
+        }
+        count += 1
+        bytes += amount
+    }
+
+    func release(_ amount: Int) {
+        release(calls: 1)
+        account.release(amount)
+        hostBytes?.quota.release(amount)
+        count -= 1
+        bytes -= amount
+    }
+
+    private func release(calls: Int) {
+        quotas.calls.release(calls)
+        principal?.quota.release(calls)
+        host?.quota.release(calls)
+    }
+
+    private func refusal(_ what: String, _ setting: String) -> TrebuchetError {
+        TrebuchetError(.rateLimited, "\(what) in flight, which is the limit (ServerLimits.\(setting))")
+    }
+}

@@ -1,0 +1,63 @@
+internal import Bytes
+internal import Synchronization
+internal import TrebuchetClient
+internal import TrebuchetWire
+
+/// A call from the server to a client actor.
+///
+/// `@unchecked Sendable`: initialized before it is passed to the reactor of its `ClientActorHost`, and used on that reactor only.
+/// `isCancelled` is atomic, and `wasSent` is set on the reactor of `connection` before the connection reports its end.
+final class OutboundClientCall: @unchecked Sendable {
+    let number: UInt64
+    let actor: String
+    let target: String
+    private let request: CallRequest
+    /// The deadline by the clock of the `ClientActorHost`'s reactor.
+    let deadline: UInt64
+    /// Whether the deadline is that of `ServerLimits.clientCallTimeout`.
+    let isLimit: Bool
+    private let traceparent: String?
+    /// Set when the caller's task is cancelled, which may be before the call is started.
+    let isCancelled = Atomic<Bool>(false)
+    /// The connection that it is sent over; nil while it waits for one.
+    var connection: ClientActorHostConnection?
+    /// Whether the client may have received it.
+    var wasSent = false
+    private var continuation: CheckedContinuation<[UInt8]?, any Error>?
+
+    init(
+        number: UInt64, actor: String, target: String, request: CallRequest, deadline: UInt64, isLimit: Bool,
+        traceparent: String?
+    ) {
+        self.traceparent = traceparent
+        self.number = number
+        self.actor = actor
+        self.target = target
+        self.request = request
+        self.deadline = deadline
+        self.isLimit = isLimit
+    }
+
+    /// The approximate memory use in bytes.
+    var byteCount: Int {
+        let parts =
+            request.arguments.reduce(0) { $0 + $1.count } + request.generics.reduce(0) { $0 + $1.utf8.count }
+        return parts + actor.utf8.count + target.utf8.count + AdvertisedLimits.callOverhead
+    }
+
+    /// Returns the message with the remaining time as its timeout.
+    func message(at now: UInt64) -> [UInt8] {
+        let left = deadline > now ? deadline - now : 0
+        return InvocationMessage(
+            number: number, actorID: actor, target: target, request: request,
+            timeoutMilliseconds: Int((left + 999_999) / 1_000_000), traceparent: traceparent
+        ).bytes
+    }
+
+    func begin(_ continuation: CheckedContinuation<[UInt8]?, any Error>) { self.continuation = continuation }
+
+    func finish(_ outcome: Result<[UInt8]?, any Error>) {
+        continuation?.resume(with: outcome)
+        continuation = nil
+    }
+}

@@ -1,0 +1,334 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetActors
+internal import TrebuchetCluster
+internal import TrebuchetWire
+
+/// A client's calls and streams with actors of other nodes. Messages pass in both directions unchanged except for their callIDs,
+/// over one channel for each node. When an actor moves or its node fails, its streams are resumed at the next owner after the
+/// versions that the client has. `@Idempotent` calls are repeated there. The client does not notice.
+///
+/// Isolated to the connection's reactor.
+final class RemoteCallForwarder {
+    /// The time for which calls wait for earlier calls at a node that no longer owns their slot. A node that releases a slot waits
+    /// as long for its running calls.
+    static let longestReturn = Duration.seconds(3)
+    /// The pause before another request to an owner that could not continue a stream.
+    static let pause = Duration.milliseconds(500)
+    /// The longest time for which a response waits for the missing versions of a resumed stream. The owner reports when it has sent
+    /// them, which takes seconds over a link that loses packets.
+    static let longestCatchingUp = Duration.seconds(10)
+
+    /// The connection, which releases this object when it closes. The reference is strong: a message to the connection may be its
+    /// last operation.
+    let connection: ServerConnection
+    let nodes: ClusterRouter
+    private(set) var lines: [ClusterNode: OwnerChannel] = [:]
+    private var lineCount = 0
+    private var callCount: UInt64 = 0
+    /// The slots with waiting or in-flight messages.
+    private(set) var slots: [ClusterSlot: SlotSendState] = [:]
+    /// Active streams, by the names that their owners gave them.
+    var streams: [[UInt8]: ForwardedStream] = [:]
+    /// Streams that are being resumed at their next owner, by the client's names.
+    var resuming = StreamsByName()
+    /// Resumed streams whose missing versions have not all arrived.
+    var catchingUp = StreamsByName()
+    /// Streams that this node resumes itself while their actors are activated.
+    var loading = StreamsByName()
+    /// The number of calls postponed until the reactor knows of the latest owners.
+    var postponed = 0
+    /// Indicates whether a postponed call is being handled.
+    var isMakingPostponed = false
+    private(set) var isOpen = true
+    /// The reason why no message of the client can be forwarded: its principal is larger than the nodes' protocol allows.
+    private(set) var excess: TrebuchetError?
+
+    init(_ connection: ServerConnection, _ nodes: ClusterRouter) {
+        self.connection = connection
+        self.nodes = nodes
+        let (reactor, reference) = (connection.shard.reactor, WeakRemoteCallForwarder(self))
+        connection.caller?.connection.onPrincipalChange { reactor.run { reference.relays?.principalDidChange() } }
+        if connection.caller?.principal != nil { excess = client().excess }
+    }
+
+    var shard: ServerShard { connection.shard }
+
+    // MARK: Calls and streams begin
+
+    /// Forwards a client's message about an actor of another node. The caller has authorized it.
+    ///
+    /// - Parameter isRepeatable: True if the owner recognizes a repeat of it.
+    func forward(_ message: borrowing Message, isRepeatable: Bool) {
+        forward(message, Array(message.callID), nil, nil, isRepeatable: isRepeatable)
+    }
+
+    /// Forwards a message that starts or resumes a stream.
+    func forward(
+        _ message: borrowing Message, beginning asked: RequestedStream, _ filter: StreamFilter?,
+        _ stake: StreamReservation
+    ) {
+        let envelope = message.envelope
+        let callID = envelope.pointee.callID.isAbsent ? asked.resumed ?? [] : Array(message.callID)
+        let stream = ForwardedStream(
+            callID: callID, actor: asked.actor.text, target: asked.target, filter: filter,
+            epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
+            mayShare: connection.mayShareStreams, stake: stake)
+        forward(message, callID, asked, stream, isRepeatable: true)
+    }
+
+    private func forward(
+        _ message: borrowing Message, _ callID: [UInt8], _ asked: RequestedStream?, _ stream: ForwardedStream?,
+        isRepeatable: Bool
+    ) {
+        guard let call = connection.begin(message, callID) else { return }
+        call.stream = asked
+        callCount += 1
+        // A message that was at this node before precedes one that has just arrived.
+        let order = callCount | (connection.isCounted ? 0 : 1 << 63)
+        let relayed = ForwardedCall(
+            message, callID: callID, order: order, isRepeatable: isRepeatable, stream: stream, of: self)
+        call.relayed = relayed
+        let traffic = traffic(of: relayed.slot)
+        // Paused resumptions precede it and pause no longer.
+        for stream in traffic.paused { _ = wait(for: stream) }
+        if shard.hasJustLetGo, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
+        traffic.calls.add(relayed, relayed.order)
+        proceed(traffic)
+    }
+
+    /// Waits for cross-reactor calls to actors that have just left this node: they may return and go first.
+    private func waitForCrossings(_ traffic: SlotSendState) {
+        nonisolated(unsafe) let traffic = traffic  // Accessed on this reactor only.
+        let (reactor, reference) = (shard.reactor, WeakRemoteCallForwarder(self))
+        for crossing in connection.crossings {
+            traffic.crossings += 1
+            crossing.add {
+                reactor.execute {
+                    traffic.crossings -= 1
+                    reference.relays?.proceed(traffic)
+                }
+            }
+        }
+    }
+
+    /// Returns the running call of the connection; nil when no party waits for its response.
+    func underWay(_ relayed: ForwardedCall) -> InFlightCall? {
+        connection.running[relayed.callID].flatMap { $0.relayed === relayed ? $0 : nil }
+    }
+
+    // MARK: Queues for an owner
+
+    func traffic(of slot: ClusterSlot) -> SlotSendState {
+        if let found = slots[slot] { return found }
+        let made = SlotSendState(slot)
+        slots[slot] = made
+        connection.hasCallsElsewhere = true
+        return made
+    }
+
+    /// Sends the slot's waiting messages, as far as their order permits.
+    func proceed(_ traffic: SlotSendState) {
+        if traffic.isAsking, traffic.hasNothing { traffic.stopAsking() }
+        guard isOpen, !traffic.isAsking else { return }
+        if traffic.isEmpty {
+            if slots[traffic.slot] === traffic { slots[traffic.slot] = nil }
+            connection.hasCallsElsewhere = !slots.isEmpty
+            return
+        }
+        if traffic.streams.isEmpty {
+            guard !traffic.calls.waiting.isEmpty, traffic.crossings == 0 else { return }
+            if traffic.calls.awaitsReturn { return lookLater(traffic) }
+        }
+        traffic.isAsking = true
+        let waiter = shard.withOwner(of: traffic.slot) { [weak self] owner in
+            (traffic.isAsking, traffic.waiter) = (false, nil)
+            guard let self, self.isOpen else { return }
+            switch owner {
+            case .failure(let error): self.fail(traffic, error)
+            case .success(let node):
+                self.send(traffic, to: node)
+                self.proceed(traffic)
+            }
+        }
+        if let waiter { traffic.waiter = waiter }
+    }
+
+    private func send(_ traffic: SlotSendState, to node: ClusterNode) {
+        let streams = traffic.streams.filter(\.isWanted)
+        traffic.streams = []
+        for stream in streams {
+            if node == nodes.node {
+                loading.insert(stream)
+                _ = didResume(stream.streamID)
+                stream.stake = nil
+                connection.takeUp(stream)
+            } else {
+                line(to: node).ask(stream)
+            }
+        }
+        if node == nodes.node { loading.removeAll { !connection.isTakingUp($0) } }
+        guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.mayGo(to: node) else { return }
+        for relayed in traffic.calls.takeAll() {
+            guard let call = underWay(relayed) else { continue }
+            if node == nodes.node {
+                connection.withdraw(call)
+                // The local resumption takes a new reservation.
+                relayed.stream?.stake = nil
+                guard !relayed.isResumption else {
+                    relayed.withMessage { connection.handleAgain($0) }
+                    continue
+                }
+                connection.continuing(call) { relayed.withMessage { connection.handleAgain($0) } }
+            } else if let revocation = connection.revocation(of: relayed.actor) {
+                connection.finish(call, .failure(revocation))
+            } else {
+                traffic.calls.didSend(relayed.order, to: node)
+                line(to: node).ask(relayed)
+            }
+        }
+    }
+
+    /// Retries when `longestReturn` is over, and then waits no longer for calls that are running at the former owner.
+    private func lookLater(_ traffic: SlotSendState) {
+        guard !traffic.isTimed else { return }
+        traffic.isTimed = true
+        let round = traffic.calls.round
+        shard.reactor.schedule(after: Self.longestReturn) { [weak self] in
+            traffic.isTimed = false
+            if traffic.calls.round == round { traffic.calls.waitForNone() }
+            self?.proceed(traffic)
+        }
+    }
+
+    /// Fails the calls of a slot without an owner. Streams are kept until their client disconnects.
+    private func fail(_ traffic: SlotSendState, _ error: TrebuchetError) {
+        var resumptions: [ForwardedCall] = []
+        for relayed in traffic.calls.takeAll() {
+            guard let call = underWay(relayed) else { continue }
+            if relayed.isResumption {
+                resumptions.append(relayed)
+            } else {
+                let unknown = TrebuchetError(
+                    .unknownOutcome, "the call was sent before and may have been executed: \(error.message)")
+                connection.finish(call, .failure(relayed.mayHaveRun ? unknown : error))
+            }
+        }
+        // A resumption waits until the deadline of its request.
+        for relayed in resumptions { traffic.calls.add(relayed, relayed.order) }
+        guard !traffic.streams.isEmpty || !resumptions.isEmpty else { return proceed(traffic) }
+        shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
+    }
+
+    private func line(to node: ClusterNode) -> OwnerChannel {
+        if let line = lines[node] { return line }
+        lineCount += 1
+        let line = OwnerChannel(self, to: node, at: nodes.exchange, reactor: shard.reactor)
+        line.open(client())
+        lines[node] = line
+        return line
+    }
+
+    /// The description of the client that other nodes receive.
+    private func client() -> ForwardedClient {
+        ForwardedClient(
+            session: shard.answers.names.text(connection.name), streams: "\(lineCount).",
+            caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
+            wholeSeconds: connection.dates == .wholeSeconds)
+    }
+
+    /// Removes a channel. Returns whether it was in use.
+    func forget(_ line: OwnerChannel) -> Bool {
+        guard lines[line.node] === line else { return false }
+        lines[line.node] = nil
+        return true
+    }
+
+    // MARK: The client's other messages
+
+    /// Ends the client's stream if it is one of another node, and returns whether it was. The stream has ended for the client,
+    /// whatever happens to the channel.
+    func unsubscribe(_ streamID: [UInt8]) -> Bool {
+        didShow(streamID)
+        if let stream = streams.removeValue(forKey: streamID) {
+            stream.line?.unsubscribe(streamID)
+            stream.isWanted = false
+            return true
+        }
+        // A pending request for the stream is ended when the stream starts.
+        guard let stream = didResume(streamID) else { return false }
+        stream.isWanted = false
+        return true
+    }
+
+    /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
+    func leave(_ streamID: [UInt8]) { _ = unsubscribe(streamID) }
+
+    /// Ends all of these streams: the client's authorization was revoked.
+    func endStreams(_ error: TrebuchetError) { endStreams { _ in error } }
+
+    /// Ends the streams that `refused` returns an error for.
+    func endStreams(refused: (ForwardedStream) -> TrebuchetError?) {
+        for streamID in Array(streams.keys) + resuming.names {
+            guard let stream = streams[streamID] ?? resuming[streamID], let error = refused(stream) else { continue }
+            _ = unsubscribe(streamID)
+            connection.failStream(streamID, error)
+        }
+    }
+
+    /// Ends all of these streams without an error, for example because the client moves to another server.
+    ///
+    /// - Returns: The names of the streams.
+    func leaveStreams() -> [[UInt8]] {
+        let names = Array(streams.keys) + resuming.names
+        for name in names { _ = unsubscribe(name) }
+        return names
+    }
+
+    private func principalDidChange() {
+        guard isOpen else { return }
+        let client = client()
+        excess = client.excess
+        guard let excess else { return lines.values.forEach { $0.send(.client, client.payload) } }
+        // The previous principal's calls and streams must end.
+        endStreams(excess)
+        connection.endSharedStreams(excess)
+        for call in Array(connection.running.values) where call.relayed != nil {
+            connection.finish(call, .failure(excess))
+        }
+        for line in lines.values { line.end() }
+        lines = [:]
+        letGo()
+    }
+
+    func linkDidBecomeWritable() { for line in lines.values { line.tellWhatWasTaken() } }
+
+    /// Ends all calls, streams and channels: the client has disconnected.
+    func close() {
+        isOpen = false
+        for line in lines.values { line.end() }
+        (lines, streams) = ([:], [:])
+        (resuming, catchingUp, loading) = (StreamsByName(), StreamsByName(), StreamsByName())
+        letGo()
+    }
+
+    /// Drops all waiting messages. The owner lookups they wait for may take long.
+    private func letGo() {
+        for traffic in slots.values {
+            traffic.calls = OrderedResend()
+            (traffic.streams, traffic.paused) = ([], [])
+            traffic.stopAsking()
+        }
+        slots = [:]
+        connection.hasCallsElsewhere = false
+    }
+}
+
+/// A weak reference to the relays for closures that run on any thread.
+///
+/// `@unchecked Sendable`: `relays` is accessed on its reactor only.
+private final class WeakRemoteCallForwarder: @unchecked Sendable {
+    weak var relays: RemoteCallForwarder?
+
+    init(_ relays: RemoteCallForwarder) { self.relays = relays }
+}

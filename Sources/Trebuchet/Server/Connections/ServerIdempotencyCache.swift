@@ -1,0 +1,92 @@
+internal import Bytes
+internal import Platform
+internal import Synchronization
+
+/// The idempotency caches of a server: one for the connections of each reactor. Other reactors access a cache only for repeats, so
+/// its lock is nearly always uncontended.
+final class ServerIdempotencyCache: Sendable {
+    typealias Memory = IdempotencyCache<DuplicateCallWaiter>
+
+    private final class ReactorCache: Sendable {
+        let memory: Mutex<Memory>
+
+        init(_ limits: Memory.Limits, _ shares: IdempotencyQuotas) { memory = Mutex(Memory(limits, shares)) }
+    }
+
+    /// The number of expired responses removed while the lock is held once.
+    private static let forgottenAtOnce = 1_000
+
+    // Times are those of a reactor's clock; all reactors share one clock.
+    let names: CallSessionRegistry
+    /// The time for which a response is kept.
+    let time: Duration
+    private let parts: [ReactorCache]
+    /// The quota ledger of the responses that a store also keeps.
+    private let storedShares: IdempotencyQuotas
+    private let storedOfConnections: QuotaTable<CallSessionID>
+
+    init(reactors: Int, limits: ServerLimits, memory: MemoryBudget) {
+        names = CallSessionRegistry(reactors: reactors)
+        time = limits.answerTime
+        let shares = IdempotencyQuotas(limits, within: memory)
+        storedShares = IdempotencyQuotas(limits)
+        storedOfConnections = QuotaTable(limit: limits.answerBytesPerConnection)
+        let each = Memory.Limits(
+            client: limits.ofClient, server: limits.ofServer, time: limits.answerTime.nanoseconds)
+        parts = (0..<reactors).map { _ in ReactorCache(each, shares) }
+    }
+
+    /// Returns the accounting for a persisted response. It has the same limits as responses in memory.
+    func storedRoom(of connection: CallSessionID, _ request: Memory.Request) -> ConnectionResponseQuota {
+        ConnectionResponseQuota(
+            IdempotencyReservation(storedShares, principal: request.principal, host: request.host),
+            request.isOfServer ? nil : storedOfConnections.share(of: connection))
+    }
+
+    private func part(_ connection: CallSessionID) -> ReactorCache { parts[names.reactor(of: connection)] }
+
+    func begin(
+        _ name: Memory.Name, _ request: Memory.Request, _ call: DuplicateCallWaiter, at now: UInt64
+    ) -> Memory.Outcome? {
+        part(name.connection).memory.withLock { $0.begin(name, request, call, at: now) }
+    }
+
+    func join(
+        _ name: Memory.Name, _ request: Memory.Request, _ call: DuplicateCallWaiter, at now: UInt64
+    ) -> Memory.Outcome? {
+        part(name.connection).memory.withLock { $0.join(name, request, call, at: now) }
+    }
+
+    func end(_ name: Memory.Name, _ answer: Memory.Response, at now: UInt64) -> [DuplicateCallWaiter] {
+        part(name.connection).memory.withLock { $0.end(name, answer, at: now) }
+    }
+
+    func amend(_ name: Memory.Name, _ answer: Memory.Response) {
+        part(name.connection).memory.withLock { $0.amend(name, answer) }
+    }
+
+    func withdraw(_ name: Memory.Name) -> [DuplicateCallWaiter] {
+        part(name.connection).memory.withLock { $0.withdraw(name) }
+    }
+
+    func close(_ connection: CallSessionID) { part(connection).memory.withLock { $0.close(connection) } }
+
+    func reopen(_ connection: CallSessionID) -> Bool { part(connection).memory.withLock { $0.reopen(connection) } }
+
+    /// Removes expired responses, a limited number at a time. Returns the time until the next removal; nil when none is left.
+    func forget(at now: UInt64) -> Duration? {
+        let waits = parts.compactMap { part in
+            part.memory.withLock { $0.forget(at: now, atMost: Self.forgottenAtOnce) }
+        }
+        // Not at once, since waiting work comes first, and not for each response separately.
+        return waits.min().map { max(.nanoseconds(Int64(clamping: $0)), min(time, .milliseconds(10))) }
+    }
+
+    var count: Int { parts.reduce(0) { $0 + $1.memory.withLock { $0.count } } }
+}
+
+/// A call of a connection that waits for the response of an `@Idempotent` method.
+struct DuplicateCallWaiter: Sendable {
+    let connection: ServerConnection
+    let call: InFlightCall
+}

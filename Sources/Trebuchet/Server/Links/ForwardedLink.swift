@@ -1,0 +1,187 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetActors
+internal import TrebuchetCluster
+internal import TrebuchetWire
+internal import WebSockets
+
+/// The link of a connection whose client is connected to another node.
+///
+/// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
+final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable {
+    /// The number of unacknowledged bytes above which the client's streams skip versions and its responses wait.
+    static let window = 256 << 10
+    /// The number of unacknowledged bytes above which the connection ends. One message may exceed it.
+    private static let mostUntaken = 16 << 20
+
+    let reactor: Reactor
+    let host: AddressKey?
+    private let line: NodeChannel
+    private let arrears: PendingDeliveries
+    /// Messages that wait for shared streams of the client's node, the oldest first.
+    private var held: [(kind: NodeFrame.Kind, payload: [UInt8])] = []
+    private var connection: ServerConnection?
+    /// The received parts of an incomplete message.
+    private var parts: [UInt8] = []
+    private var untaken = 0
+    /// The number of received messages.
+    private var received: UInt64 = 0
+    private let largestMessage: Int
+    private var isOver = false
+
+    /// Opens the connection. Callable from any thread.
+    ///
+    /// - Parameters:
+    ///   - name: the session of the client over an earlier channel, if that still exists.
+    ///   - arrears: the pending deliveries to the client's node.
+    init(
+        _ line: NodeChannel, _ client: ForwardedClient, _ name: RemoteSessionAlias, at shard: ServerShard,
+        behind arrears: PendingDeliveries
+    ) {
+        reactor = shard.reactor
+        self.line = line
+        self.arrears = arrears
+        host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
+        largestMessage = shard.limits.messageSize
+        reactor.execute { self.open(client, name, at: shard) }
+    }
+
+    private func open(_ client: ForwardedClient, _ carried: RemoteSessionAlias, at shard: ServerShard) {
+        let name = carried.name
+        // No further messages arrive over the previous channel.
+        shard.connections[name.number]?.linkDidClose()
+        let connection = ServerConnection(
+            self, name: name, shard: shard, caller: client.caller, largestMessage: client.largestMessage,
+            dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
+            upstream: ForwardingOrigin(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) }
+        )
+        connection.remembers = shard.answers.reopen(name)
+        // What it may still own is another node's in a moment: nothing begins here any more.
+        if shard.isDraining { connection.dismiss() }
+        self.connection = connection
+    }
+
+    // MARK: NodeChannelHandler
+
+    func receive(_ frame: NodeFrame) {
+        switch frame.kind {
+        case .toOwnerPart:
+            guard parts.count + frame.payload.count <= largestMessage else { return lineDidBreak(received: 0) }
+            parts += frame.payload
+        case .toOwner:
+            received += 1
+            let message = parts.isEmpty ? frame.payload : parts + frame.payload
+            parts = []
+            message.withUnsafeBytes { connection?.receive($0) }
+        case .taken:
+            let wasWritable = isWritable
+            untaken -= min(untaken, Int(clamping: frame.number ?? 0))
+            if !wasWritable, isWritable { connection?.linkDidBecomeWritable() }
+        case .client:
+            guard let client = ForwardedClient(frame.payload) else { return }
+            connection?.caller?.connection.principal = client.knownPrincipal
+        case .gone:
+            drop()
+            end()
+        default: break
+        }
+    }
+
+    func lineDidBreak(received: UInt64) {
+        drop()
+        line.send(.ended)
+        end()
+    }
+
+    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+
+    private func end() {
+        line.forget()
+        connection?.linkDidClose()
+        connection = nil
+    }
+
+    // MARK: MessageLink
+
+    var isWritable: Bool { untaken <= Self.window }
+
+    func send(_ body: (inout ByteBuffer) -> Void) {
+        var buffer = ByteBuffer()
+        body(&buffer)
+        guard !isOver else { return }
+        // As over a socket: a client that reads nothing loses its connection before it uses memory of others.
+        guard untaken <= Self.mostUntaken else { return lineIsOver() }
+        untaken += buffer.count
+        guard held.isEmpty, arrears.isEmpty else { return leave(.toClient, Array(buffer.bytes)) }
+        line.send(buffer.bytes, part: .toClientPart, last: .toClient)
+    }
+
+    /// Sends a frame to the client's node in order, after the pending deliveries of shared streams.
+    func leave(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
+        guard !held.isEmpty || !arrears.isEmpty else { return pass(kind, payload) }
+        held.append((kind, payload))
+        if !arrears.hold(payload.count) { lineIsOver() }
+        if held.count == 1 { awaitStreams() }
+    }
+
+    private func pass(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
+        guard kind == .toClient else { return line.send(kind, payload) }
+        line.send(payload, part: .toClientPart, last: .toClient)
+    }
+
+    /// Frames queued behind these may belong to calls that caused further stream changes.
+    private func awaitStreams() {
+        let count = held.count
+        let waits = arrears.whenSent { self.reactor.execute { self.goOn(count) } }
+        if !waits { goOn(count) }
+    }
+
+    private func goOn(_ count: Int) {
+        // The queue is empty after the channel has broken.
+        let ready = Array(held.prefix(count))
+        held.removeFirst(ready.count)
+        for (kind, payload) in ready {
+            arrears.release(payload.count)
+            pass(kind, payload)
+        }
+        if !held.isEmpty { awaitStreams() }
+    }
+
+    private func drop() {
+        for (_, payload) in held { arrears.release(payload.count) }
+        held = []
+    }
+
+    func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+        send { buffer in
+            head(&buffer)
+            buffer.append(shared.bytes)
+        }
+    }
+
+    func inOneWrite(_ body: () -> Void) { body() }
+    var memory: MemoryAccount? { nil }
+    /// The client's node itself notifies its clients of a drain, so the acknowledgement is immediate.
+    func askWhetherHeard() { reactor.execute { self.connection?.linkDidHear() } }
+
+    func close(_ code: WebSocketCloseCode, reason: String) { lineIsOver() }
+    func abort() { lineIsOver() }
+
+    private func lineIsOver() {
+        guard !isOver else { return }
+        isOver = true
+        // Run it later, outside of the connection's current operation.
+        reactor.execute {
+            guard self.connection != nil else { return }
+            // Messages that arrive later are not executed.
+            var received: [UInt8] = []
+            BinaryFields.append(self.received, to: &received)
+            self.leave(.ended, received)
+            self.end()
+        }
+    }
+
+    /// The client's node limits the client.
+    func pauseReading() {}
+    func resumeReading() {}
+}

@@ -1,0 +1,90 @@
+internal import Networking
+internal import TrebuchetActors
+
+/// The owner's end of a shared-stream channel, over which another node receives streams for its clients.
+///
+/// `@unchecked Sendable`: used on its reactor only, except for constants.
+final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner, @unchecked Sendable {
+    let reactor: Reactor
+    private let line: NodeChannel
+    private let shard: ServerShard
+    private let window: FlowControlWindow
+    private let arrears: PendingDeliveries
+    /// The publishers of shared streams, by the index of the reactor that the actors belong to.
+    private var feeds: [Int: SharedStreamPublisher] = [:]
+    /// The publisher of each stream, by stream number.
+    private var places: [UInt64: SharedStreamPublisher] = [:]
+    /// The received parts of an incomplete message.
+    private var parts: [UInt8] = []
+
+    init(_ line: NodeChannel, at shard: ServerShard, _ arrears: PendingDeliveries) {
+        (self.line, self.shard, reactor) = (line, shard, shard.reactor)
+        (window, self.arrears) = (FlowControlWindow(line), arrears)
+    }
+
+    func didEnd(_ number: UInt64) { reactor.execute { self.places[number] = nil } }
+
+    /// The number of streams, for tests; on its reactor.
+    var streamCount: Int { places.count }
+
+    // MARK: NodeChannelHandler
+
+    func receive(_ frame: NodeFrame) {
+        switch frame.kind {
+        case .toOwnerPart:
+            guard parts.count + frame.payload.count <= shard.limits.messageSize else {
+                return lineDidBreak(received: 0)
+            }
+            parts += frame.payload
+        case .toOwner:
+            let bytes = parts.isEmpty ? frame.payload : parts + frame.payload
+            parts = []
+            if let message = SharedStreamMessage(bytes) { receive(message) }
+        case .taken:
+            guard window.take(Int(clamping: frame.number ?? 0)) else { return }
+            for feeds in feeds.values { feeds.shard.reactor.run { feeds.linkDidBecomeWritable() } }
+        case .gone: end()
+        default: break
+        }
+    }
+
+    private func receive(_ message: SharedStreamMessage) {
+        switch message.kind {
+        case .begin:
+            guard let beginning = message.decoded(SharedStreamRequest.self) else { return }
+            begin(message.number, beginning)
+        case .end:
+            guard let feeds = places.removeValue(forKey: message.number) else { return }
+            let mayReturn = !message.payload.isEmpty
+            feeds.shard.reactor.run { feeds.end(message.number, mayReturn: mayReturn) }
+        default: break
+        }
+    }
+
+    private func begin(_ number: UInt64, _ beginning: SharedStreamRequest) {
+        // The authorization query of a client's node has activated the actor. If it was deactivated since, the next query
+        // activates it again.
+        guard case .ready(let record) = shard.place(of: ActorName(beginning.actor)), record.isPlaced,
+            !record.type.isGated, let there = record.home?.serverShard
+        else {
+            return window.send(SharedStreamMessage.bytes(.moved, number))
+        }
+        let feeds = feeds[there.index] ?? SharedStreamPublisher(self, window, arrears, at: there)
+        self.feeds[there.index] = feeds
+        places[number] = feeds
+        there.reactor.run { feeds.begin(number, beginning, of: record) }
+    }
+
+    func lineDidBreak(received: UInt64) {
+        line.send(.ended)
+        end()
+    }
+
+    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+
+    private func end() {
+        line.forget()
+        for feeds in feeds.values { feeds.shard.reactor.run { feeds.close() } }
+        (feeds, places) = ([:], [:])
+    }
+}

@@ -1,0 +1,90 @@
+internal import Bytes
+internal import TrebuchetActors
+internal import TrebuchetWire
+internal import WebSockets
+internal import Transports
+
+/// The description of a client whose connection a node forwards to another node.
+struct ForwardedClient: Codable {
+    /// The session of the connection at its node.
+    var session: String
+    /// The prefix of its stream names, which makes them unique among the client's streams.
+    var streams: String
+    /// Whether its node identifies callers.
+    var isCaller: Bool
+    /// Whether the node itself calls, for its actors; nil from nodes without this member.
+    var isServer: Bool?
+    var principal: ForwardedPrincipal?
+    var host: String?
+    var port: Int?
+    var largestMessage: Int
+    /// Whether dates are encoded for clients of versions 1 and 2.
+    var wholeSeconds: Bool
+
+    /// The authenticated principal of the client.
+    struct ForwardedPrincipal: Codable {
+        var id: String
+        var roles: [String]
+        var claims: [String: String]
+    }
+
+    /// Decodes a payload; nil if it is invalid.
+    init?(_ payload: [UInt8]) {
+        guard let client = try? payload.withUnsafeBytes({ try ValueCoder().decode(Self.self, from: $0) }) else {
+            return nil
+        }
+        self = client
+    }
+
+    init(
+        session: String, streams: String, caller: CallerConnection?, largestMessage: Int, wholeSeconds: Bool
+    ) {
+        self.session = session
+        self.streams = streams
+        isCaller = caller != nil
+        isServer = caller?.isServer
+        principal = caller?.principal.map {
+            ForwardedPrincipal(id: $0.id, roles: $0.roles.sorted(), claims: $0.claims)
+        }
+        host = caller?.remoteAddress?.host
+        port = caller?.remoteAddress?.port
+        self.largestMessage = largestMessage
+        self.wholeSeconds = wholeSeconds
+    }
+
+    var payload: [UInt8] {
+        var buffer = ByteBuffer()
+        do {
+            try ValueCoder().encode(self, into: &buffer)
+        } catch {
+            // Strings and integers can always be encoded.
+            preconditionFailure("a client cannot be told of: \(error)")
+        }
+        return Array(buffer.bytes)
+    }
+
+    /// The error if the description does not fit into one node message; else nil.
+    var excess: TrebuchetError? {
+        guard payload.count > NodeTransport.partBytes else { return nil }
+        return TrebuchetError(
+            .internal,
+            "the principal's roles and claims exceed \(NodeTransport.partBytes) bytes and are not sent to other "
+                + "nodes: actors on other nodes cannot be reached")
+    }
+
+    /// The caller, at a node that identifies callers.
+    var caller: Caller? {
+        if isServer == true { return Caller(connection: CallerConnection(ofServer: (), isShared: true)) }
+        guard isCaller else { return nil }
+        return Caller(connection: CallerConnection(principal: knownPrincipal, remoteAddress: address))
+    }
+
+    var knownPrincipal: Principal? {
+        principal.map { Principal(id: $0.id, roles: Set($0.roles), claims: $0.claims) }
+    }
+
+    var address: SocketAddress? {
+        guard let host else { return nil }
+        return SocketAddress(host: host, port: port ?? 0, isIPv6: host.utf8.contains(UInt8(ascii: ":")))
+    }
+}

@@ -1,0 +1,29 @@
+internal import Platform
+
+/// The `@Idempotent` calls that previous owners of an actor have started, as its log contains them. A delayed node may still
+/// deliver one of them as if for the first time.
+package struct IdempotencyIndex: Sendable {
+    private var known: [ByteText: Set<UInt64>] = [:]
+    /// The number up to which calls were deleted, by connection.
+    private var gone: [ByteText: UInt64] = [:]
+
+    package init() {}
+
+    package mutating func add(_ key: StateKey) {
+        guard let (connection, number) = IdempotencyNamespace.call(key) else { return }
+        known[ByteText(connection), default: []].insert(number)
+    }
+
+    /// Records that calls of a connection up to a number may be included.
+    package mutating func add(_ connection: String, upTo number: UInt64) { gone[ByteText(connection)] = number }
+
+    package func contains(_ call: IdempotencyRecord) -> Bool { contains(call.key) }
+
+    func contains(_ key: StateKey) -> Bool {
+        guard !known.isEmpty || !gone.isEmpty, let (connection, number) = IdempotencyNamespace.call(key) else {
+            return false
+        }
+        let name = ByteText(connection)
+        return known[name]?.contains(number) ?? false || gone[name].map { number <= $0 } ?? false
+    }
+}

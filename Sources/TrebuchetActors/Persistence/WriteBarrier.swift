@@ -1,0 +1,71 @@
+/// The write barrier of an actor: stream updates that must not be shown before one write, and responses that may show its
+/// changes.
+///
+/// Accessed on the reactor of its actor.
+struct WriteBarrier {
+    /// Called after the write, with an error if it failed.
+    typealias Completion = (TrebuchetError?) -> Void
+
+    /// A stream update that waits for the write.
+    private struct Update {
+        let show: () -> Void
+        /// Nil for an update that the next write creates again after a failure.
+        let isWanted: (() -> Bool)?
+    }
+
+    private var updates: [Update] = []
+    private var answers: [Completion] = []
+    /// The responses of calls that ran in place, which are the majority.
+    var calls: CommitGate?
+    /// The number of updates at which those without receivers are removed.
+    private var most = 1_024
+
+    /// The number of waiting responses.
+    var count: Int { answers.count + (calls?.count ?? 0) }
+
+    mutating func add(_ answer: @escaping Completion) { answers.append(answer) }
+
+    mutating func add(_ show: @escaping () -> Void, while isWanted: (() -> Bool)?) {
+        if updates.count >= most {
+            updates.removeAll { $0.isWanted?() == false }
+            most = max(1_024, 2 * updates.count)
+        }
+        updates.append(Update(show: show, isWanted: isWanted))
+    }
+
+    /// Inserts the entries of a failed write before those of this one.
+    ///
+    /// - Parameter withAnswers: false leaves the responses in the failed barrier, so that they can fail.
+    /// - Returns: the rest of the failed barrier.
+    mutating func take(_ failed: WriteBarrier, withAnswers: Bool, _ reuse: (CommitGate) -> Void) -> WriteBarrier {
+        var left = failed
+        // Requests for the current value still wait for it.
+        updates = failed.updates.filter { $0.isWanted?() == true } + updates
+        left.updates = []
+        guard withAnswers else { return left }
+        answers = failed.answers + answers
+        if let earlier = failed.calls {
+            if let later = calls {
+                earlier.take(later)
+                reuse(later)
+            }
+            calls = earlier
+        }
+        return WriteBarrier()
+    }
+
+    /// Completes the entries after the write is acknowledged. Updates come before the responses, so that a caller sees its
+    /// changes before its call returns.
+    func succeed() {
+        for update in updates { update.show() }
+        answer(nil)
+    }
+
+    /// Fails the responses, because the changes are not stored or their outcome is unknown.
+    func fail(_ error: TrebuchetError) { answer(error) }
+
+    private func answer(_ error: TrebuchetError?) {
+        calls?.end(error)
+        for answer in answers { answer(error) }
+    }
+}

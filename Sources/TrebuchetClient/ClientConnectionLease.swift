@@ -1,0 +1,35 @@
+internal import TrebuchetActors
+
+/// A lease that keeps a client connected. The client, references to actors, and streams retain it. When the last reference is
+/// released, the connection is closed.
+final class ClientConnectionLease: RemoteServer {
+    let core: ClientCore
+
+    init(_ core: ClientCore) { self.core = core }
+
+    deinit {
+        let core = core
+        core.system?.takeApart()
+        Task { await core.connection.close() }
+    }
+
+    var peerName: String { core.peerName }
+    var serverNumber: UInt64 { core.serverNumber }
+    var methods: RemoteMethods { core.methods }
+    var errors: ErrorTypes { core.errors }
+    var handed: ExportedActors { core.handed }
+
+    func reachesSameAddress(as other: any RemoteServer) -> Bool {
+        (other as? ClientConnectionLease).map { core.reachesSameAddress(as: $0.core) } ?? false
+    }
+
+    func call(
+        actorID: String, target: String, _ request: CallRequest, isIdempotent: Bool
+    ) async throws -> [UInt8]? {
+        try await core.call(actorID: actorID, target: target, request, isIdempotent: isIdempotent)
+    }
+
+    func observe(_ target: StreamTarget, reading: StreamReading, kept: (any IncrementalState)?) -> EncodedStream {
+        core.observe(target, reading: reading, kept: kept, holding: self)
+    }
+}

@@ -1,0 +1,215 @@
+internal import Relays
+internal import Synchronization
+internal import Trebuchet
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// The client side of a collection: the pending writes of each account, and the feeds that show results.
+final class ClientCollection: Sendable {
+    struct Contents {
+        var queues: [ClientAccount: WriteQueue] = [:]
+        var feeds: [Int: any CollectionObserver] = [:]
+        var lastFeed = 0
+        /// Queries with a close in progress.
+        var closing: [CollectionQuery: Task<Void, Never>] = [:]
+    }
+
+    /// The maximum size of a write in bytes. A message above the server's limit would end the connection, so larger writes are
+    /// never sent.
+    static let largestCommand = CollectionLimits.mutationBytes
+
+    let name: String
+    let client: TrebuchetClient
+    let session: ClientSession
+    let results: QueryResultCache?
+    /// Each version is a response to a write.
+    let answers: StateRelay<Void>
+    private let file: @Sendable (ClientAccount) -> PendingWritesFile?
+    /// Held while a file is written, so that older content never replaces newer content.
+    private let saving = Mutex(())
+    let contents = Mutex(Contents())
+
+    init(
+        _ name: String, _ client: TrebuchetClient, _ session: ClientSession, _ results: QueryResultCache?,
+        _ answers: StateRelay<Void>, file: @escaping @Sendable (ClientAccount) -> PendingWritesFile?
+    ) {
+        self.name = name
+        self.client = client
+        self.session = session
+        self.results = results
+        self.answers = answers
+        self.file = file
+        startSending()
+    }
+
+    /// The account that reads and writes now.
+    var account: ClientAccount { session.account }
+
+    /// Runs `body` with the writes of an account; the first use reads them from their file.
+    func withQueue<Result, Failure: Error>(
+        _ account: ClientAccount, _ body: (inout WriteQueue) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
+        try contents.withLock { contents throws(Failure) in
+            try body(&contents.queues[account, default: WriteQueue(file(account))])
+        }
+    }
+
+    // MARK: Results
+
+    /// Returns the stored result of a query.
+    func kept(_ query: CollectionQuery, for account: ClientAccount) -> CachedQueryResult? {
+        results?.result(of: query, in: name, for: account)
+    }
+
+    func keep(_ result: QueryResult, from date: Date, of query: CollectionQuery, for account: ClientAccount) {
+        results?.keep(result, from: date, of: query, in: name, for: account) { account == self.account }
+    }
+
+    func add(_ feed: any CollectionObserver) -> Int {
+        contents.withLock { contents in
+            contents.lastFeed += 1
+            contents.feeds[contents.lastFeed] = feed
+            return contents.lastFeed
+        }
+    }
+
+    func remove(_ number: Int) {
+        let removed = contents.withLock { $0.feeds.removeValue(forKey: number) }
+        _ = removed
+        forgetSeen()
+    }
+
+    /// Removes the writes that all results include.
+    func forgetSeen() {
+        let account = account
+        let seen = feeds.map(\.seen).min() ?? .max
+        withQueue(account) { $0.forget(through: seen) }
+    }
+
+    private var feeds: [any CollectionObserver] { contents.withLock { Array($0.feeds.values) } }
+
+    func refreshFeeds() { for feed in feeds { feed.refresh() } }
+
+    /// Returns the pending writes of an account, and the error because of which it accepts none.
+    func shown(of account: ClientAccount) -> (pending: PendingWrites, damage: CollectionError?) {
+        withQueue(account) { ($0.pending, $0.damage) }
+    }
+
+    func waits(for account: ClientAccount) -> Bool {
+        withQueue(account) { $0.damage == nil && $0.pending.isWaiting }
+    }
+
+    // MARK: Writes
+
+    /// Queues a write behind earlier ones, and shows it.
+    func write(_ writes: [DocumentWrite]) -> WriteReceipt {
+        let bytes = writes.reduce(32) { $0 + $1.byteCount }
+        guard bytes <= Self.largestCommand else {
+            let id = writes.first?.command.id.text ?? ""
+            return WriteReceipt(
+                .failure(CollectionError.documentTooLarge(id: id, bytes: bytes, limit: Self.largestCommand)))
+        }
+        guard writes.count <= CollectionLimits.commandsPerTransaction else {
+            return WriteReceipt(
+                .failure(CollectionError.tooManyCommands(limit: CollectionLimits.commandsPerTransaction)))
+        }
+        let account = account
+        let number: Int
+        let receipt: WriteReceipt
+        do throws(CollectionError) {
+            (number, receipt) = try withQueue(account) { queue throws(CollectionError) in
+                try queue.add(writes) { [weak self] in self?.takeBack($0, of: account) }
+            }
+        } catch {
+            return WriteReceipt(.failure(error))
+        }
+        do throws(CollectionError) {
+            try save(account)
+        } catch {
+            _ = withQueue(account) { $0.takeBack(number) }
+            receipt.settle(.failure(error))
+        }
+        refreshFeeds()
+        startSending()
+        return receipt
+    }
+
+    private func takeBack(_ number: Int, of account: ClientAccount) {
+        guard withQueue(account, { $0.takeBack(number) }) else { return }
+        try? save(account)
+        refreshFeeds()
+    }
+
+    private func save(_ account: ClientAccount) throws(CollectionError) {
+        guard let file = file(account) else { return }
+        try saving.withLock { _ throws(CollectionError) in
+            try file.replace(withQueue(account) { $0.pending })
+        }
+    }
+
+    /// Applies the server's responses.
+    func settle(_ outcomes: [MutationOutcome], of account: ClientAccount) {
+        let settled = withQueue(account) { queue in
+            outcomes.map { outcome in
+                let write = outcome.error == nil ? nil : queue.pending.write(of: outcome)
+                return (write: write, receipt: queue.settle(outcome))
+            }
+        }
+        if let shown = outcomes.last?.shown, let revision = outcomes.lazy.map(\.revision).max() {
+            for feed in feeds { feed.isTold(shown, through: revision) }
+        }
+        forgetSeen()
+        // Errors are ignored: a write that stays in the file is sent again after a restart, and not executed again.
+        try? save(account)
+        let feeds = feeds
+        for feed in feeds { feed.refresh() }
+        for (outcome, (write, receipt)) in zip(outcomes, settled) {
+            if let receipt {
+                receipt.settle(outcome.failure.map { .failure($0) } ?? .success(()))
+            } else if let write, let reason = outcome.error {
+                // The write is from before a restart, or its account was signed out since: no caller waits for it.
+                let refusal = WriteRejectedError(id: write.command.id.text, command: write.command.name, reason: reason)
+                for feed in feeds { feed.report(refusal, of: account) }
+            }
+        }
+        answers.update(())
+    }
+
+    /// Ends all waits because the client was closed. Writes in a file stay there, and their callers receive that error.
+    func giveUp(_ error: any Error) {
+        let waiting = contents.withLock { contents in
+            contents.queues.keys.map { account in
+                let receipts = contents.queues[account]?.takeReceipts() ?? []
+                return (receipts: receipts, isKept: contents.queues[account]?.file != nil)
+            }
+        }
+        for (receipts, isKept) in waiting {
+            for receipt in receipts { receipt.settle(.failure(isKept ? CollectionError.keptForLater : error)) }
+        }
+    }
+
+    /// Ends the waits for writes of the previous account; the writes stay pending. Writes that were made without a sign-in are
+    /// still sent.
+    func accountChanged(from before: ClientAccount) {
+        let receipts = before == .nobody ? [] : withQueue(before) { $0.takeReceipts() }
+        for receipt in receipts { receipt.settle(.failure(CollectionError.signedOut)) }
+        for feed in feeds { feed.accountChanged() }
+        startSending()
+    }
+}
+
+extension DocumentCollection {
+    nonisolated func open(_ query: CollectionQuery) async throws -> QueryTicket {
+        try await open(EncodedJSON(query.value))
+    }
+
+    nonisolated func close(_ query: CollectionQuery) async throws { try await close(EncodedJSON(query.value)) }
+
+    nonisolated func get(_ query: CollectionQuery) async throws -> QueryPage {
+        try await get(EncodedJSON(query.value))
+    }
+}

@@ -1,0 +1,100 @@
+internal import Relays
+internal import SharedState
+internal import Synchronization
+internal import Trebuchet
+
+#if canImport(FoundationEssentials)
+    internal import FoundationEssentials
+#else
+    internal import Foundation
+#endif
+
+/// The links of a client to its collections: one for each, for the lifetime of the backend.
+final class ClientCollections: AccountObserver {
+    private struct Contents {
+        var links: [String: ClientCollection] = [:]
+        var folder: OfflineFolder?
+        var results: QueryResultCache?
+    }
+
+    private let session: ClientSession
+    /// Each version is a response of the server.
+    private let answers = StateRelay(())
+    private let contents = Mutex(Contents())
+
+    init(_ session: ClientSession) { self.session = session }
+
+    func keepWrites(in folder: URL, _ files: any FileStorage) {
+        contents.withLock { contents in
+            precondition(contents.links.isEmpty, "configure where writes are stored before a collection is used")
+            contents.folder = OfflineFolder(folder, files)
+        }
+    }
+
+    /// - Parameter make: creates the result storage in the folder.
+    func keepResults(_ make: (OfflineFolder) -> QueryResultCache) {
+        contents.withLock { $0.results = $0.folder.map(make) }
+    }
+
+    func link(to name: String, _ client: TrebuchetClient) -> ClientCollection {
+        contents.withLock { contents in
+            if let link = contents.links[name] { return link }
+            // The signed-in account is stored with the session, so all other accounts are signed out.
+            if contents.links.isEmpty, let results = contents.results, session.isOwnerOfConnections,
+                session.loadFailure == nil
+            {
+                let account = session.account
+                Task.detached(priority: .utility) { results.removeOthers(than: account) }
+            }
+            let folder = contents.folder
+            let link = ClientCollection(name, client, session, contents.results, answers) { account in
+                folder.map { PendingWritesFile(name, of: account, in: $0) }
+            }
+            contents.links[name] = link
+            return link
+        }
+    }
+
+    private var links: [ClientCollection] { contents.withLock { Array($0.links.values) } }
+
+    // MARK: Accounts
+
+    /// Handles another account, or none: nothing of the previous account is shown or sent any more, and its results are
+    /// removed.
+    func accountChanged(from before: ClientAccount) {
+        let results = contents.withLock { $0.results }
+        results?.remove(of: before)
+        for link in links { link.accountChanged(from: before) }
+    }
+
+    /// Returns when the server has answered all pending writes of the current account, at once when there are none. Otherwise
+    /// it returns two seconds after there is a connection, or after `limit`.
+    func waitUntilSent(_ client: TrebuchetClient, within limit: Duration) async {
+        let account = session.account
+        let isSent = { @Sendable [weak self] in self?.links.allSatisfy { !$0.waits(for: account) } ?? true }
+        guard !isSent() else { return }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [answers] in
+                for await _ in answers.stream where isSent() { return }
+            }
+            group.addTask {
+                for await state in client.connectionState.stream where state == .connected || state == .closed {
+                    if state == .connected { try? await Task.sleep(for: .seconds(2)) }
+                    return
+                }
+            }
+            group.addTask { try? await Task.sleep(for: limit) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    // MARK: Shutdown
+
+    /// Writes the results and unlocks the folder.
+    func close() {
+        let (results, folder) = contents.withLock { ($0.results, $0.folder) }
+        results?.close()
+        folder?.close()
+    }
+}

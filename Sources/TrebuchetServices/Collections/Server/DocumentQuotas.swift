@@ -1,0 +1,79 @@
+internal import Platform
+internal import Trebuchet
+
+/// The quotas of a collection: the documents and bytes of all, of each principal and of each host. Pure.
+///
+/// A party may use its fraction of the limit, by default a sixteenth, and more while at least as much stays free. So a single
+/// party can use a half, the next one half of the rest. Few parties have much space, and later ones still find some.
+struct DocumentQuotas: Sendable {
+    struct Usage: Sendable, Equatable {
+        var documents = 0
+        /// Bytes of JSON.
+        var bytes = 0
+    }
+
+    private(set) var all = Usage()
+    private var principals: [ByteText: Usage] = [:]
+    private var hosts: [UInt32: Usage] = [:]
+
+    /// The number of principals and hosts with documents.
+    var partyCount: Int { principals.count + hosts.count }
+
+    /// Counts the replacement of a document, for the creator.
+    mutating func replace(_ before: Document?, with after: Document?) {
+        if let before { count(before, -1) }
+        if let after { count(after, 1) }
+    }
+
+    private mutating func count(_ document: Document, _ sign: Int) {
+        let bytes = sign * document.encodedByteCount
+        Self.add(sign, bytes, to: &all)
+        if let creator = document.creator { Self.add(sign, bytes, to: &principals, at: ByteText(creator)) }
+        if let origin = document.origin { Self.add(sign, bytes, to: &hosts, at: origin) }
+    }
+
+    private static func add<QuotaScope>(
+        _ documents: Int, _ bytes: Int, to usages: inout [QuotaScope: Usage], at party: QuotaScope
+    ) {
+        add(documents, bytes, to: &usages[party, default: Usage()])
+        if usages[party] == Usage() { usages[party] = nil }
+    }
+
+    private static func add(_ documents: Int, _ bytes: Int, to usage: inout Usage) {
+        usage.documents += documents
+        usage.bytes += bytes
+    }
+
+    /// Throws when there is no room for the replacement of a document.
+    func check(_ before: Document?, with after: Document, _ limits: CollectionLimits) throws(CollectionError) {
+        let documents = before == nil ? 1 : 0
+        let bytes = after.encodedByteCount - (before?.encodedByteCount ?? 0)
+        guard documents == 0 || all.documents < limits.documentsPerCollection else {
+            throw .tooManyDocuments(limit: limits.documentsPerCollection)
+        }
+        guard bytes <= 0 || all.bytes + bytes <= limits.collectionBytes else {
+            throw .collectionTooLarge(limit: limits.collectionBytes)
+        }
+        let parties = [
+            (after.creator.map { principals[ByteText($0)] ?? Usage() }, limits.principalShare, "principalShare"),
+            (after.origin.map { hosts[$0] ?? Usage() }, limits.hostShare, "hostShare"),
+        ]
+        for (usage, part, setting) in parties {
+            guard let usage else { continue }
+            let most = Self.most(
+                limits.documentsPerCollection, part, free: limits.documentsPerCollection - all.documents - documents)
+            guard documents == 0 || usage.documents + documents <= most else {
+                throw .shareUsedUp(of: "documents", limit: most, setting: setting)
+            }
+            let mostBytes = Self.most(limits.collectionBytes, part, free: limits.collectionBytes - all.bytes - bytes)
+            guard bytes <= 0 || usage.bytes + bytes <= mostBytes else {
+                throw .shareUsedUp(of: "bytes", limit: mostBytes, setting: setting)
+            }
+        }
+    }
+
+    /// At least one; otherwise a small limit would leave no quota at all.
+    private static func most(_ limit: Int, _ part: Int, free: Int) -> Int {
+        part > 1 ? max(limit / part, free, 1) : limit
+    }
+}

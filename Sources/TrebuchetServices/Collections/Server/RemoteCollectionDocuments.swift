@@ -1,0 +1,81 @@
+internal import Platform
+internal import Relays
+internal import Synchronization
+internal import Trebuchet
+internal import TrebuchetActors
+
+/// Reads documents of other nodes' collections in the coordination store, to check links.
+///
+/// The first read of a collection loads it as a whole; later reads load its changes.
+final class RemoteCollectionDocuments: Sendable {
+    /// The maximum number of collections in memory.
+    private static let most = 8
+
+    /// `@unchecked Sendable`: only the holder of `turn` accesses the other members.
+    private final class LogView: @unchecked Sendable {
+        let turn = AsyncBinarySemaphore()
+        var contents = CollectionContents()
+        var number: UInt64?
+        var place: ActorLogPosition?
+    }
+
+    private let store: any PerActorStore
+    private let contents = Mutex<(seen: [String: LogView], order: LRUOrder<String>)>(([:], LRUOrder()))
+
+    init(_ store: any PerActorStore) { self.store = store }
+
+    /// Returns those of the documents that exist, as of one moment after the call.
+    func documents(
+        _ ids: [DocumentID], of name: String, actor: String
+    ) async throws -> [DocumentID: Document] {
+        let seen = seen(name)
+        await seen.turn.wait()
+        do {
+            try await bringUpToDate(seen, name, actor)
+        } catch {
+            (seen.contents, seen.number, seen.place) = (CollectionContents(), nil, nil)
+            await seen.turn.signal()
+            throw error
+        }
+        var found: [DocumentID: Document] = [:]
+        for id in ids { found[id] = seen.contents.documents[id] }
+        await seen.turn.signal()
+        return found
+    }
+
+    private func seen(_ name: String) -> LogView {
+        contents.withLock { contents in
+            let seen = contents.seen[name] ?? LogView()
+            contents.seen[name] = seen
+            contents.order.use(name)
+            if contents.seen.count > Self.most, let oldest = contents.order.first {
+                contents.order.remove(oldest)
+                contents.seen[oldest] = nil
+            }
+            return seen
+        }
+    }
+
+    private func bringUpToDate(_ seen: LogView, _ name: String, _ actor: String) async throws {
+        let key = StoredCollection.logKey(name, partition: actor)
+        let look = try await store.look(at: key, after: seen.place)
+        seen.place = look.seen
+        switch look.found {
+        case .entries(let entries):
+            for entry in entries {
+                guard entry.base == seen.number else {
+                    throw StateStoreError(.conflict, "the log of '\(key)' was continued by another node")
+                }
+                try await StoredCollection.read(entry.bytes, entry.number, of: key, into: &seen.contents)
+                seen.number = entry.number
+            }
+        case .whole(let log):
+            (seen.contents, seen.number) = (CollectionContents(), log?.last)
+            guard let log else { return }
+            try await StoredCollection.read(log.snapshot.bytes, log.snapshot.number, of: key, into: &seen.contents)
+            for entry in log.entries {
+                try await StoredCollection.read(entry.bytes, entry.number, of: key, into: &seen.contents)
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+internal import Platform
+internal import Distributed
+internal import Synchronization
+internal import Trebuchet
+
+/// An actor of a service, such as a room. It is activated by its first call and deactivated when it is unused.
+protocol ServiceActor: DistributedActor where ActorSystem == TrebuchetActorSystem {
+    /// True when the actor may be deactivated.
+    var isUnused: Bool { get }
+    /// Reports the decision about a deactivation.
+    ///
+    /// - Parameter goes: true when the actor was deactivated; false when a caller has started to use it again.
+    func didDecide(_ goes: Bool)
+}
+
+/// The actors of a service, each under `<service>/<name>`.
+final class ServiceActors<Part: ServiceActor>: Sendable {
+    private struct Weak {
+        weak var part: Part?
+    }
+
+    private let service: String
+    private let limit: Int
+    private weak let server: TrebuchetServer?
+    /// Active actors, and reserved names (with a nil reference) of actors that are being created.
+    private let parts = Mutex<[ByteText: Weak]>([:])
+
+    /// - Parameter limit: the maximum number of actors at once.
+    init(of service: String, at server: TrebuchetServer, limit: Int) {
+        self.service = service
+        self.server = server
+        self.limit = limit
+    }
+
+    var count: Int { parts.withLock { $0.count } }
+
+    /// All active actors with their names.
+    var all: [(name: String, part: Part)] {
+        parts.withLock { $0.compactMap { name, weak in weak.part.map { (name.text, $0) } } }
+    }
+
+    subscript(name: String) -> Part? { parts.withLock { $0[ByteText(name)]?.part } }
+
+    /// Returns the name within the service: `chat-lobby` for `rooms/chat-lobby`.
+    func name(ofActor name: String) -> String { name.dropFirst(bytes: service.utf8.count + 1) }
+
+    /// Reserves a name for an actor that is to be created; returns false at the limit.
+    func reserve(_ name: String) -> Bool {
+        parts.withLock { parts in
+            guard parts.count < limit else { return false }
+            parts[ByteText(name)] = Weak()
+            return true
+        }
+    }
+
+    /// Releases the reservation of an actor that could not be created.
+    func giveBack(_ name: String) { _ = parts.withLock { $0.removeValue(forKey: ByteText(name)) } }
+
+    /// Registers a created actor under its reserved name.
+    ///
+    /// - Parameter look: called once after `time`, because the caller that caused the activation may never call the actor.
+    func add(
+        _ part: Part, as name: String, after time: Duration, _ look: @escaping @Sendable (isolated Part) -> Void
+    ) {
+        parts.withLock { $0[ByteText(name)]?.part = part }
+        Task { [weak part] in
+            try? await Task.sleep(for: time)
+            await part?.whenLocal(look)
+        }
+    }
+
+    /// Runs `body` on each actor, as a separate task.
+    func each(_ body: @escaping @Sendable (isolated Part) -> Void) {
+        for (_, part) in all { Task { await part.whenLocal(body) } }
+    }
+
+    /// Deactivates an unused actor, unless a caller starts to use it meanwhile.
+    ///
+    /// - Parameter gone: called when the actor is deactivated.
+    func letGo(_ part: Part, _ name: String, _ gone: @escaping @Sendable () -> Void = {}) async {
+        await server?.letGo(part, named: "\(service)/\(name)", if: { $0.isUnused }) { part, goes in
+            part.didDecide(goes)
+            guard goes else { return }
+            gone()
+            self.giveBack(name)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+/// A response whose body may be larger than the part of it in memory.
+package struct StreamedResponse: Sendable {
+    /// The maximum part of a body in memory per connection, so that unsent output stays below `MemoryAccount.small`.
+    package static let pieceBytes = 60 << 10
+
+    /// The response with the first piece of the body.
+    package var response: HTTPResponse
+    /// The remaining body, or nil if there is none.
+    package var rest: RemainingBody?
+
+    /// The part of a body after the first piece.
+    package struct RemainingBody: Sendable {
+        /// The number of bytes after the first piece.
+        package let count: Int
+        /// Whether `read` may block on a disk.
+        package let blocks: Bool
+        /// Returns at most `count` bytes at an offset behind the first piece. Nil or an empty result aborts the connection.
+        package let read: @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?
+
+        package init(count: Int, blocks: Bool, read: @escaping @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?) {
+            self.count = count
+            self.blocks = blocks
+            self.read = read
+        }
+    }
+
+    package init(_ response: HTTPResponse, rest: RemainingBody? = nil) {
+        self.response = response
+        self.rest = rest
+    }
+
+    /// Creates a response from a body that stays in memory; only one piece at a time is copied.
+    package init(_ response: HTTPResponse, body: [UInt8]) {
+        var response = response
+        response.body = Array(body.prefix(Self.pieceBytes))
+        let first = response.body.count
+        self.response = response
+        guard body.count > first else { return }
+        rest = RemainingBody(count: body.count - first, blocks: false) { offset, count in
+            let start = first + offset
+            return start < body.count ? Array(body[start..<min(start + count, body.count)]) : nil
+        }
+    }
+
+    /// The size of the whole body in bytes.
+    var length: Int { response.body.count + (rest?.count ?? 0) }
+}

@@ -1,0 +1,261 @@
+internal import Bytes
+internal import Networking
+internal import Platform
+internal import Transports
+
+/// The HTTP exchange of a connection after its first page request: streamed responses and successive requests. It is created with
+/// the first page, so that WebSocket connections do not need it.
+///
+/// While a response is in progress, the connection is not read, and input after the request is buffered. Requests are processed
+/// in order, one at a time.
+final class PlainHTTPExchange: Resumable {
+    /// The state of the exchange.
+    private enum Phase {
+        /// Waiting for a request.
+        case idle
+        /// Computing the response.
+        case finding
+        case sending
+        case ended
+    }
+
+    /// The maximum number of bytes per read, because a peer may send requests faster than they are processed.
+    private static let mostRead = 16 << 10
+
+    private unowned let upgrade: ServerUpgrade
+    private let channel: ByteChannel
+    private let configuration: ServerConfiguration
+    private let limits: PageLimits
+    private var phase = Phase.idle
+    private var served = 0
+    /// Input after the request that is being processed.
+    private var kept = ByteBuffer()
+    private var counted = 0
+    private var isInLine = false
+
+    // The state of the current response.
+    private var isHead = false
+    private var goesOn = false
+    private var rest: StreamedResponse.RemainingBody?
+    private var offset = 0
+    /// True while a piece is being read.
+    private var isReading = false
+    private var patience: LoopTimer?
+    private var acknowledged: UInt64 = 0
+
+    init(_ upgrade: ServerUpgrade, _ channel: ByteChannel, _ configuration: ServerConfiguration) {
+        self.upgrade = upgrade
+        self.channel = channel
+        self.configuration = configuration
+        limits = configuration.limits.pages
+        channel.limits = configuration.times.pageChannel
+        channel.mostRead = Self.mostRead
+    }
+
+    /// True if the next request may be processed.
+    var isIdle: Bool { phase == .idle }
+    var isAnswering: Bool { phase == .finding || phase == .sending }
+
+    /// Makes the current response the last one.
+    func answerNoMore() { goesOn = false }
+
+    // MARK: Responding
+
+    /// Responds to a request; `rest` is the input after it.
+    func answer(
+        _ answer: PlainResponse, to request: HTTPRequestHead, mayGoOn: Bool, _ rest: UnsafeMutableRawBufferPointer
+    ) throws(HTTPRejection) {
+        served += 1
+        isHead = request.method == "HEAD"
+        goesOn = mayGoOn && request.allowsMore && served < limits.requestsPerConnection
+        channel.pauseReading()
+        try keep(rest)
+        patience?.cancel()
+        acknowledged = channel.acknowledgedBytes ?? 0
+        watch()
+        switch answer {
+        case .page(let reply): send(reply)
+        case .last(let response):
+            goesOn = false
+            send(StreamedResponse(response))
+        case .lookUp(let find):
+            phase = .finding
+            let pending = Pending(upgrade: upgrade, conversation: self)
+            let reactor = channel.reactor
+            BlockingThreads.shared.run {
+                let reply = find()
+                reactor.execute { pending.conversation.found(reply) }
+            }
+        case .ask(let find):
+            phase = .finding
+            let pending = Pending(upgrade: upgrade, conversation: self)
+            let reactor = channel.reactor
+            Task {
+                let reply = await find()
+                reactor.execute { pending.conversation.found(reply) }
+            }
+        }
+    }
+
+    /// The objects that a lookup on another thread returns to the reactor. It retains the upgrade that owns the exchange.
+    ///
+    /// `@unchecked Sendable`: both objects are used only on their reactor.
+    private struct Pending: @unchecked Sendable {
+        let upgrade: ServerUpgrade
+        let conversation: PlainHTTPExchange
+    }
+
+    private func found(_ reply: StreamedResponse) {
+        guard phase == .finding, channel.isOpen else { return }
+        channel.corked { send(reply) }
+    }
+
+    private func send(_ reply: StreamedResponse) {
+        phase = .sending
+        if reply.response.status >= 400 { configuration.refused?(reply.response, channel.remoteAddress) }
+        offset = 0
+        rest = isHead ? nil : reply.rest
+        channel.write {
+            $0.append(reply.response.encoded(headOnly: isHead, length: reply.length, goesOn: goesOn))
+        }
+        stand()
+    }
+
+    /// Queues the next step until the written output has been passed to the socket and other connections had their turn.
+    private func stand() {
+        guard !isInLine else { return }
+        isInLine = true
+        channel.reactor.standInLine(self)
+    }
+
+    func goOn() {
+        isInLine = false
+        guard channel.isOpen else { return }
+        switch phase {
+        case .sending: sendMore()
+        case .idle: upgrade.readKept()
+        case .finding, .ended: break
+        }
+    }
+
+    /// Continues when the output has been sent.
+    func didBecomeWritable() { if phase == .sending { stand() } }
+
+    private func sendMore() {
+        // The channel calls back when less output is pending.
+        guard channel.pendingBytes == 0, !isReading else { return }
+        guard let rest, offset < rest.count else { return finish() }
+        let count = min(StreamedResponse.pieceBytes, rest.count - offset)
+        guard rest.blocks else { return write(rest.read(offset, count)) }
+        isReading = true
+        let (reactor, offset) = (channel.reactor, offset)
+        let pending = Pending(upgrade: upgrade, conversation: self)
+        BlockingThreads.shared.run {
+            let bytes = rest.read(offset, count)
+            reactor.execute { pending.conversation.didRead(bytes) }
+        }
+    }
+
+    private func didRead(_ bytes: [UInt8]?) {
+        isReading = false
+        guard phase == .sending, channel.isOpen else { return }
+        write(bytes)
+    }
+
+    private func write(_ bytes: [UInt8]?) {
+        guard let bytes, !bytes.isEmpty else {
+            // The response has announced its length: the peer must detect that it is truncated.
+            return end("a page was truncated while it was being sent")
+        }
+        offset += bytes.count
+        channel.corked { channel.write { $0.append(bytes) } }
+        stand()
+    }
+
+    private func finish() {
+        patience?.cancel()
+        rest = nil
+        guard goesOn else {
+            phase = .ended
+            return upgrade.endAfterAnswer()
+        }
+        phase = .idle
+        upgrade.awaitNext()
+        if kept.isEmpty { channel.resumeReading() } else { stand() }
+    }
+
+    // MARK: Early input
+
+    private func keep(_ bytes: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
+        guard !bytes.isEmpty else { return }
+        kept.append(UnsafeRawBufferPointer(bytes))
+        try count()
+    }
+
+    /// Buffers input that arrives while reading is paused.
+    func keepMore(_ bytes: UnsafeMutableRawBufferPointer) {
+        kept.append(UnsafeRawBufferPointer(bytes))
+        if (try? count()) == nil { end("too many pipelined requests") }
+    }
+
+    private func count() throws(HTTPRejection) {
+        let held = kept.count < ByteChannel.smallestHeld ? 0 : kept.count
+        guard held != counted, let account = channel.account else { return }
+        let change = held - counted
+        if change > 0 {
+            do { try account.take(change) } catch { throw HTTPRejection(503, error.reason) }
+        } else {
+            account.release(-change)
+        }
+        counted = held
+    }
+
+    /// Passes the buffered input to `body`, which may call `answer` with the rest of it.
+    func takeKept(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+        var bytes = ByteBuffer()
+        swap(&bytes, &kept)
+        body(bytes.mutableBytes)
+        // This use after `body` keeps the memory alive until then.
+        bytes.removeAll()
+        // A decrease of the counted memory never fails.
+        try? count()
+    }
+
+    // MARK: Time limits and end
+
+    /// Checks periodically that the peer accepts the response and that the disk delivers it.
+    private func watch() {
+        patience = channel.reactor.schedule(after: limits.patience, for: self) { $0.look() }
+    }
+
+    private func look() {
+        guard phase == .sending || phase == .finding, channel.isOpen else { return }
+        let now = channel.acknowledgedBytes ?? 0
+        guard now &- acknowledged >= UInt64(limits.leastBytes) else {
+            return end(
+                "the client reads a page too slowly: \(now &- acknowledged) bytes in \(limits.patience); the minimum is "
+                    + "\(limits.leastBytes) bytes (pages.leastBytes)")
+        }
+        acknowledged = now
+        watch()
+    }
+
+    private func end(_ reason: String) {
+        phase = .ended
+        channel.reset(TransportError(.closed, reason))
+    }
+
+    /// Ends the exchange, because the connection closed or became a WebSocket.
+    func leave() {
+        phase = .ended
+        patience?.cancel()
+        rest = nil
+        if counted > 0 { channel.account?.release(counted) }
+        counted = 0
+    }
+}
+
+extension HTTPRequestHead {
+    /// True if another request may follow on the connection (RFC 9112 §9.3).
+    fileprivate var allowsMore: Bool { minorVersion >= 1 && !headers.list("Connection", contains: "close") }
+}

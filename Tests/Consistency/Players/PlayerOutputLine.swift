@@ -1,0 +1,49 @@
+import Networking
+import Trebuchet
+import TrebuchetTesting
+
+/// What a client reaches its servers over: a link that fails for each.
+struct PlayerOutputLine: Sendable {
+    private let links: [FaultyLink]
+
+    init(to ports: [Int], seed: UInt64, faults: FaultyLink.Faults) throws {
+        links = try ports.map {
+            try FaultyLink(
+                to: SocketAddress(host: "127.0.0.1", port: $0, isIPv6: false), seed: seed, faults: faults)
+        }
+    }
+
+    var ports: [Int] { links.map(\.address.port) }
+
+    /// Whether connections that are half open still have something to bring.
+    var isDone: Bool { links.allSatisfy { $0.counters.leftOpen == 0 } }
+
+    func cutAll(_ cut: FaultyLink.Cut) async { for link in links { await link.cutAll(cut) } }
+    func stall() async { for link in links { await link.stall() } }
+    func resume() async { for link in links { await link.resume() } }
+
+    func addCounters(to totals: inout Totals) {
+        for counters in links.map(\.counters) {
+            totals.connections += counters.accepted
+            totals.cuts += counters.cutsInOrder + counters.resets + counters.halfOpens + counters.lates
+            totals.shortStalls += counters.stalls
+        }
+    }
+
+    static func transports(_ ports: [Int]) -> [TrebuchetTransport] {
+        ports.map { .webSocket(host: "127.0.0.1", port: $0) }
+    }
+
+    /// `8080,8081`, as crews are told the ports of all servers.
+    static func ports(_ text: String) -> [Int]? {
+        let ports = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
+        return ports.contains(nil) ? nil : ports.compactMap { $0 }
+    }
+
+    /// Those that a client knows: each other one all, in an order of its own, the rest a single one.
+    static func known(to player: Int, of ports: [Int]) -> [Int] {
+        let first = player % ports.count
+        let all = ports[first...] + ports[..<first]
+        return player / ports.count % 2 == 0 ? Array(all) : [ports[first]]
+    }
+}

@@ -1,0 +1,50 @@
+import Platform
+import Trebuchet
+import TrebuchetTesting
+
+/// A player that does not read until more than a MiB has come for it.
+struct StalledClient: Sendable {
+    private enum StallLocation { case reader, line }
+
+    private static let eventBytes = 8_192
+    private static let eventsPerBurst = 16
+
+    private let player: Player
+    private let place: StallLocation
+    private let bytes: Int
+    private let wait: Duration
+
+    init(player: Player, _ random: inout RandomSource) {
+        self.player = player
+        place = Bool.random(using: &random) ? .reader : .line
+        // Most are within what is kept for who is behind; some are beyond, and are told so. A line keeps some MiB by itself.
+        let isLarge = Int.random(in: 0..<4, using: &random) == 0
+        let beyond = place == .line ? 14 << 20...16 << 20 : 5 << 20...8 << 20
+        bytes = Int.random(in: isLarge ? beyond : 1_100_000...1_900_000, using: &random)
+        wait = .milliseconds(Int.random(in: 0...300, using: &random))
+    }
+
+    func run(_ game: Game, _ sent: SentBytes, _ whereabouts: Whereabouts) async -> Totals {
+        let name = "stall of player \(player.number)"
+        defer { whereabouts.set(name, nil) }
+        try? await Task.sleep(for: wait)
+        switch place {
+        case .reader: player.gate.close()
+        case .line: await player.line.stall()
+        }
+        let before = sent.total(player.gameNumber)
+        while sent.total(player.gameNumber) < before + bytes {
+            whereabouts.set(name, "waits for \(before + bytes - sent.total(player.gameNumber)) more bytes")
+            // Those that are lost with a server are no loss.
+            try? await game.burst(Self.eventsPerBurst, padding: Self.eventBytes)
+        }
+        switch place {
+        case .reader: player.gate.open()
+        case .line: await player.line.resume()
+        }
+        var totals = Totals()
+        totals.stalls = 1
+        totals.stalledBytes = sent.total(player.gameNumber) - before
+        return totals
+    }
+}

@@ -1,0 +1,175 @@
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Actors of clients whose connection breaks, or who go.
+@Suite(.timeLimit(.minutes(5))) struct ClientActorHostTests {
+    /// A host, a client behind a link that may be cut, and its visitor.
+    private struct Scene {
+        let server: TrebuchetServer
+        let link: FaultyLink
+        let client: TrebuchetClient
+        /// Called without the link.
+        let host: ClientReferenceHolder
+        /// Of the server.
+        let calls = Journal()
+        let heard = Journal()
+        let visitor: CalledClientActor
+        let operatorClient: TrebuchetClient
+
+        init(limits: ServerLimits = ServerLimits()) async throws {
+            server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits)
+            await server.expose(ClientReferenceHolder(journal: calls, actorSystem: server.actorSystem), as: "host")
+            let address = try await server.start()
+            link = try FaultyLink(to: address, seed: 1)
+            var options = TrebuchetClient.Options()
+            options.reconnect.initialDelay = .milliseconds(5)
+            options.reconnect.maximumDelay = .milliseconds(50)
+            client = TrebuchetClient(
+                transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
+            try await client.connect()
+            visitor = CalledClientActor(journal: heard, actorSystem: client.actorSystem)
+            try await client.resolve(ClientReferenceHolder.self, id: "host").enter(visitor)
+            operatorClient = TrebuchetClient(transport: .local(server))
+            try await operatorClient.connect()
+            host = try operatorClient.resolve(ClientReferenceHolder.self, id: "host")
+        }
+
+        func end() async {
+            await operatorClient.close()
+            await client.close()
+            await link.close()
+            await server.shutdown(drain: .zero)
+        }
+    }
+
+    @Test(
+        "a reference stays good when its client comes back over another connection",
+        arguments: [FaultyLink.Cut.inOrder, .reset, .halfOpen(.seconds(30))])
+    func back(cut: FaultyLink.Cut) async throws {
+        let scene = try await Scene()
+        for count in 1...3 {
+            var outcome = try await scene.host.tell("a")
+            // One that was sent before anybody had noticed the cut.
+            while outcome.first == "unknownOutcome" { outcome = try await scene.host.tell("a") }
+            #expect(outcome == ["\(count)"])
+            await scene.link.cutAll(cut)
+        }
+        #expect(scene.server.clientActorCount == 1)
+        #expect(scene.server.hostingClientCount == 1)
+        await scene.end()
+    }
+
+    @Test("a call waits while the client is away, and goes when it is back")
+    func waits() async throws {
+        let scene = try await Scene()
+        let call = try await scene.link.refuseConnections {
+            await scene.link.cutAll()
+            #expect(await eventually { await scene.server.connectionCount == 1 })
+            let call = Task { try await scene.host.tell("a") }
+            await scene.calls.wait(for: "calls")
+            #expect(await eventually { scene.server.callsToClientsCount == 1 })
+            return call
+        }
+        #expect(try await call.value == ["1"])
+        #expect(scene.heard.entries == ["a"])
+        await scene.end()
+    }
+
+    @Test("a call waits for a client that is away no longer than its deadline")
+    func late() async throws {
+        var limits = ServerLimits()
+        limits.clientCallTimeout = .milliseconds(100)
+        let scene = try await Scene(limits: limits)
+        try await scene.link.refuseConnections {
+            await scene.link.cutAll()
+            #expect(await eventually { await scene.server.connectionCount == 1 })
+            let outcome = try await scene.host.tell("a")
+            #expect(outcome.first == "timeout")
+            #expect(
+                outcome.last?.contains("ServerLimits.clientCallTimeout): the client is disconnected") == true,
+                "\(outcome)")
+        }
+        #expect(scene.server.callsToClientsCount == 0)
+        #expect(scene.heard.entries == [])
+        await scene.end()
+    }
+
+    @Test("a call that was sent ends with unknownOutcome when the connection breaks, and is cancelled in the client")
+    func broken() async throws {
+        let scene = try await Scene()
+        let call = Task { try await scene.host.askToWait() }
+        await scene.heard.wait(for: "waits")
+        await scene.link.cutAll()
+        #expect(try await call.value.first == "unknownOutcome")
+        #expect(try await scene.host.tell("a") == ["2"])
+        await scene.end()
+    }
+
+    @Test(
+        "a client that is away for too long is given up: what waits and what comes ends unavailable, and its share is free"
+    )
+    func grace() async throws {
+        var limits = ServerLimits()
+        limits.clientGrace = .milliseconds(100)
+        let scene = try await Scene(limits: limits)
+        try await scene.link.refuseConnections {
+            await scene.link.cutAll()
+            #expect(await eventually { await scene.server.connectionCount == 1 })
+            for _ in 0..<2 {
+                let outcome = try await scene.host.tell("a")
+                #expect(outcome.first == "unavailable")
+                #expect(outcome.last?.contains("ServerLimits.clientGrace") == true, "\(outcome)")
+            }
+            #expect(scene.server.clientActorCount == 0)
+            #expect(scene.server.hostingClientCount == 0)
+        }
+        // It is back too late: what it hands over now is another reference.
+        try await scene.client.resolve(ClientReferenceHolder.self, id: "host").enter(scene.visitor)
+        #expect(try await scene.host.tell("b") == ["1"])
+        await scene.end()
+    }
+
+    @Test("a server that is shut down lets go of the actors of its clients")
+    func shutdown() async throws {
+        let scene = try await Scene()
+        let call = Task { try await scene.host.askToWait() }
+        await scene.heard.wait(for: "waits")
+        await scene.server.shutdown(drain: .zero)
+        _ = try? await call.value
+        #expect(await eventually { scene.server.hostingClientCount == 0 })
+        // The method that waited holds its reference until its task has ended.
+        #expect(await eventually { scene.server.clientActorCount == 0 })
+        #expect(scene.server.callsToClientsCount == 0)
+        await scene.end()
+    }
+
+    @Test("thousands of references of clients that have gone are let go of after the grace")
+    func thousands() async throws {
+        var limits = ServerLimits()
+        limits.clientGrace = .milliseconds(100)
+        try await withTestServer(limits: limits) { server in
+            await server.expose(ClientReferenceHolder(actorSystem: server.actorSystem), as: "host")
+        } body: { _, server in
+            let address = try #require(server.address)
+            for number in 0..<5 {
+                let peer = try await RawPeer.connect(address)
+                peer.introduce("thousands-of-references-\(number)")
+                _ = try await peer.next()
+                let references = (0..<1_000).map { #"{"client":"v\#($0)"}"# }.joined(separator: ",")
+                peer.invoke("1", "host", "enterAll(_:)", "[[\(references)]]")
+                #expect(try await peer.next()?.payload.error == nil)
+                peer.abort()
+            }
+            #expect(await eventually { server.clientActorCount == 0 })
+            #expect(server.hostingClientCount == 0)
+            #expect(await eventually { server.heldBytes == 0 })
+        }
+    }
+}
+
+extension RawPeer {
+    /// Says which client it is.
+    func introduce(_ identity: String) { send(#"{"type":"hello","payload":{"client":"\#(identity)"}}"#) }
+}

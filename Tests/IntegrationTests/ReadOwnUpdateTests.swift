@@ -1,0 +1,89 @@
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+@Trebuchet
+private distributed actor Steps {
+    @StreamedState var count: Int = 0
+    @StreamedEvents var made: Int
+
+    init(actorSystem: TrebuchetActorSystem) { self.actorSystem = actorSystem }
+
+    distributed func make() -> Int {
+        count += 1
+        $made.send(count)
+        return count
+    }
+}
+
+/// What a call has changed is sent to its caller before the answer: also in streams that are just beginning, on whatever reactor the
+/// actor and the connection are.
+@Suite(.timeLimit(.minutes(5))) struct ReadOwnUpdateTests {
+    private func withSteps(_ body: (TrebuchetServer) async throws -> Void) async throws {
+        try await withTestServer(link: .webSocket, reactors: 2) { server in
+            await server.expose(Steps(actorSystem: server.actorSystem), as: "steps")
+        } body: { _, server in
+            try await body(server)
+        }
+    }
+
+    /// All that comes up to the answer of a call `c`, which is the last.
+    private func messages(_ peer: RawPeer) async throws -> [String] {
+        var messages: [String] = []
+        repeat { messages.append(try #require(await peer.nextText())) } while !messages.last!.contains(#""callID":"c""#)
+        return messages
+    }
+
+    @Test("of a state that is begun with the call", arguments: ["", #","filter":{"distinct":true}"#])
+    func begun(filter: String) async throws {
+        try await withSteps { server in
+            for round in 1...100 {
+                let peer = try await RawPeer.connect(#require(server.address))
+                peer.send(
+                    #"{"type":"invocation","payload":{"callID":"o","actorID":"steps","targetIdentifier":"observeCount"\#(filter)}}"#
+                )
+                peer.invoke("c", "steps", "make()")
+                let messages = try await messages(peer)
+                #expect(messages.last!.contains(#""result":\#(round)"#))
+                #expect(messages.dropLast().contains { $0.contains(#""data":\#(round)}"#) }, "\(messages)")
+                peer.close()
+            }
+        }
+    }
+
+    @Test("of a state that is taken up again with it, and of many calls at once")
+    func resumed() async throws {
+        try await withSteps { server in
+            for round in 1...50 {
+                let peer = try await RawPeer.connect(#require(server.address))
+                peer.send(
+                    #"{"type":"streamResume","payload":{"streamID":"s\#(round)","actorID":"steps","targetIdentifier":"observeCount","epoch":"another","lastSequence":1}}"#
+                )
+                for call in ["a", "b", "c"] { peer.invoke(call, "steps", "make()") }
+                let messages = try await messages(peer)
+                let answers = messages.filter { $0.contains(#""response""#) }
+                #expect(answers.count == 3)
+                let shown = messages.firstIndex { $0.contains("streamData") }
+                #expect(try #require(shown) < #require(messages.firstIndex { $0.contains(#""response""#) }))
+                #expect(messages.dropLast().last { $0.contains("streamData") }?.contains("\(round * 3)") == true)
+                peer.close()
+            }
+        }
+    }
+
+    @Test("of events that are begun before the call: the event of the call comes, and before its answer")
+    func events() async throws {
+        try await withSteps { server in
+            for round in 1...50 {
+                let peer = try await RawPeer.connect(#require(server.address))
+                peer.send(
+                    #"{"type":"invocation","payload":{"callID":"o","actorID":"steps","targetIdentifier":"observeMade"}}"#
+                )
+                peer.invoke("c", "steps", "make()")
+                let messages = try await messages(peer)
+                #expect(messages.dropLast().contains { $0.contains(#""data":\#(round)}"#) }, "\(messages)")
+                peer.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Whatever a client is refused, who listens is told.
+@Suite(.timeLimit(.minutes(5))) struct RejectionEventTests {
+    private final class Refusals: ServerEventHandler {
+        let kinds: ServerEvent.Kinds = .calls
+        let told = Mutex<[String]>([])
+
+        func hear(_ event: ServerEvent) {
+            guard case .callRefused(_, let actor, let target, let error, _) = event else { return }
+            told.withLock { $0.append("\(error) \(actor) \(target)") }
+        }
+    }
+
+    @Test(
+        "messages that are none, streams that do not begin, calls that cannot be repeated",
+        arguments: [
+            (#"{"type":"invocation","payload":{"callID":"1","actorID":{"id":"board"}}}"#, "malformedEnvelope  "),
+            (#"{"type":"nothing"}"#, "malformedEnvelope  "),
+            ("no JSON", "malformedEnvelope  "),
+            (
+                #"{"type":"streamResume","payload":{"streamID":"s1","callID":"1","actorID":{"id":"board"},"targetIdentifier":"observeNothing","arguments":[]}}"#,
+                "methodNotFound board observeNothing"
+            ),
+            (
+                #"{"type":"repeat","payload":{"callID":"1","session":"y","actorID":{"id":"none"},"targetIdentifier":"f()","arguments":[]}}"#,
+                "unknownOutcome none f()"
+            ),
+        ])
+    func told(message: String, wanted: String) async throws {
+        let refusals = Refusals()
+        try await withTestServer { server in
+            server.addListener(refusals)
+            await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
+        } body: { _, server in
+            let peer = try await RawPeer.connect(#require(server.address), subprotocols: ["trebuchet.v3"])
+            peer.send(message)
+            let answer = await peer.nextText()
+            #expect(refusals.told.withLock { $0 } == [wanted], "\(answer ?? "-")")
+            peer.close()
+        }
+    }
+
+    private final class Requests: ServerEventHandler {
+        let kinds: ServerEvent.Kinds = .refusals
+        let told = Journal()
+
+        func hear(_ event: ServerEvent) {
+            if case .connectionRefused(_, let status, let reason) = event { told.note("\(status) \(reason)") }
+        }
+    }
+
+    @Test(
+        "requests for what is not there, by methods that are none here, without an upgrade, and with a head that does not come",
+        arguments: [
+            ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "404 there is no such page"),
+            ("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "405 only GET is supported"),
+            ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", false, "426 this is a WebSocket endpoint, version 13"),
+            ("GET / HT", true, "408 the handshake took too long"),
+            (
+                "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\n\r\n", true,
+                "403 origin 'null' is not allowed, only the server's own origin 'localhost'; pages without an origin, such as local files, require all origins: AccessPolicy.origins = [\"*\"], or serve --origins '*'"
+            ),
+        ])
+    func requests(text: String, hasPages: Bool, wanted: String) async throws {
+        let (requests, clock) = (Requests(), TestTime())
+        try await withTestServer(clock: clock) { server in
+            server.addListener(requests)
+            if hasPages { server.pages(.clientLibrary) }
+        } body: { _, server in
+            let peer = PlainSocket(try #require(server.address))
+            defer { peer.close(reset: false) }
+            peer.send(Array(text.utf8))
+            let isTold = await eventually {
+                if wanted.hasPrefix("408") { await clock.advance(by: .seconds(1)) }
+                return !requests.told.entries.isEmpty
+            }
+            #expect(isTold && requests.told.entries == [wanted])
+        }
+    }
+}

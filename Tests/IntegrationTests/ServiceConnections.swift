@@ -1,0 +1,68 @@
+import TestSupport
+import Trebuchet
+
+/// What a server asks of a client's actor.
+@Trebuchet
+distributed actor CalledClientActor {
+    private let journal: Journal
+
+    init(journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    distributed func hear(_ text: String) -> Int {
+        journal.note(text)
+        return journal.entries.count
+    }
+    distributed func answer(_ count: Int) -> String { String(repeating: "x", count: count) }
+    distributed func wait() async throws {
+        journal.note("waits")
+        await journal.wait(for: "nothing")
+        try Task.checkCancellation()
+    }
+}
+
+/// Keeps references to actors of clients, and calls them.
+@Trebuchet
+distributed actor ClientReferenceHolder {
+    private var visitors: [CalledClientActor] = []
+    private let journal: Journal
+
+    init(journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    distributed func count() -> Int { visitors.count }
+
+    distributed func enter(_ visitor: CalledClientActor) { visitors.append(visitor) }
+    distributed func enterAll(_ visitors: [CalledClientActor]) { self.visitors += visitors }
+    distributed func leaveAll() { visitors = [] }
+    /// What a call of the last one ends with: its result, or the code and the text of its error.
+    distributed func tell(_ text: String, milliseconds: Int = 60_000) async -> [String] {
+        await outcome(milliseconds) { ["\(try await $0.hear(text))"] }
+    }
+    distributed func ask(_ count: Int) async -> [String] {
+        await outcome(60_000) { ["\(try await $0.answer(count).utf8.count)"] }
+    }
+    /// The same for a call that does not end by itself.
+    distributed func askToWait(_ milliseconds: Int = 60_000) async -> [String] {
+        await outcome(milliseconds) {
+            try await $0.wait()
+            return []
+        }
+    }
+
+    private func outcome(_ milliseconds: Int, _ call: (CalledClientActor) async throws -> [String]) async -> [String] {
+        guard let visitor = visitors.last else { return ["nobody"] }
+        journal.note("calls")
+        do {
+            return try await withDeadline(.milliseconds(milliseconds)) { try await call(visitor) }
+        } catch let error as TrebuchetError {
+            return ["\(error.code)", error.message]
+        } catch {
+            return ["\(type(of: error))"]
+        }
+    }
+}

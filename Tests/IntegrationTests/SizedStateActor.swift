@@ -1,0 +1,59 @@
+import CAllocationCount
+import TestSupport
+import Trebuchet
+
+/// A state of any size, and calls that take as long as the test wants.
+@Trebuchet
+distributed actor SizedStateActor {
+    struct State: Codable, Sendable {
+        var count = 0
+        var items: [Int] = []
+        var padding = ""
+    }
+
+    @StreamedState var state: State = State()
+    private let journal: Journal
+
+    init(journal: Journal = Journal(), actorSystem: TrebuchetActorSystem) {
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    distributed func fill(items: Int, padding: Int) {
+        state = State(items: Array(0..<items), padding: String(repeating: "x", count: padding))
+    }
+    distributed func add() -> Int {
+        state.count += 1
+        return state.count
+    }
+    /// How often this thread has asked for memory so far.
+    distributed func allocations() -> Int { allocation_count() }
+    distributed func same(_ number: Int) -> Int { number }
+    distributed func length(of text: String) -> Int { text.utf8.count }
+    distributed func addLater() async -> Int {
+        await Task.yield()
+        return add()
+    }
+    /// Changes all of the padding: no difference is smaller than the value.
+    distributed func churn() -> Int {
+        state.padding = String(repeating: state.count % 2 == 0 ? "y" : "z", count: state.padding.utf8.count)
+        return add()
+    }
+    /// Counts, and answers when the test says so.
+    @Idempotent
+    distributed func countOnce(_ name: String) async throws -> Int {
+        journal.note("\(name) began")
+        await journal.wait(for: "\(name) go")
+        state.count += 1
+        journal.note("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
+        return state.count
+    }
+    @Idempotent
+    distributed func addOnce() -> Int { add() }
+    distributed func hold(_ name: String) async -> Int {
+        journal.note("\(name) began")
+        await journal.wait(for: "\(name) go")
+        journal.note("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
+        return state.count
+    }
+}

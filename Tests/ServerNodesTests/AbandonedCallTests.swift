@@ -1,0 +1,94 @@
+import NodeSupport
+import TestSupport
+import Testing
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Calls under way when the lease of their actor ends, and a write that was made has no answer yet.
+@Suite(.timeLimit(.minutes(5))) struct AbandonedCallTests {
+    /// Runs `body` with a client at one of two nodes, which observes an actor of the second and has called a method of it. The call is
+    /// written, the node owns nothing any more, and the answer of the engine has not come.
+    private func with(
+        _ place: Int, calling target: String, _ body: (String, TextClient, FaultyEngine) async throws -> Void
+    ) async throws {
+        // Time passes for the second node only: the first keeps its slots.
+        let (still, clock) = (ManualEngineClock(), ManualEngineClock())
+        let engine = MemoryEngine(clock: still)
+        let way = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, clock: still), try Node("b", engine, through: way, clock: clock)]
+        try await Node.with(nodes) {
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[place].textClient()
+            client.observe("stream", name)
+            #expect(await eventually { client.versions.count == 1 })
+            way.set { $0.hangsAnswers = true }
+            client.callOnce(1, name, target, "[1]")
+            #expect(await eventually { way.unansweredCount == 1 })
+            way.set { ($0.failsRenewals, $0.givesNoSlots) = (true, true) }
+            clock.advance(by: Node.settings.leaseDuration)
+            #expect(await eventually { nodes[1].member.slotCount == 0 })
+            try await body(name, client, way)
+            client.abort()
+        }
+    }
+
+    @Test(
+        "a call ends with unknownOutcome when its activation is given up, though the engine has not answered",
+        arguments: [0, 1])
+    func unknown(place: Int) async throws {
+        try await with(place, calling: "add(_:)") { name, client, way in
+            let unknown = try #require(await client.answer(1))
+            #expect(unknown.contains("unknownOutcome"))
+            way.set { $0 = .init() }
+            client.call(2, name, "add(_:)", "[0]")
+            let reply1 = try #require(await client.answer(2))
+            #expect(reply1.contains(#""result":1"#))
+            #expect(client.shown(of: "stream", before: "2") > 1, "\(client.texts)")
+        }
+    }
+
+    @Test(
+        "an @Idempotent call is answered by the next owner, behind the stream that shows it, and done once",
+        arguments: [0, 1])
+    func idempotent(place: Int) async throws {
+        try await with(place, calling: "addOnce(_:)") { name, client, way in
+            // What the engine answers the activation of before is nobody's answer any more.
+            way.set { $0 = .init() }
+            let reply2 = try #require(await client.answer(1))
+            #expect(reply2.contains(#""result":1"#), "\(client.texts)")
+            #expect(client.shown(of: "stream", before: "1") > 1, "\(client.texts)")
+            client.call(2, name, "add(_:)", "[0]")
+            let reply3 = try #require(await client.answer(2))
+            #expect(reply3.contains(#""result":1"#))
+        }
+    }
+
+    @Test("@Idempotent calls wait while the engine is away, and are answered once it is back", arguments: [0, 1])
+    func away(place: Int) async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [try Node("a", engine), try Node("b", engine, through: way)]
+        try await Node.with(nodes) {
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[place].textClient()
+            way.set { $0.failsAppends = true }
+            let before = way.appendCount
+            for number in 1...2 { client.callOnce(number, name, "addOnce(_:)", "[1]") }
+            let first = client.session
+            let answers = nodes[1].server.parts.answers
+            #expect(await eventually { way.appendCount > before && answers.count == 2 })
+            way.set { $0.failsAppends = false }
+            let reply4 = try #require(await client.answer(1))
+            #expect(reply4.contains(#""result":1"#))
+            let reply5 = try #require(await client.answer(2))
+            #expect(reply5.contains(#""result":2"#))
+            client.abort()
+            let second = try await nodes[place].textClient()
+            second.repeat(2, name, "addOnce(_:)", "[1]", of: first)
+            let reply6 = try #require(await second.answer(2))
+            #expect(reply6.contains(#""result":2"#))
+            second.abort()
+        }
+    }
+}

@@ -1,9 +1,0 @@
-import Trebuchet
-
-/// Sends events that outlast their owners.
-@Trebuchet
-distributed actor Chime {
-    @StreamedEvents(persisted: true) var strikes: Int
-
-    distributed func strike(_ number: Int) { $strikes.send(number) }
-}

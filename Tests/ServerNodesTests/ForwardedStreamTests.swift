@@ -1,0 +1,23 @@
+import Testing
+import TrebuchetActors
+
+@testable import Trebuchet
+
+/// How far a stream's client is, as the node knows it that takes the stream up for it.
+@Suite struct ForwardedStreamTests {
+    @Test(
+        "who is behind stays behind until what is missing has come, unless the owner says that another life begins",
+        arguments: [
+            // What the client has, what the owner says, and what the client lacks nothing up to.
+            (("", 0), ("e", nil), 0), (("", 0), ("e", 7), 7),
+            (("e", 3), ("e", nil), 3), (("e", 3), ("e", 7), 3),
+            (("e", 3), ("f", nil), 0), (("e", 3), ("f", 3), 3), (("e", 3), ("f", 7), 7),
+        ] as [((String, UInt64), (String, UInt64?), Int)])
+    func position(seen: (String, UInt64), start: (String, UInt64?), expected: Int) {
+        let stream = ForwardedStream(
+            callID: Array("1".utf8), actor: "a", target: "t", filter: nil, epoch: seen.0, sequence: seen.1)
+        stream.begin(as: Array("s".utf8), epoch: start.0, position: start.1)
+        let text = String(decoding: stream.resumption(as: [0x31]), as: UTF8.self)
+        #expect(text.contains(#""epoch":"\#(start.0)","lastSequence":\#(expected)}"#), "\(text)")
+    }
+}

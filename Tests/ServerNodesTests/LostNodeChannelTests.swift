@@ -1,0 +1,135 @@
+import NodeSupport
+import Networking
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Nodes that lose what they have for each other: both hear of it, and go on.
+@Suite(.timeLimit(.minutes(5))) struct LostNodeChannelTests {
+    /// - Parameter index: of the node that uses the engine through `way`. The second one owns `name`.
+    private func withTwo(
+        faultyAt index: Int, _ body: (_ nodes: [Node], _ way: FaultyEngine, _ name: String) async throws -> Void
+    ) async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = try ["a", "b"].enumerated().map { try Node($1, engine, through: $0 == index ? way : nil) }
+        for node in nodes { try await node.start() }
+        await ownAll(nodes)
+        try await body(nodes, way, nodes[1].names(1)[0])
+        for node in nodes { await node.end() }
+    }
+
+    /// Begins a stream of events.
+    private func observe(_ client: TextClient, _ name: String) async {
+        client.send(
+            "invocation", #""callID":"e","actorID":"\#(name)","targetIdentifier":"observeMarks","arguments":[]"#)
+        #expect(await eventually { client.starts.count == 1 })
+    }
+
+    private func exchange(_ node: Node) throws -> NodeTransport { try #require(node.server.parts.nodes?.exchange) }
+
+    @Test("a stream goes on with each event after the owner of its actor could send nothing for a moment")
+    func away() async throws {
+        try await withTwo(faultyAt: 1) { nodes, way, name in
+            let (client, owners) = (try await nodes[0].textClient(), try await nodes[1].textClient())
+            await observe(client, name)
+            owners.call("1", name, "add(_:)", [0])
+            #expect(await eventually { client.versions.count == 1 })
+            way.set { $0.isAway = true }
+            owners.call("2", name, "add(_:)", [0])
+            #expect(await eventually { owners.answers("2").count == 1 })
+            // Its line is gone there, and the other node hears nothing.
+            let exchange = try exchange(nodes[1])
+            #expect(await eventually { exchange.lineCount == 0 })
+            way.set { $0.isAway = false }
+            #expect(await eventually { client.versions.count == 2 })
+            owners.call("3", name, "add(_:)", [0])
+            #expect(await eventually { client.versions.count == 3 })
+            client.abort()
+            owners.abort()
+        }
+    }
+
+    @Test("and after it has lost its lines twice while something was on the way")
+    func twice() async throws {
+        try await withTwo(faultyAt: 1) { nodes, way, name in
+            let (client, owners) = (try await nodes[0].textClient(), try await nodes[1].textClient())
+            await observe(client, name)
+            let (first, exchange) = (nodes[0].member.node, try exchange(nodes[1]))
+            way.set { $0.holdsMessages = true }
+            owners.call("1", name, "add(_:)", [0])
+            #expect(await eventually { owners.answers("1").count == 1 })
+            for _ in 0..<2 {
+                exchange.lose(first)
+                #expect(await eventually { exchange.lineCount == 0 })
+            }
+            way.set { $0.holdsMessages = false }
+            for number in 2...4 {
+                owners.call("\(number)", name, "add(_:)", [0])
+                #expect(await eventually { owners.answers("\(number)").count == 1 })
+            }
+            #expect(await eventually { client.versions.count == 4 })
+            client.abort()
+            owners.abort()
+        }
+    }
+
+    @Test("all is heard of that was lost before anything came at the other node, and behind a loss")
+    func lostFirst() async throws {
+        try await withTwo(faultyAt: 0) { nodes, way, name in
+            let client = try await nodes[0].textClient()
+            // Nothing was sent from here to there before, and after the first round nothing in this epoch.
+            for number in 1...2 {
+                way.set { $0.losesMessages = true }
+                let before = way.messageCount
+                client.call("\(number)", name, "add(_:)", [0], isKept: true)
+                #expect(await eventually { way.messageCount > before })
+                try exchange(nodes[0]).send([NodeFrame(.leaving, line: 0)], to: nodes[1].member.node)
+                #expect(await eventually { way.messageCount > before + 1 })
+                way.set { $0.losesMessages = false }
+                #expect(await eventually { client.answers("\(number)").count == 1 })
+                try exchange(nodes[0]).lose(nodes[1].member.node)
+            }
+            client.abort()
+        }
+    }
+
+    @Test("nothing stays at an owner of a client that went when its node lost its lines")
+    func gone() async throws {
+        try await withTwo(faultyAt: 0) { nodes, way, name in
+            let (client, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
+            await observe(client, name)
+            other.call("0", name, "follow(_:)", [0])
+            #expect(await eventually { other.answers("0").count == 1 })
+            let (exchange, owners) = (try exchange(nodes[0]), try exchange(nodes[1]))
+            way.set { $0.holdsMessages = true }
+            other.call("1", name, "follow(_:)", [1])
+            client.abort()
+            // That of the other client, and that of the node itself.
+            #expect(await eventually { exchange.lineCount == 2 && exchange.waitingBytes > 0 })
+            exchange.lose(nodes[1].member.node)
+            way.set { $0.holdsMessages = false }
+            other.abort()
+            #expect(await eventually { owners.lineCount == 0 })
+            #expect(await eventually { await nodes[1].server.counters().streams == 0 })
+        }
+    }
+
+    @Test("each frame that is to wait for a node costs the same, however many do: else this takes hours")
+    func manyWaiting() async throws {
+        try await withTwo(faultyAt: 0) { nodes, way, name in
+            let (exchange, node) = (try exchange(nodes[0]), nodes[1].member.node)
+            way.set { $0.holdsMessages = true }
+            let frame = NodeFrame(.gone, line: 1, [UInt8](repeating: 0, count: 100))
+            for _ in 0..<200_000 { exchange.send([frame], to: node) }
+            // But for those of the one message that is on the way.
+            #expect(exchange.waitingBytes > 190_000 * frame.byteCount)
+            exchange.lose(node)
+            #expect(exchange.waitingBytes == 0)
+            way.set { $0.holdsMessages = false }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import TestSupport
+import Testing
+import TrebuchetActors
+
+@testable import Trebuchet
+
+/// What nodes write for each other and for their engine.
+@Suite struct NodeMessageTests {
+    private static let message = NodeMessage(
+        from: "a#0123", number: 7, NodeMessage.Epochs(sender: 3, receiver: 4, last: 5),
+        [
+            NodeFrame(.open, line: 1, Array("{}".utf8)), NodeFrame(.toClient, line: .max, [1, 2, 3]),
+            NodeFrame(.leaving, line: 0),
+        ])
+
+    @Test("a message is read as it was written")
+    func roundTrip() {
+        #expect(NodeMessage(Self.message.bytes) == Self.message)
+        #expect(NodeMessage(NodeMessage(from: "", number: 0, .init(sender: 1, receiver: 0), []).bytes)?.frames == [])
+    }
+
+    @Test("what is cut off anywhere, or has another version or kind, is none")
+    func damaged() {
+        let bytes = Self.message.bytes
+        let ends = [0, 1, 2].reduce(into: [NodeMessage.headBytes(sender: "a#0123")]) { ends, index in
+            ends.append(ends[index] + Self.message.frames[index].byteCount)
+        }
+        for count in bytes.indices where !ends.contains(count) { #expect(NodeMessage(Array(bytes[..<count])) == nil) }
+        #expect(NodeMessage([1] + bytes.dropFirst()) == nil)
+        let epochs = NodeMessage.Epochs(sender: 2, receiver: 0)
+        #expect(NodeMessage(NodeMessage(from: "a", number: 1, epochs, []).bytes + [99]) == nil)
+        // Each node has an epoch with each other one.
+        #expect(NodeMessage(NodeMessage(from: "a", number: 1, .init(sender: 0, receiver: 2), []).bytes) == nil)
+    }
+
+    private func writes(_ items: [ActorLogEntry.Item]) -> [StateWrite] {
+        items.compactMap { if case .write(let write) = $0 { write } else { nil } }
+    }
+
+    /// Whether an item ends there.
+    private func isEnd(_ count: Int, _ bytes: [UInt8]) -> Bool {
+        ActorLogEntry.items(Array(bytes[..<count]), of: "a") != nil
+    }
+
+    @Test("writes of an actor are read as they were written, and what is none is none")
+    func entries() {
+        let key = StateKey("states", "a.count", partition: "a")
+        let writes: [StateWrite] = [
+            .put([1], key), .delete(key), .append(LogEntry(number: 3, base: 2, bytes: [4, 5]), key),
+            StateWrite(key, .snapshotPart([6], index: 1, number: 9)),
+            .snapshot(LogSnapshot(epoch: "e", number: 9, parts: 2, bytes: []), key), StateWrite(key, .deleteLog),
+        ]
+        let bytes = ActorLogEntry.bytes(of: writes)
+        #expect(ActorLogEntry.items(bytes, of: "a").map(self.writes) == writes)
+        let behindLife = ActorLogEntry.items(ActorLogEntry.bytes(of: writes, life: "l"), of: "a")
+        #expect(behindLife.map(self.writes) == writes && behindLife?.count == writes.count + 1)
+        // The version alone, and each item but the last.
+        #expect(bytes.indices.count { isEnd($0, bytes) } == writes.count)
+        #expect(ActorLogEntry.items([9], of: "a") == nil)
+    }
+
+    @Test("folded entries make what all of them made")
+    func folding() throws {
+        let (count, call) = (
+            StateKey("states", "a.count", partition: "a"), StateKey("calls", "c/1", partition: "a")
+        )
+        var contents = ActorLogContents()
+        try contents.apply([
+            .write(.snapshot(LogSnapshot(epoch: "e", number: 1, bytes: [1]), count)), .write(.put([7], call)),
+        ])
+        for number in 2...5 as ClosedRange<UInt64> {
+            if number == 4 { try contents.apply([.life("f")]) }
+            let entry = LogEntry(number: number, base: number - 1, bytes: [UInt8(number)])
+            try contents.apply([.write(.append(entry, count))])
+        }
+        // A snapshot that is not complete yet goes on behind it.
+        try contents.apply([.write(StateWrite(count, .snapshotPart([8], index: 0, number: 4)))])
+        var folded = ActorLogContents()
+        try folded.apply(try #require(ActorLogEntry.items(contents.folded, of: "a")))
+        #expect(folded.log(count) == contents.log(count))
+        #expect(folded.log(count)?.snapshot.epoch == "f")
+        #expect(folded.log(count)?.earlier == [StreamIncarnation(epoch: "e", last: 3)])
+        #expect(folded.value(call) == [7])
+        let whole = LogSnapshot(epoch: "f", number: 4, parts: 1, bytes: [9])
+        try folded.apply([.write(.snapshot(whole, count))])
+        #expect(folded.log(count)?.snapshot.bytes == [8, 9])
+        #expect(folded.log(count)?.entries.map(\.number) == [5])
+    }
+
+    private func folded(_ contents: ActorLogContents) throws -> ActorLogContents {
+        var folded = ActorLogContents()
+        try folded.apply(try #require(ActorLogEntry.items(contents.folded, of: "a")))
+        return folded
+    }
+
+    private func call(_ number: Int, of connection: String = "c") -> StateKey {
+        StateKey("calls", "\(connection)/\(number)", partition: "a")
+    }
+
+    @Test("of calls the last 16,384 are kept when a log is folded, and of the others it is known that they are gone")
+    func calls() throws {
+        var contents = ActorLogContents()
+        for number in 1...16_400 { try contents.apply([.write(.put([1], call(number)))]) }
+        let folded = try folded(try folded(contents))
+        #expect(folded.value(call(16_400)) == [1])
+        #expect(folded.value(call(17)) == [1])
+        for number in 1...16 { #expect(folded.value(call(number)) == []) }
+        #expect(folded.value(call(16_401)) == nil)
+        #expect(folded.value(call(1, of: "d")) == nil)
+    }
+
+    @Test("of which connections calls are gone is known of the last 1,024, by when that was noted last")
+    func goneConnections() throws {
+        var contents = ActorLogContents()
+        func letGo(_ number: Int, of connection: String) throws {
+            try contents.apply([.write(.delete(call(number, of: connection)))])
+        }
+        for number in 0..<1_100 {
+            try letGo(1, of: "c\(number)")
+            // One that goes on calling.
+            try letGo(number, of: "old")
+        }
+        let folded = try folded(try folded(contents))
+        #expect(folded.value(call(1_099, of: "old")) == [])
+        #expect(folded.value(call(1, of: "c1099")) == [])
+        #expect(folded.value(call(1, of: "c0")) == nil)
+    }
+
+    @Test("of large answers so many are kept that the log can be folded; one that was let go of is not made again")
+    func largeAnswers() throws {
+        var contents = ActorLogContents()
+        for number in 1...1_000 {
+            try contents.apply([.write(.put([UInt8](repeating: 1, count: 17_000), call(number)))])
+        }
+        try contents.apply([.write(.put([1], call(7, of: "d"))), .write(.delete(call(7, of: "d")))])
+        #expect(contents.folded.count < 5 << 20)
+        let folded = try folded(contents)
+        #expect(folded.value(call(1_000))?.count == 17_000)
+        #expect(folded.value(call(1)) == [])
+        #expect(folded.value(call(7, of: "d")) == [])
+        #expect(folded.value(call(8, of: "d")) == nil)
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import NodeSupport
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// What each of several nodes counts, and shows of whose their slots are.
+@Suite(.timeLimit(.minutes(5))) struct NodeMetricsTests {
+    @Test("a client counts at its node alone, and what it is sent counts once, wherever the actors are")
+    func counts() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let client = try await nodes[0].textClient()
+            let names = nodes.flatMap { $0.names("boards", 10) }
+            for (number, name) in names.enumerated() { client.observe("\(number)", name, "observeSteps") }
+            #expect(await eventually { client.versions.count == names.count })
+            // Metrics throw while other tests of this process hold a reactor.
+            var found: [MetricList] = []
+            _ = await eventually {
+                found = []
+                for node in nodes { if let list = try? await node.server.metricList() { found.append(list) } }
+                return found.count == 2
+            }
+            try #require(found.count == 2)
+            let lists = (found[0], found[1])
+            #expect(lists.0.now.connections == 1 && lists.1.now.connections == 0)
+            func delivered(_ list: MetricList) -> UInt64 {
+                list.counts[.wholesDelivered] + list.counts[.patchesDelivered] + list.counts[.eventsDelivered]
+            }
+            #expect(delivered(lists.0) == UInt64(names.count))
+            #expect(delivered(lists.1) == 0)
+            client.abort()
+        }
+    }
+
+    @Test(
+        "the inspector of a node says of each slot whose it is, its own and those that it knows of, else whose it is to be"
+    )
+    func slots() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let client = try await nodes[0].client()
+            _ = try await client.resolve(LargeStateActor.self, id: nodes[1].names("boards")[0]).step()
+            let json = try JSONSerialization.jsonObject(with: Data(nodes[0].server.inspectedNodes().bytes))
+            let owners = try #require((json as? [String: Any])?["owners"] as? [[String: Any]])
+            var next = 0
+            var counts: [String: Int] = [:]
+            for part in owners {
+                #expect(part["first"] as? Int == next)
+                let last = try #require(part["last"] as? Int)
+                counts[part["node"] as? String ?? "", default: 0] += last - next + 1
+                next = last + 1
+                let isOwn = part["node"] as? String == "a"
+                if isOwn { #expect(part["known"] as? Bool == true) }
+            }
+            #expect(next == ClusterSlot.count)
+            #expect(counts == ["a": nodes[0].member.slotCount, "b": nodes[1].member.slotCount])
+            // It has asked whose that one is.
+            #expect(owners.contains { $0["node"] as? String == "b" && $0["known"] as? Bool == true })
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import NodeSupport
+import Networking
+import Synchronization
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Takes streams of a node's actors as another node does, and says what it has taken when it is told to.
+final class NodeStreamSubscriber: NodeChannelHandler {
+    let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+    let exchange: NodeTransport
+    private let opened = Mutex<NodeChannel?>(nil)
+    private let parts = Mutex<[UInt8]>([])
+    private let got = Mutex<[NodeFrame]>([])
+
+    init(_ engine: MemoryEngine, of owner: Node) async throws {
+        exchange = NodeTransport(engine, as: try ClusterNode(name: "taker"), open: { _, _ in nil })
+        try await exchange.start()
+        let line = exchange.newLine(to: owner.member.node, self)
+        opened.withLock { $0 = line }
+        // It owns nothing, and is there all the same: known as that before its line is.
+        exchange.send(
+            [NodeFrame(.leaving, line: 0), NodeFrame(.open, line: line.number, SharedStreamMessage.opening)],
+            to: owner.member.node)
+    }
+
+    private var line: NodeChannel {
+        guard let line = opened.withLock({ $0 }) else { preconditionFailure("it opens one when it is made") }
+        return line
+    }
+
+    /// The other end of its line.
+    func line(at owner: Node) throws -> NodeChannel {
+        guard let exchange = owner.server.parts.nodes?.exchange else { throw CancellationError() }
+        return NodeChannel(exchange: exchange, node: self.exchange.node, number: line.number, isOwn: false)
+    }
+
+    func close() {
+        line.send(.gone)
+        exchange.close()
+    }
+
+    // MARK: Out
+
+    /// - Parameter seen: behind what it is to begin.
+    func begin(
+        _ number: UInt64, _ actor: String, _ target: String, behind seen: (epoch: String, last: UInt64) = ("", 0)
+    ) {
+        let beginning = SharedStreamRequest(
+            actor: actor, target: target, epoch: seen.epoch, sequence: seen.last, isFresh: true)
+        line.send(SharedStreamMessage.bytes(.begin, number, beginning), part: .toOwnerPart, last: .toOwner)
+    }
+
+    func end(_ number: UInt64) {
+        line.send(SharedStreamMessage.bytes(.end, number), part: .toOwnerPart, last: .toOwner)
+    }
+
+    func take(_ bytes: Int) { line.send(.taken, number: UInt64(bytes)) }
+
+    // MARK: In
+
+    /// What has come, a message in one frame each.
+    var frames: [NodeFrame] { got.withLock { $0 } }
+    var byteCount: Int { frames.reduce(0) { $0 + ($1.kind == .toClient ? $1.payload.count : 0) } }
+
+    func messages(_ number: UInt64) -> [SharedStreamMessage] {
+        frames.compactMap { SharedStreamMessage($0.payload) }.filter { $0.number == number }
+    }
+
+    func kinds(_ number: UInt64) -> [SharedStreamMessage.Kind] { messages(number).map(\.kind) }
+
+    func receive(_ frame: NodeFrame) {
+        guard frame.kind != .toClientPart else { return parts.withLock { $0 += frame.payload } }
+        let before = parts.withLock { parts in
+            defer { parts = [] }
+            return parts
+        }
+        got.withLock { $0.append(NodeFrame(frame.kind, line: frame.line, before + frame.payload)) }
+    }
+
+    func lineDidBreak(received: UInt64) {}
+    func lineDidOverflow(received: UInt64) {}
+}
+
+extension Node {
+    /// What other nodes take of its actors.
+    func feeds() async -> [SharedStreamPublisher] {
+        var feeds: [SharedStreamPublisher] = []
+        for shard in server.shards { feeds += await shard.reactor.perform { shard.feeds } }
+        return feeds
+    }
+}

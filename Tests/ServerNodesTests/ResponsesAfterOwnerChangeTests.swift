@@ -1,0 +1,381 @@
+import NodeSupport
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Answers and streams of actors that go to another node while something there takes long.
+@Suite(.timeLimit(.minutes(5))) struct ResponsesAfterOwnerChangeTests {
+    static let distinct = #","filter":{"distinct":true}"#
+
+    /// Short handovers.
+    static var settings: ClusterMemberSettings {
+        var settings = Node.settings
+        settings.handoverTimeout = .milliseconds(300)
+        return settings
+    }
+
+    /// Adds one to each, and expects each answer behind what it has changed.
+    private func add(_ names: [String], through client: TextClient, _ place: String = "") async {
+        let before = names.map { client.shown(of: "\($0.hashNumber)", before: "") }
+        let began = ContinuousClock.now
+        for name in names { client.call("c\(name)", name, "add(_:)", [1]) }
+        #expect(await eventually { names.allSatisfy { client.answers("c\($0)").count == 1 } })
+        for (name, before) in zip(names, before) {
+            let answer = client.answers("c\(name)").first?.text ?? ""
+            #expect(
+                client.shown(of: "\(name.hashNumber)", before: "c\(name)") > before,
+                "\(place) \(name): \(answer) came within \(ContinuousClock.now - began) with nothing shown of it before: \(client.texts(about: name))"
+            )
+        }
+    }
+
+    private func observe(_ names: [String], through client: TextClient, filter: String = "") async {
+        for name in names { client.call(name.hashNumber, name, "observeCount", "[]", more: filter) }
+        #expect(await eventually { client.versions.count == names.count })
+    }
+
+    @Test(
+        "an answer of the next owner comes behind its stream, where that has a filter and the owner before says nothing"
+    )
+    func silentOwnerOfFiltered() async throws {
+        let engine = MemoryEngine()
+        let gate = FaultyEngine(engine)
+        // It looks seldom who lives: so long it does not know that the one before is gone.
+        var settings = Node.settings
+        settings.roundInterval = .seconds(3)
+        let nodes = [
+            try Node("a", engine, settings: settings), try Node("b", engine, through: gate), try Node("c", engine),
+        ]
+        try await Node.with(nodes) {
+            let names = nodes[1].names(16)
+            let client = try await nodes[0].textClient()
+            await observe(names, through: client, filter: Self.distinct)
+            gate.set { $0.holdsMessages = true }
+            let draining = Task { await nodes[1].server.parts.nodes?.drain(within: .seconds(300)) }
+            #expect(await eventually { names.count(where: nodes[2].owns) > 3 })
+            let directory = nodes[0].server.parts.nodes?.directory
+            for name in names { directory?.forget(ClusterSlot(of: name), ownedBy: nodes[1].member.node) }
+            await add(names.filter(nodes[2].owns), through: client, "now at a third node:")
+            gate.set { $0.holdsMessages = false }
+            await draining.value
+            client.abort()
+        }
+    }
+
+    @Test(
+        "an answer of the next owner comes behind its stream, also where the owner before takes longer than a handover may",
+        arguments: [
+            (1, ""), (1, ResponsesAfterOwnerChangeTests.distinct), (0, ResponsesAfterOwnerChangeTests.distinct),
+            (0, ""),
+        ])
+    func longHandover(place: Int, filter: String) async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [
+            try Node("a", engine, settings: Self.settings),
+            try Node("b", engine, through: way, settings: Self.settings),
+        ]
+        let third = try Node("c", engine, settings: Self.settings)
+        try await Node.with(nodes) {
+            let tags = Array((0...).lazy.filter { nodes[1].owns("tallies/{\($0)}x") }.prefix(24))
+            let client = try await nodes[place].textClient()
+            let names = tags.map { "tallies/{\($0)}x" }
+            await observe(names, through: client, filter: filter)
+            // Others of the same slots are just being loaded.
+            way.set { $0.hangsReads = true }
+            let other = try await nodes[1].textClient()
+            for tag in tags { other.call("\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
+            #expect(await eventually { way.readCount >= tags.count })
+            try await third.start()
+            #expect(await eventually { names.count(where: third.owns) > 3 })
+            await add(names.filter(third.owns), through: client, "client at \(place), filter '\(filter)':")
+            way.set { $0.hangsReads = false }
+            for client in [client, other] { client.abort() }
+        }
+        await third.end()
+    }
+
+    @Test("an answer comes behind its stream, which was asked for at an owner between that could not load its actor")
+    func ownerBetween() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [
+            try Node("a", engine, settings: Self.settings), try Node("b", engine, settings: Self.settings),
+            try Node("c", engine, through: way, settings: Self.settings),
+        ]
+        try await Node.with(nodes) {
+            let names = nodes[1].names(16)
+            let client = try await nodes[0].textClient()
+            await observe(names, through: client)
+            way.set { $0.hangsReads = true }
+            try await nodes[1].kill()
+            #expect(await eventually { names.allSatisfy { nodes[0].owns($0) || nodes[2].owns($0) } })
+            let between = names.filter(nodes[2].owns)
+            #expect(!between.isEmpty)
+            #expect(await eventually { way.readCount >= between.count })
+            let draining = Task { await nodes[2].server.parts.nodes?.drain(within: .seconds(300)) }
+            #expect(await eventually { between.allSatisfy(nodes[0].owns) })
+            await add(between, through: client)
+            way.set { $0.hangsReads = false }
+            await draining.value
+            client.abort()
+        }
+    }
+
+    @Test(
+        "an answer comes behind its stream, which is asked for again here as its actor could not be loaded a moment ago"
+    )
+    func askedAgainHere() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, through: way), try Node("b", engine)]
+        try await Node.with(nodes) {
+            let names = nodes[1].names(6)
+            let client = try await nodes[0].textClient()
+            await observe(names, through: client)
+            way.set { $0.hangsReads = true }
+            try await nodes[1].kill()
+            #expect(await eventually { names.allSatisfy(nodes[0].owns) && way.readCount >= names.count })
+            way.set { ($0.isAway, $0.hangsReads) = (true, false) }
+            #expect(await eventually { await nodes[0].resuming() == names.count && way.readCount == 0 })
+            way.set { $0.isAway = false }
+            await add(names, through: client)
+            client.abort()
+        }
+    }
+
+    @Test("a stream that its client ends while its actor is being loaded at the client's own node has ended for it")
+    func endedWhileLoaded() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [try Node("a", engine, through: way), try Node("b", engine)]
+        try await Node.with(nodes) {
+            let (name, here) = (nodes[1].names(1)[0], nodes[0].names("boards")[0])
+            let client = try await nodes[0].textClient()
+            await observe([name], through: client)
+            way.set { $0.hangsReads = true }
+            try await nodes[1].kill()
+            #expect(await eventually { nodes[0].owns(name) && way.readCount > 0 })
+            try client.unsubscribe(#require(client.starts.first))
+            client.call("ping", here, "step()")
+            #expect(await eventually { client.answers("ping").count == 1 })
+            #expect(client.messages.count { $0.type == "streamEnd" } == 1, "nothing is said of its end")
+            way.set { $0.hangsReads = false }
+            client.call("add", name, "add(_:)", [1])
+            #expect(await eventually { client.answers("add").count == 1 })
+            client.call("again", name, "add(_:)", [1])
+            #expect(await eventually { client.answers("again").count == 1 })
+            #expect(client.starts.count == 1 && client.versions.count == 1, "it goes on: \(client.texts.suffix(6))")
+            client.abort()
+        }
+    }
+
+    @Test("an answer comes behind its stream, also of a call that comes in the turn in which this node gets its slot")
+    func sameTurn() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names("boards")[0]
+            let client = try await nodes[0].textClient()
+            client.call(1, name, "observeSteps", "[]")
+            #expect(await eventually { client.versions.count == 1 })
+            let draining = Task {
+                for shard in nodes[0].server.shards {
+                    await shard.reactor.perform {
+                        let own = shard.connections.values.filter { $0.upstream == nil && !$0.isServer }
+                        guard let connection = own.first(where: { !$0.streams.isEmpty }) else { return }
+                        Task { await nodes[1].server.parts.nodes?.drain(within: .seconds(300)) }
+                        // A turn that takes long, and the call that the socket has meanwhile.
+                        while !nodes[0].owns(name) {}
+                        let place = #""actorID":"\#(name)","targetIdentifier":"step()","arguments":[]"#
+                        let text = #"{"type":"invocation","payload":{"callID":"c",\#(place)}}"#
+                        Array(text.utf8).withUnsafeBytes { connection.receive($0) }
+                    }
+                }
+            }
+            await draining.value
+            #expect(await eventually { client.answers("c").count == 1 })
+            #expect(await eventually { client.versions.count > 1 })
+            #expect(client.shown(of: "1", before: "c") > 1, "\(client.texts)")
+            client.abort()
+        }
+    }
+
+    /// Reads what has come back while others of its slots are being loaded, until they are.
+    private func look(_ names: [String], through client: TextClient, _ way: FaultyEngine) async {
+        for name in names { client.observe("o\(name)", name) }
+        for name in names { client.call("r\(name)", name, "add(_:)", [0]) }
+        let all = { names.allSatisfy { client.answers("r\($0)").count == 1 } }
+        way.set { $0.hangsReads = false }
+        #expect(await eventually(all))
+        for name in names {
+            let answer = client.answers("r\(name)").first?.text ?? "none"
+            #expect(answer.contains(#""result":11"#), "\(name): \(answer)")
+        }
+    }
+
+    @Test(
+        "what others have changed at an owner between is there when the slot comes back, also before it was let go of here"
+    )
+    func cameBack() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let first = try Node("a", engine, through: way, settings: Self.settings)
+        let second = try Node("b", engine, settings: Self.settings)
+        try await Node.with([first]) {
+            let tags = Array(0..<24)
+            let names = tags.map { "tallies/{\($0)}x" }
+            let client = try await first.textClient()
+            await observe(names, through: client)
+            await add(names, through: client)
+            way.set { $0.hangsReads = true }
+            for tag in tags { client.call("y\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
+            #expect(await eventually { way.readCount >= tags.count })
+            try await second.start()
+            #expect(await eventually { names.count(where: second.owns) > 5 && second.member.ownsItsPart })
+            let moved = names.filter(second.owns)
+            let other = try await second.textClient()
+            for name in moved { other.call(name, name, "add(_:)", [10]) }
+            #expect(await eventually { moved.allSatisfy { other.answers($0).count == 1 } })
+            for name in moved { #expect(other.answers(name).first?.text.contains(#""result":11"#) == true) }
+            await second.server.parts.nodes?.drain(within: .seconds(300))
+            #expect(await eventually { names.allSatisfy(first.owns) })
+            let third = try await first.textClient()
+            await look(moved, through: third, way)
+            #expect(
+                await eventually {
+                    moved.allSatisfy { client.shown(of: "\($0.hashNumber)", before: "") >= 3 }
+                })
+            for client in [client, other, third] { client.abort() }
+        }
+        await second.end()
+    }
+
+    @Test("an answer comes behind its stream, whose actor was being loaded at its client's node when that lost it")
+    func loadingHere() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [
+            try Node("a", engine, through: way, settings: Self.settings),
+            try Node("b", engine, settings: Self.settings),
+        ]
+        let third = try Node("c", engine, settings: Self.settings)
+        try await Node.with(nodes) {
+            let names = nodes[1].names(24)
+            let client = try await nodes[0].textClient()
+            await observe(names, through: client)
+            way.set { $0.hangsReads = true }
+            try await nodes[1].kill()
+            #expect(await eventually { names.allSatisfy(nodes[0].owns) && way.readCount >= names.count })
+            try await third.start()
+            #expect(await eventually { names.count(where: third.owns) > 5 })
+            await add(names.filter(third.owns), through: client)
+            way.set { $0.hangsReads = false }
+            client.abort()
+        }
+        await third.end()
+    }
+
+    @Test("an actor lives at one node at a time, also when another of its slot is just being made")
+    func livesOnce() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let first = try Node("a", engine, through: way, settings: Self.settings)
+        let second = try Node("b", engine, settings: Self.settings)
+        try await Node.with([first]) {
+            let client = try await first.textClient()
+            let names = (0..<24).map { "tallies/{\($0)}x" }
+            for name in names { client.call(name, name, "add(_:)", [1]) }
+            #expect(await eventually { names.allSatisfy { client.answers($0).count == 1 } })
+            way.set { $0.hangsReads = true }
+            for tag in 0..<24 { client.call("y\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
+            #expect(await eventually { way.readCount >= 24 })
+            try await second.start()
+            #expect(await eventually { names.count(where: second.owns) > 5 })
+            let moved = names.filter(second.owns)
+            let other = try await second.textClient()
+            for name in moved { other.call(name, name, "add(_:)", [10]) }
+            #expect(await eventually { moved.allSatisfy { other.answers($0).count == 1 } })
+            let directory = first.server.parts.directory
+            let living = { moved.filter { directory.record(ActorName($0)).map { !$0.life.isGone } ?? false } }
+            _ = await eventually { living().isEmpty }
+            #expect(living().isEmpty, "\(living().count) of \(moved.count) live at both")
+            way.set { $0.hangsReads = false }
+            for client in [client, other] { client.abort() }
+        }
+        await second.end()
+    }
+
+    @Test("a node that is stopped sends away the streams, too, whose actors are just being loaded at itself")
+    func sentAwayWhileLoaded() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [
+            try Node("a", engine, through: way, settings: Self.settings),
+            try Node("b", engine, settings: Self.settings),
+        ]
+        try await Node.with(nodes) {
+            let name = nodes[1].names(1)[0]
+            let client = try await nodes[0].textClient()
+            await observe([name], through: client)
+            way.set { $0.hangsReads = true }
+            try await nodes[1].kill()
+            #expect(await eventually { nodes[0].owns(name) && way.readCount > 0 })
+            let stopping = Task { await nodes[0].server.shutdown(drain: .seconds(15)) }
+            #expect(await eventually { client.messages.contains { $0.type == "goAway" } })
+            #expect(
+                await eventually { client.messages.contains { $0.type == "streamEnd" } },
+                "\(client.texts.suffix(3))")
+            way.set { $0.hangsReads = false }
+            await stopping.value
+            client.abort()
+        }
+    }
+}
+
+extension String {
+    /// A number for the name, as callIDs of tests are.
+    var hashNumber: Int { utf8.reduce(7) { ($0 &* 31 &+ Int($1)) & 0xFFFF_FFFF } }
+}
+
+extension TextClient {
+    /// What has come of an actor.
+    func texts(about name: String) -> [String] {
+        let all = messages
+        let streams = Set(all.filter { $0.text.contains("\"\(name)\"") }.map(\.streamID).filter { !$0.isEmpty })
+        return all.filter { $0.text.contains(name) || streams.contains($0.streamID) }.map(\.text)
+    }
+
+    /// How many versions of a stream have come before the answer of a call.
+    func shown(of observation: String, before callID: String) -> Int {
+        let all = messages
+        let streams = Set(all.filter { $0.type == "streamStart" && $0.callID == observation }.map(\.streamID))
+        return all.prefix { $0.type != "response" || $0.callID != callID }
+            .count { $0.type == "streamData" && streams.contains($0.streamID) }
+    }
+}
+
+extension Node {
+    /// How many streams of clients here are being taken up.
+    func resuming() async -> Int {
+        var count = 0
+        for shard in server.shards {
+            count += await shard.reactor.perform {
+                shard.connections.values.reduce(0) { $0 + ($1.relays?.resuming.count ?? 0) }
+            }
+        }
+        return count
+    }
+
+    /// How many answers are held back for clients here.
+    func held() async -> Int {
+        var count = 0
+        for shard in server.shards {
+            count += await shard.reactor.perform {
+                shard.answersBehindStreams.values.reduce(0) { $0 + $1.waiting.count }
+            }
+        }
+        return count
+    }
+}

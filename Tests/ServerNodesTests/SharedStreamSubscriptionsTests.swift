@@ -1,0 +1,334 @@
+import NodeSupport
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// Streams that a node takes once for all of its clients. One after the other: each node of a test has work as long as it is there.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct SharedStreamSubscriptionsTests {
+    private static let streams = ["observeSteps", "observeCells", "observeMarks"]
+
+    /// Changes what a stream shows.
+    private func change(_ stream: String, of name: String, by client: TextClient, _ number: Int) async {
+        let (target, arguments) =
+            switch stream {
+            case "observeSteps": ("step()", "[]")
+            case "observeCells": ("set(_:_:)", "[\(number % 100),\(number)]")
+            default: ("mark(_:)", "[\(number)]")
+            }
+        client.call(number, name, target, arguments)
+        #expect(await client.answer(number) != nil)
+    }
+
+    /// Whether each number is greater than the one before it.
+    private func rises(_ messages: [TextClient.Message]) -> Bool {
+        zip(messages, messages.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
+    }
+
+    @Test("each version goes to a node once, and its clients get all of them in order", arguments: streams)
+    func once(stream: String) async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: way) { nodes in
+            let name = nodes[1].names("boards")[0]
+            let first = stream == "observeMarks" ? 0 : 1
+            var clients: [TextClient] = []
+            for _ in 0..<50 {
+                let client = try await nodes[0].textClient()
+                client.observe("1", name, stream)
+                clients.append(client)
+            }
+            for client in clients {
+                #expect(await eventually { client.starts.count == 1 && client.versions.count == first })
+            }
+            #expect(await eventually { await nodes[1].server.subscriberCount(of: name, stream) == 1 })
+            way.set { $0.keepsMessages = true }
+            // Of the owner's own: its answers are no messages between nodes.
+            let caller = try await nodes[1].textClient()
+            let count = 20
+            for number in 1...count {
+                await change(stream, of: name, by: caller, number)
+                for client in clients { #expect(await eventually { client.versions.count == first + number }) }
+            }
+            for client in clients {
+                #expect(rises(client.versions))
+                #expect(client.versions.map(\.sequence) == clients[0].versions.map(\.sequence))
+            }
+            let messages = way.messages(to: nodes[0].member.node)
+            let frames = messages.compactMap { NodeMessage($0) }.flatMap(\.frames).filter { $0.kind == .toClient }
+            #expect(frames.count { SharedStreamMessage($0.payload)?.kind == .version } == count)
+            #expect(frames.count == count)
+            #expect(messages.reduce(0) { $0 + $1.count } < count * 400)
+            for client in clients { client.abort() }
+            caller.abort()
+            // With the last of them it ends.
+            #expect(await eventually { await nodes[1].server.subscriberCount(of: name, stream) == 0 })
+            #expect(await eventually { nodes[0].server.parts.nodes?.shared.count == 0 })
+        }
+    }
+
+    @Test("who comes later gets the whole value, which is made of what the node has")
+    func late() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names("boards")[0]
+            let owner = nodes[1].server
+            let board = try await nodes[0].client().resolve(LargeStateActor.self, id: name)
+            var (cells, items) = (
+                await board.observeCells().makeAsyncIterator(), await board.observeItems().makeAsyncIterator()
+            )
+            #expect(await cells.next() == LargeStateActor.Cells())
+            #expect(await items.next()?.count == 0)
+            var expected = LargeStateActor.Cells()
+            for number in 0..<100 {
+                expected.numbers[number] = number
+                _ = try await board.set(number, number)
+                _ = try await board.put(number % 40, "title \(number)")
+            }
+            let encodings = (
+                await owner.encodeCount(of: name, "observeCells"), await owner.encodeCount(of: name, "observeItems")
+            )
+            for _ in 0..<4 {
+                let later = try await nodes[0].client().resolve(LargeStateActor.self, id: name)
+                var found = await later.observeCells().makeAsyncIterator()
+                #expect(await found.next() == expected)
+                var list = await later.observeItems().makeAsyncIterator()
+                let items = await list.next()
+                #expect(items?.map(\.id) == Array(0..<40))
+                #expect(items?.map(\.title) == (0..<40).map { "title \($0 < 20 ? $0 + 80 : $0 + 40)" })
+            }
+            #expect(await owner.encodeCount(of: name, "observeCells") == encodings.0)
+            #expect(await owner.encodeCount(of: name, "observeItems") == encodings.1)
+            #expect(await owner.subscriberCount(of: name, "observeCells") == 1)
+        }
+    }
+
+    @Test("who has lost a connection gets what it missed, from its node", arguments: ["observeSteps", "observeMarks"])
+    func cut(stream: String) async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names("boards")[0]
+            let first = stream == "observeMarks" ? 0 : 1
+            let (other, caller) = (try await nodes[0].textClient(), try await nodes[1].textClient())
+            let before = try await nodes[0].textClient()
+            for client in [other, before] {
+                client.observe("1", name, stream)
+                #expect(await eventually { client.starts.count == 1 && client.versions.count == first })
+            }
+            for number in 1...3 { await change(stream, of: name, by: caller, number) }
+            #expect(await eventually { before.versions.count == first + 3 })
+            before.abort()
+            for number in 4...6 { await change(stream, of: name, by: caller, number) }
+            #expect(await eventually { other.versions.count == first + 6 })
+            let after = try await nodes[0].textClient()
+            let (start, last) = (try #require(before.starts.first), try #require(before.versions.last))
+            after.resume(start, "r", name, behind: last.sequence, stream)
+            #expect(await eventually { after.versions.count == 3 })
+            #expect(after.versions.map(\.sequence) == (1...3).map { last.sequence + $0 })
+            #expect(await nodes[1].server.subscriberCount(of: name, stream) == 1)
+            for client in [other, caller, after] { client.abort() }
+        }
+    }
+
+    @Test("what a node has not kept its client gets from the owner all the same")
+    func missing() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names("boards")[0]
+            let caller = try await nodes[1].textClient()
+            let before = try await nodes[1].textClient()
+            before.observe("1", name, "observeSteps")
+            #expect(await eventually { before.versions.count == 1 })
+            for number in 1...3 { await change("observeSteps", of: name, by: caller, number) }
+            let other = try await nodes[0].textClient()
+            other.observe("1", name, "observeSteps")
+            #expect(await eventually { other.versions.count == 1 })
+            // Seen elsewhere, and older than all that this node has.
+            let after = try await nodes[0].textClient()
+            let start = try #require(before.starts.first)
+            after.resume(start, "r", name, behind: try #require(before.versions.first).sequence, "observeSteps")
+            #expect(await eventually { after.versions.count == 3 })
+            #expect(after.versions.map(\.sequence) == before.versions.dropFirst().map(\.sequence))
+            #expect(after.versions.allSatisfy { $0.streamID == after.starts.last?.streamID })
+            for client in [before, caller, other, after] { client.abort() }
+        }
+    }
+
+    @Test(
+        "a hundred who observe notice nothing when the owner dies or is stopped, and the next one sends each version once",
+        arguments: [false, true])
+    func moved(inOrder: Bool) async throws {
+        try await withNodes(["a", "b", "c"]) { nodes in
+            let names = nodes[1].names(4)
+            let caller = try await nodes[0].textClient()
+            var clients: [(client: TextClient, name: String)] = []
+            for name in names {
+                caller.call("first \(name)", name, "add(_:)", [1])
+                #expect(await eventually { caller.answers("first \(name)").count == 1 })
+                for _ in 0..<25 {
+                    let client = try await nodes[0].textClient()
+                    client.observe("1", name)
+                    clients.append((client, name))
+                }
+            }
+            for (client, _) in clients { #expect(await eventually { client.versions.count == 1 }) }
+            for name in names {
+                #expect(await nodes[1].server.subscriberCount(of: name, "observeCount") == 1)
+                for number in 2...6 { caller.call("\(number) \(name)", name, "add(_:)", [1]) }
+            }
+            for name in names { #expect(await eventually { caller.answers("6 \(name)").count == 1 }) }
+            if inOrder { await nodes[1].server.shutdown() } else { try await nodes[1].kill() }
+            for name in names {
+                for number in 7...11 { caller.call("\(number) \(name)", name, "add(_:)", [1]) }
+            }
+            for name in names { #expect(await eventually { caller.answers("11 \(name)").count == 1 }) }
+            for (client, _) in clients {
+                #expect(await eventually { client.versions.count == 11 })
+                #expect(client.versions.map(\.sequence) == (0..<11).map { client.versions[0].sequence + $0 })
+                #expect(client.messages.allSatisfy { $0.error.isEmpty })
+            }
+            for name in names where nodes[2].owns(name) {
+                #expect(await nodes[2].server.subscriberCount(of: name, "observeCount") == 1)
+            }
+            for (client, _) in clients { client.abort() }
+            caller.abort()
+        }
+    }
+
+    @Test("one that takes nothing holds up no other, and gets the newest when it takes something again")
+    func slow() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let name = nodes[1].names("boards")[0]
+            let (slow, fast) = (try await nodes[0].textClient(), try await nodes[0].textClient())
+            for client in [slow, fast] {
+                client.observe("1", name, "observeCells")
+                #expect(await eventually { client.versions.count == 1 })
+            }
+            await slow.pause()
+            let caller = try await nodes[1].textClient()
+            let count = 40
+            for number in 1...count {
+                // Each version is whole, as it has little of the one before.
+                caller.call(number, name, "fill(_:)", "[\(400_000 + number * 1_000)]")
+                #expect(await caller.answer(number) != nil)
+                #expect(await eventually { fast.versions.count == number + 1 })
+            }
+            #expect(await nodes[1].server.subscriberCount(of: name, "observeCells") == 1)
+            await slow.goOn()
+            let last = try #require(fast.versions.last)
+            #expect(await eventually { slow.versions.last?.sequence == last.sequence })
+            #expect(slow.versions.count < count)
+            #expect(rises(slow.versions))
+            for client in [slow, fast, caller] { client.abort() }
+        }
+    }
+
+    @Test("who may not observe does not, though others of the node do: the owner is asked for each")
+    func forbidden() async throws {
+        let isEve = Flag()
+        let access = AccessPolicy(authenticate: { _ in Principal(id: isEve.isSet ? "eve" : "ada") })
+        let rule: NodeRule = { node, caller, target in
+            node != "b" || caller?.principal?.id != "eve" || !target.hasPrefix("observe")
+        }
+        try await withNodes(["a", "b"], access: access, rule: rule) { nodes in
+            let name = nodes[1].names("boards")[0]
+            let ada = try await nodes[0].textClient()
+            isEve.set()
+            let eve = try await nodes[0].textClient()
+            ada.observe("1", name, "observeSteps")
+            #expect(await eventually { ada.versions.count == 1 })
+            eve.observe("1", name, "observeSteps")
+            #expect(await eventually { eve.answers("1").count == 1 })
+            #expect(eve.answers("1").first?.error == "unauthorized")
+            let start = try #require(ada.starts.first)
+            eve.resume(start, "2", name, behind: 1, "observeSteps")
+            #expect(await eventually { eve.answers("2").first?.error == "unauthorized" })
+            eve.call(3, name, "step()", "[]")
+            #expect(await eve.answer(3)?.contains(#""result":1"#) == true)
+            #expect(await eventually { ada.versions.count == 2 })
+            #expect(eve.versions.isEmpty && eve.starts.isEmpty)
+            ada.abort()
+            eve.abort()
+        }
+    }
+
+    @Test("streams count for their clients as others do")
+    func limits() async throws {
+        var limits = ServerLimits()
+        limits.streamsPerConnection = 3
+        try await withNodes(["a", "b"], limits: limits) { nodes in
+            let names = nodes[1].names("boards", 4)
+            let client = try await nodes[0].textClient()
+            for (number, name) in names.prefix(3).enumerated() {
+                client.observe("\(number)", name, "observeSteps")
+                #expect(await eventually { client.versions.count == number + 1 })
+            }
+            client.observe("3", names[3], "observeSteps")
+            #expect(await eventually { client.answers("3").first?.error == "rateLimited" })
+            client.unsubscribe(try #require(client.starts.first))
+            client.observe("4", names[3], "observeSteps")
+            #expect(await eventually { client.versions.count == 4 })
+            client.abort()
+        }
+    }
+
+    @Test(
+        "no answer comes before what its call has changed, also while the stream is beginning, whichever way it comes",
+        arguments: [false, true])
+    func answers(directly: Bool) async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        try await withNodes(["a", "b"], engine: engine, through: way, areReached: directly) { nodes in
+            if directly {
+                // The first ones go through the engine.
+                let tally = try await nodes[0].client().resolve(Tally.self, id: nodes[1].names(1)[0])
+                #expect(
+                    await eventually {
+                        let before = way.messageCount
+                        _ = try? await tally.add(0)
+                        return way.messageCount == before
+                    })
+            }
+            let before = way.messageCount
+            // Actors of both reactors, of clients on both.
+            let names = nodes[1].names("boards", 6) + nodes[1].names(6)
+            let clients = [
+                try await nodes[0].textClient(), try await nodes[0].textClient(), try await nodes[0].textClient(),
+            ]
+            for (number, name) in names.enumerated() {
+                let (target, arguments) = name.hasPrefix("boards") ? ("step()", [Int]()) : ("add(_:)", [1])
+                let client = clients[number % clients.count]
+                client.observe("s\(name)", name, name.hasPrefix("boards") ? "observeSteps" : "observeCount")
+                for call in 1...20 { client.call("\(call) \(name)", name, target, arguments) }
+            }
+            for (number, name) in names.enumerated() {
+                let client = clients[number % clients.count]
+                #expect(await eventually { client.answers("20 \(name)").count == 1 })
+                // One at a time: what it has changed, and its answer, are all that is on the way.
+                let (target, arguments) = name.hasPrefix("boards") ? ("step()", [Int]()) : ("add(_:)", [1])
+                for call in 21...30 {
+                    client.call("\(call) \(name)", name, target, arguments)
+                    #expect(await eventually { client.answers("\(call) \(name)").count == 1 })
+                }
+                let messages = client.messages
+                let streamID = messages.first { $0.type == "streamStart" && $0.callID == "s\(name)" }?.streamID
+                var shown = 0
+                for message in messages {
+                    if message.type == "streamData", message.streamID == streamID {
+                        shown = max(shown, value(of: message, "data"))
+                    } else if message.type == "response", message.callID.hasSuffix(" \(name)") {
+                        #expect(shown >= value(of: message, "result"), "\(name) \(message.text)")
+                    }
+                }
+                #expect(shown == 30)
+            }
+            #expect((way.messageCount == before) == directly)
+            for client in clients { client.abort() }
+        }
+    }
+
+    /// A number in a message.
+    private func value(of message: TextClient.Message, _ member: String) -> Int {
+        let rest = message.text.split(separator: "\"\(member)\":", maxSplits: 1).last ?? ""
+        return Int(rest.prefix { $0.isNumber }) ?? 0
+    }
+}

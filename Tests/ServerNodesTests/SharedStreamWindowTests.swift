@@ -1,0 +1,231 @@
+import NodeSupport
+import Synchronization
+import TestSupport
+import Testing
+import TrebuchetActors
+import TrebuchetCluster
+
+@testable import Trebuchet
+
+/// How much of shared streams is on its way to a node, and what waits for that. One after the other: each node of a test has work as
+/// long as it is there.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct SharedStreamWindowTests {
+    /// Runs `body` with a node that owns all, one of its boards, which is there, a client of its own, and one that takes streams from it.
+    private func withTaker(
+        _ body: (_ owner: Node, _ taker: NodeStreamSubscriber, _ name: String, _ own: TextClient) async throws -> Void
+    ) async throws {
+        let engine = MemoryEngine()
+        try await withNodes(["b"], engine: engine) { nodes in
+            let name = nodes[0].names("boards")[0]
+            let own = try await nodes[0].textClient()
+            own.call(1, name, "step()", "[]")
+            #expect(await own.answer(1) != nil)
+            let taker = try await NodeStreamSubscriber(engine, of: nodes[0])
+            try await body(nodes[0], taker, name, own)
+            taker.close()
+            own.abort()
+        }
+    }
+
+    /// Makes large versions of a board's cells, of which each is whole.
+    private func fill(_ name: String, _ numbers: ClosedRange<Int>, _ client: TextClient) async {
+        for number in numbers {
+            client.call(number, name, "fill(_:)", "[\(400_000 + number * 1_000)]")
+            #expect(await client.answer(number) != nil)
+        }
+    }
+
+    @Test("whatever a node is sent of shared streams counts as on its way until it is taken")
+    func counted() async throws {
+        try await withTaker { owner, taker, name, _ in
+            taker.begin(1, name, "observeSteps")
+            taker.begin(2, name, "observeCells")
+            taker.begin(3, name, "observeMarks")
+            // Nobody has had that one made.
+            taker.begin(4, owner.names("boards", 2)[1], "observeSteps")
+            for number: UInt64 in 1...3 { #expect(await eventually { taker.kinds(number).last == .shown }) }
+            #expect(await eventually { taker.kinds(4) == [.moved] })
+            let window = try #require(await owner.feeds().first).window
+            #expect(taker.byteCount > 300)
+            #expect(window.untaken == taker.byteCount)
+            taker.take(taker.byteCount)
+            #expect(await eventually { window.untaken == 0 })
+        }
+    }
+
+    @Test(
+        "on its way to one node are at most 1 MiB of shared streams, and one more message, also behind many that have begun and ended"
+    )
+    func most() async throws {
+        try await withTaker { owner, taker, name, own in
+            for number: UInt64 in 1...20 {
+                taker.begin(number, name, "observeSteps")
+                #expect(await eventually { taker.kinds(number).last == .shown })
+                taker.end(number)
+            }
+            let feeds = try #require(await owner.feeds().first)
+            taker.take(taker.byteCount)
+            #expect(await eventually { feeds.window.untaken == 0 })
+            taker.begin(21, name, "observeCells")
+            #expect(await eventually { taker.kinds(21).last == .shown })
+            await fill(name, 2...8, own)
+            #expect(await eventually { !feeds.window.isOpen })
+            let most = feeds.window.untaken
+            #expect(most > FlowControlWindow.most && most < FlowControlWindow.most + 450_000)
+            taker.take(taker.byteCount)
+            #expect(await eventually { taker.messages(21).last?.version { version, _ in version } == 8 })
+        }
+    }
+
+    @Test("that all has been sent is said when it has, and not while too much is on the way")
+    func shown() async throws {
+        try await withTaker { owner, taker, name, own in
+            taker.begin(1, name, "observeCells")
+            #expect(await eventually { taker.kinds(1).last == .shown })
+            await fill(name, 2...6, own)
+            let window = try #require(await owner.feeds().first).window
+            #expect(!window.isOpen)
+            taker.begin(2, name, "observeSteps")
+            // Begins behind that, at the same actor.
+            taker.begin(3, name, "observeMarks")
+            #expect(await eventually { taker.kinds(3).first == .started })
+            #expect(taker.kinds(2) == [.started])
+            taker.take(window.untaken)
+            #expect(await eventually { taker.kinds(2) == [.started, .version, .shown] })
+            #expect(await eventually { taker.kinds(3) == [.started, .shown] })
+        }
+    }
+
+    @Test("an owner keeps nothing of a stream that it has ended itself")
+    func ended() async throws {
+        try await withTaker { owner, taker, name, own in
+            taker.begin(1, name, "observeSteps")
+            #expect(await eventually { taker.kinds(1).last == .shown })
+            let start = try #require(taker.messages(1).first?.decoded(SharedStreamStart.self))
+            for number in 2...100 {
+                own.call(number, name, "step()", "[]")
+                // Not more in a turn than are kept.
+                if number % 20 == 0 { #expect(await own.answer(number) != nil) }
+            }
+            for number: UInt64 in 2...5 {
+                // More is missing than is kept.
+                taker.begin(number, name, "observeSteps", behind: (start.epoch, 1))
+                #expect(await eventually { taker.kinds(number).last == .failed })
+            }
+            let line = try #require(await owner.feeds().first?.user as? SharedStreamChannel)
+            #expect(await eventually { await line.reactor.perform { line.streamCount } == 1 })
+        }
+    }
+
+    // MARK: Answers
+
+    @Test("an answer comes behind what its call has changed, also when much of other streams is on its way to the node")
+    func answers() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let (a, b) = (try Node("a", engine), try Node("b", engine, through: way))
+        try await Node.with([a, b]) {
+            // Of both reactors.
+            let names = b.names("boards", 7)
+            let (other, own) = (try await a.textClient(), try await b.textClient())
+            other.observe("o", names[0], "observeCells")
+            #expect(await eventually { other.versions.count == 1 })
+            var readers: [(client: TextClient, name: String)] = []
+            for name in names.dropFirst() {
+                let reader = try await a.textClient()
+                reader.observe("o", name, "observeSteps")
+                #expect(await eventually { reader.versions.count == 1 })
+                readers.append((reader, name))
+            }
+            way.set { $0.holdsMessages = true }
+            await fill(names[0], 1...6, own)
+            for (number, reader) in readers.enumerated() {
+                reader.client.call(1, reader.name, "step()", "[]")
+                own.observe("s\(number)", reader.name, "observeSteps")
+                // It has run.
+                #expect(await eventually { own.versions.count { $0.text.contains(#""data":1"#) } == number + 1 })
+            }
+            way.set { $0.holdsMessages = false }
+            for (reader, _) in readers {
+                #expect(await eventually { reader.answers("1").count == 1 && reader.versions.count == 2 })
+                #expect(reader.messages.map(\.type) == ["streamStart", "streamData", "streamData", "response"])
+                reader.abort()
+            }
+            for client in [other, own] { client.abort() }
+        }
+    }
+
+    @Test("a stream that is large and changes all the time keeps no answer waiting for long")
+    func busy() async throws {
+        try await withNodes(["a", "b"]) { nodes in
+            let names = nodes[1].names("boards", 2)
+            let (reader, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
+            reader.observe("o", names[0], "observeSteps")
+            other.observe("o", names[1], "observeCells")
+            #expect(await eventually { reader.versions.count == 1 && other.versions.count == 1 })
+            let isOver = Flag()
+            let writer = Task {
+                let own = try await nodes[1].textClient()
+                var number = 0
+                while !isOver.isSet {
+                    number += 1
+                    own.call(number, names[1], "fill(_:)", "[\(300_000 + number % 100 * 1_000)]")
+                    // Some at once.
+                    if number % 8 == 0 { _ = await own.answer(number) }
+                }
+                own.abort()
+            }
+            for number in 1...40 {
+                reader.call(number, names[0], "step()", "[]")
+                #expect(await reader.answer(number) != nil)
+                #expect(reader.versions.count == number + 1)
+            }
+            isOver.set()
+            try await writer.value
+            for client in [reader, other] { client.abort() }
+        }
+    }
+
+    @Test("what waits for a node's streams goes on in its order when all has been sent that was owed before")
+    func arrears() {
+        let arrears = PendingDeliveries()
+        let log = Mutex<[String]>([])
+        let wait = { (name: String) in arrears.whenSent { log.withLock { $0.append(name) } } }
+        #expect(!wait("nothing is owed") && arrears.isEmpty)
+        let (first, second) = (arrears.begin(), arrears.begin())
+        #expect(wait("both") && !arrears.isEmpty)
+        let third = arrears.begin()
+        #expect(wait("all"))
+        arrears.end(second)
+        #expect(log.withLock { $0 } == [])
+        arrears.end(first)
+        #expect(log.withLock { $0 } == ["both"])
+        arrears.end(third)
+        #expect(log.withLock { $0 } == ["both", "all"])
+        #expect(arrears.isEmpty && !wait("nothing is owed"))
+    }
+
+    @Test("a client's line on which too much waits for its node's streams ends behind that, and sends nothing more")
+    func tooMuchWaits() async throws {
+        try await withTaker { owner, taker, _, _ in
+            let arrears = PendingDeliveries(mostHeld: 2_000)
+            let owed = arrears.begin()
+            let shard = owner.server.shards[0]
+            let client = ForwardedClient(
+                session: "taker.1", streams: "t", caller: nil, largestMessage: 1 << 20, wholeSeconds: false)
+            let name = owner.server.parts.answers.names.carry(client.session, onReactor: shard.index)
+            _ = ForwardedLink(try taker.line(at: owner), client, name, at: shard, behind: arrears)
+            let text = [UInt8](repeating: UInt8(ascii: "1"), count: 500)
+            await shard.reactor.perform {
+                let connection = shard.connections[name.name.number]
+                for _ in 1...3 { text.withUnsafeBytes { connection?.succeed($0, $0) } }
+            }
+            #expect(await eventually { await shard.reactor.perform { shard.connections[name.name.number] == nil } })
+            #expect(taker.frames.isEmpty)
+            arrears.end(owed)
+            #expect(await eventually { taker.frames.count == 3 })
+            #expect(taker.frames.map(\.kind) == [.toClient, .toClient, .ended])
+            #expect(arrears.hold(2_000))
+        }
+    }
+}

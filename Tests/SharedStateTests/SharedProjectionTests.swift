@@ -1,0 +1,211 @@
+import Foundation
+import SharedState
+import Testing
+
+extension SharedReaderKey where Self == InMemoryKey<Int>.Default {
+    fileprivate static var level: Self { Self[.inMemory("level"), default: 7] }
+}
+
+/// Wrappers that are made of other wrappers, and wrappers that are given another key.
+@Suite(.timeLimit(.minutes(5)))
+struct SharedProjectionTests {
+    private struct Row: Equatable, Identifiable, Sendable {
+        let id: Int
+        var name: String
+    }
+
+    private struct Nothing: Error {}
+
+    private let store = SharedStore()
+
+    @Test("an optional value that is there is a shared value of its own, and keeps its last value when it goes")
+    func unwrapped() throws {
+        @Shared(value: String?.none) var name
+        #expect(Shared($name) == nil)
+        #expect(SharedReader($name) == nil)
+        $name.withLock { $0 = "a" }
+        let unwrapped: Shared<String> = try #require(Shared($name))
+        let reader: SharedReader<String> = try #require(SharedReader($name))
+        unwrapped.withLock { $0 += "b" }
+        #expect(name == "ab")
+        #expect(reader.wrappedValue == "ab")
+        $name.withLock { $0 = nil }
+        #expect(unwrapped.wrappedValue == "ab")
+        unwrapped.withLock { $0 = "c" }
+        #expect(name == nil)
+        #expect(reader.wrappedValue == "ab")
+    }
+
+    @Test("a closure makes a value to be read of another, and its updates too")
+    func computed() async {
+        @Shared(value: [1, 2]) var numbers
+        let count = $numbers.read { $0.count }
+        let text = count.read { "\($0)" }
+        #expect(text.wrappedValue == "2")
+        $numbers.withLock { $0.append(3) }
+        #expect(count.wrappedValue == 3)
+        var updates = text.updates.makeAsyncIterator()
+        #expect(await updates.next(isolation: #isolation) == "3")
+    }
+
+    @Test("the elements of an array are shared values of their own")
+    func elements() throws {
+        @Shared(value: IdentifiedArrayOf<Row>(uniqueElements: [Row(id: 1, name: "a"), Row(id: 2, name: "b")])) var rows
+        let parts: [Shared<Row>] = Array($rows)
+        parts[1].withLock { $0.name = "c" }
+        #expect(rows.map(\.name) == ["a", "c"])
+        #expect(Array(SharedReader($rows)).map(\.wrappedValue.name) == ["a", "c"])
+        let first: Shared<Row> = try #require(Shared($rows[id: 1]))
+        $rows.withLock { _ = $0.remove(id: 1) }
+        first.withLock { $0.name = "d" }
+        #expect(rows.map(\.name) == ["c"])
+        #expect(Shared($rows[id: 1]) == nil)
+        #expect(first.wrappedValue.name == "a")
+    }
+
+    @Test("a wrapper and its copies go over to another key, with its value or the one of before")
+    func loadKey() async throws {
+        @Shared(.inMemory("there"), store: store) var there = 5
+        @Shared(value: 1) var count
+        let copy = $count
+        try await $count.load(.inMemory("there"), store: store)
+        #expect(count == 5)
+        copy.withLock { $0 = 6 }
+        #expect(there == 6)
+        try await $count.load(.inMemory("new"), store: store)
+        #expect(count == 6)
+        try await $count.load(.level, store: store)
+        #expect(copy.wrappedValue == 7)
+        @SharedReader(value: 1) var reader
+        try await $reader.load(.inMemory("there"), store: store)
+        #expect(reader == 6)
+    }
+
+    @Test("going over to a key that cannot be loaded throws what it fails with")
+    func loadKeyFails() async {
+        let file = URL(fileURLWithPath: "/count.json")
+        let files = SharedStore(files: InMemoryFileStorage([file: Data("x".utf8)]))
+        @Shared(value: 1) var count
+        await #expect(throws: FileStorageError.self) { try await $count.load(.fileStorage(file), store: files) }
+        #expect($count.loadError is FileStorageError)
+        #expect(count == 1)
+    }
+
+    @Test("a required value is there, or it is an error")
+    func required() async throws {
+        let file = URL(fileURLWithPath: "/count.json")
+        let files = InMemoryFileStorage()
+        await #expect(throws: MissingValue.self) {
+            try await Shared<Int>(require: .fileStorage(file), store: SharedStore(files: files))
+        }
+        files.replace(file, with: Data("x".utf8))
+        await #expect(throws: FileStorageError.self) {
+            try await SharedReader<Int>(require: .fileStorage(file), store: SharedStore(files: files))
+        }
+        files.replace(file, with: Data("3".utf8))
+        let store = SharedStore(files: files)
+        let count = try await Shared<Int>(require: .fileStorage(file), store: store)
+        let reader = try await SharedReader<Int>(require: .fileStorage(file), store: store)
+        count.withLock { $0 += 1 }
+        #expect(reader.wrappedValue == 4)
+    }
+
+    @Test("a required value is loaded once: nothing is loading afterwards, and no later load leaves an error")
+    func requiredOnce() async throws {
+        let backend = Backend<Int>(.later)
+        async let waiting = Shared<Int>(require: backend.key, store: store)
+        await eventually("the key is asked") { backend.loads.count == 1 }
+        backend.answer(.error(Nothing()))
+        backend.loads[0].resume(returning: 5)
+        let count = try await waiting
+        #expect(count.wrappedValue == 5)
+        #expect(!count.isLoading && count.loadError == nil)
+        #expect(backend.loads.count == 1)
+        #expect(backend.subscribers.count == 1)
+        // Another wrapper finds it, and asks anew what it requires.
+        await #expect(throws: Nothing.self) { try await Shared<Int>(require: backend.key, store: store) }
+        #expect(backend.loads.count == 2)
+        #expect(withExtendedLifetime(count) { store.referenceCount } == 1)
+    }
+
+    @Test("a wrapper that goes over to another key loads it once")
+    func loadKeyOnce() async throws {
+        let backend = Backend<Int>(.later)
+        @Shared(value: 1) var count
+        let shared = $count
+        async let loading: Void = shared.load(backend.key, store: store)
+        await eventually("the key is asked") { backend.loads.count == 1 }
+        #expect($count.isLoading)
+        backend.loads[0].resume(returning: 5)
+        try await loading
+        #expect(count == 5)
+        #expect(!$count.isLoading)
+        #expect(backend.loads.count == 1)
+    }
+
+    @Test("a value that was required and could not be loaded leaves nothing behind")
+    func requiredFails() async throws {
+        let backend = Backend<Int>(.initialValue)
+        await #expect(throws: MissingValue.self) { try await SharedReader<Int>(require: backend.key, store: store) }
+        backend.answer(.value(3))
+        let count = try await SharedReader<Int>(require: backend.key, store: store)
+        #expect(count.wrappedValue == 3)
+        #expect(backend.loads.count == 2)
+    }
+
+    @Test("a key with a default for an optional value begins with the default, and one without with nil")
+    func optionalDefault() {
+        @Shared(.nickname, store: store) var nickname
+        #expect(nickname == "Ada")
+        @SharedReader(.nickname, store: store) var same: String?
+        #expect(same == "Ada")
+        @Shared(.inMemory("surname"), store: store) var surname: String?
+        #expect(surname == nil)
+        $nickname.withLock { $0 = nil }
+        #expect(same == nil)
+    }
+
+    @Test("a key with a default stands for the same value as the key alone, for whoever asks for it")
+    func standIn() async throws {
+        func shared<Key: SharedKey<Int>>(_ key: Key) -> Shared<Int> { Shared(wrappedValue: 0, key, store: store) }
+        @Shared(.level, store: store) var level
+        $level.withLock { $0 = 5 }
+        let required = try await Shared<Int>(require: .level, store: store)
+        required.withLock { $0 += 1 }
+        #expect(level == 6)
+        let found = shared(InMemoryKey<Int>.Default.level)
+        found.withLock { $0 += 1 }
+        #expect(level == 7)
+        let twice = shared(InMemoryKey<Int>.Default.Default[.level, default: 1])
+        twice.withLock { $0 += 1 }
+        #expect(level == 8)
+        #expect($level.key is InMemoryKey<Int>)
+    }
+
+    @Test("readers are made of a key with a default, and with another value to begin with")
+    func readers() {
+        #expect(SharedReaderKeyDefaults.level.initialValue == 7)
+        let reader = SharedReader(wrappedValue: 3, .level, store: store)
+        #expect(reader.wrappedValue == 3)
+        let shared = Shared(wrappedValue: 4, .level, store: store)
+        #expect(shared.wrappedValue == 3)
+    }
+
+    @Test("a key can tell that there is nothing any more")
+    func initialValue() {
+        let backend = Backend<Int>()
+        @Shared(backend.key, store: store) var count = 3
+        backend.subscriber.yield(5)
+        #expect(count == 5)
+        backend.subscriber.yieldReturningInitialValue()
+        #expect(count == 3)
+    }
+}
+
+extension SharedReaderKey where Self == InMemoryKey<String?>.Default {
+    fileprivate static var nickname: Self { Self[.inMemory("nickname"), default: "Ada"] }
+}
+
+private enum SharedReaderKeyDefaults {
+    static var level: InMemoryKey<Int>.Default { .level }
+}

@@ -1,0 +1,87 @@
+import Synchronization
+import TestSupport
+import TrebuchetCluster
+
+/// The way of one node to the tables of an engine that others share: it breaks, and what goes over it gets lost.
+final class TableEngineRoute: ClusterTables {
+    struct Faults {
+        var isAway = false
+        /// Nobody hears of news.
+        var losesMessages = false
+        /// Changes are done, and nobody hears of it.
+        var losesAnswers = false
+        /// Rates are not taken.
+        var hangs = false
+        /// What the engine says of news, in place of what it has.
+        var news: (@Sendable (TableChangeFeed) -> TableChangeFeed)?
+    }
+
+    private let engine: MemoryEngine
+    private let faults = Mutex(Faults())
+    private let waiting = Mutex(0)
+    private let asked = Mutex(0)
+
+    init(_ engine: MemoryEngine) { self.engine = engine }
+
+    /// How often rates were asked for.
+    var taken: Int { asked.withLock { $0 } }
+
+    /// How many wait for what hangs.
+    var hanging: Int { waiting.withLock { $0 } }
+
+    func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
+
+    private func check() throws(ClusterEngineError) {
+        if faults.withLock({ $0.isAway }) { throw ClusterEngineError(.unavailable, "away") }
+    }
+
+    func values(_ names: [String], of table: ClusterTable) async throws(ClusterEngineError) -> [TableValue?] {
+        try check()
+        return try await engine.values(names, of: table)
+    }
+
+    func rows(
+        of table: ClusterTable, prefix: String, after: String?, limit: Int
+    ) async throws(ClusterEngineError) -> TablePage {
+        try check()
+        return try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
+    }
+
+    func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+        try check()
+        let outcome = try await engine.change(change, of: table)
+        if faults.withLock({ $0.losesAnswers }) { throw ClusterEngineError(.unknownOutcome, "lost") }
+        return outcome
+    }
+
+    func news(
+        of table: ClusterTable, after number: UInt64?, limit: Int
+    ) async throws(ClusterEngineError) -> TableChangeFeed {
+        try check()
+        let news = try await engine.news(of: table, after: number, limit: limit)
+        return faults.withLock { $0.news }?(news) ?? news
+    }
+
+    func watch(
+        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try check()
+        return try await engine.watch(table) { [self] event in
+            if !faults.withLock({ $0.losesMessages || $0.isAway }) { receive(event) }
+        }
+    }
+
+    func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+        try check()
+        asked.withLock { $0 += 1 }
+        waiting.withLock { $0 += 1 }
+        _ = await eventually { !faults.withLock { $0.hangs } }
+        waiting.withLock { $0 -= 1 }
+        return try await engine.take(takes, of: table)
+    }
+
+    func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+        try check()
+        try await engine.restore(key, of: table)
+    }
+}

@@ -1,0 +1,41 @@
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+@Suite("The log of changed states")
+struct ChangedStreamQueueTests {
+    private final class Root {}
+    private let roots = (0..<ChangedStreamQueue.longest + 1).map { _ in Root() }
+
+    private func identity(_ index: Int) -> ObjectIdentifier { ObjectIdentifier(roots[index]) }
+
+    @Test("who looks gets what changed since, once; a state that changes again before anybody looks is one entry")
+    func changes() {
+        var log = ChangedStreamQueue()
+        var (one, other): (UInt64, UInt64) = (0, 0)
+        for index in [0, 0, 1, 0] { log.note(identity(index)) }
+        #expect(log.changes(since: &one).map(Array.init) == [identity(0), identity(1), identity(0)])
+        log.note(identity(0))
+        #expect(log.changes(since: &one).map(Array.init) == [identity(0)])
+        #expect(log.changes(since: &one).map(Array.init) == [])
+        #expect(log.changes(since: &other)?.count == 4)
+    }
+
+    @Test("it has an end: who has not looked since then is told to look at everything, until all were told")
+    func longest() {
+        var log = ChangedStreamQueue()
+        var (late, full) = (UInt64(0), UInt64(0))
+        for index in 0..<ChangedStreamQueue.longest { log.note(identity(index)) }
+        #expect(log.changes(since: &full)?.count == ChangedStreamQueue.longest, "so many are kept")
+        var seen = full
+        log.note(identity(ChangedStreamQueue.longest))
+        #expect(log.changes(since: &late) == nil)
+        #expect(log.changes(since: &seen).map(Array.init) == [identity(ChangedStreamQueue.longest)])
+        #expect(log.changes(since: &late).map(Array.init) == [])
+        var newcomer = UInt64(0)
+        log.clear(butFor: [identity(3)])
+        #expect(log.changes(since: &newcomer).map(Array.init) == [identity(3)])
+    }
+}

@@ -1,0 +1,158 @@
+import Networking
+import Synchronization
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+
+/// What those are told and what is counted of versions on their way.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct DeliveryEventTests {
+    private static let reactor = FanOutRig.newReactor()
+
+    private final class Listener: ServerEventHandler {
+        let kinds: ServerEvent.Kinds
+        private let heard = Mutex<[ServerEvent]>([])
+
+        init(_ kinds: ServerEvent.Kinds) { self.kinds = kinds }
+
+        func hear(_ event: ServerEvent) { heard.withLock { $0.append(event) } }
+
+        var versions: [ServerEvent.Version] {
+            heard.withLock { $0 }.compactMap { if case .versionMade(let version) = $0 { version } else { nil } }
+        }
+        var deliveries: [ServerEvent.Delivery] {
+            heard.withLock { $0 }.compactMap { if case .delivered(let delivery) = $0 { delivery } else { nil } }
+        }
+        var skips: [(UInt64, UInt64, UInt64)] {
+            heard.withLock { $0 }.compactMap {
+                if case .skipped(_, let connection, let from, let to) = $0 { (connection, from, to) } else { nil }
+            }
+        }
+    }
+
+    private static func call(_ number: UInt64) -> ObservedCall {
+        let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
+        return ObservedCall(
+            ServerEvent.Call(number: number, peer: peer, actor: "page", type: "Rig.Page", method: "set(_:)"))
+    }
+
+    private static let label = ServerEvent.Stream(actor: "page", type: "Rig.Page", target: "observePage")
+
+    @Test("a version names each call that has a part in it once, in their order, and each change is some version's")
+    func causes() async {
+        await Self.reactor.perform {
+            let rig = FanOutRig(Self.reactor)
+            let listener = Listener(.versions)
+            rig.events.add(listener)
+            let (page, connection) = (rig.observed(), rig.connection().connection)
+            rig.observe(page.source, connection, as: Self.label)
+            rig.endTurns()
+            for call in [7, 7, 8] as [UInt64] {
+                Self.call(call).during { page.set("merged by \(call)") }
+            }
+            rig.endTurns()
+            page.set("by no call")
+            rig.endTurns()
+            Self.call(9).during { page.set("alone") }
+            rig.endTurns()
+            let versions = listener.versions.suffix(3)
+            #expect(versions.map(\.calls) == [[7, 8], [], [9]])
+            #expect(versions.allSatisfy { $0.stream == Self.label && $0.moreCalls == 0 && $0.bytes > 0 })
+            #expect(versions.map(\.number) == versions.map(\.number).sorted())
+        }
+    }
+
+    @Test("a version of very many calls names a thousand, and says how many more there are")
+    func manyCauses() {
+        var causes = VersionCauses()
+        #expect(causes.take() == nil)
+        for call in 1...1_500 { causes.note(UInt64(call)) }
+        let taken = causes.take()
+        #expect(taken?.calls.count == 1_000 && taken?.calls.last == 1_000 && taken?.more == 500)
+        #expect(causes.take() == nil)
+    }
+
+    @Test("calls that have a part in a version are named once, and counted once, in whatever order they come")
+    func taking() {
+        for count in [2, 100, 1_200] as [UInt64] {
+            var causes = VersionCauses()
+            for _ in 0..<100 { for call in 1...count { causes.note(call) } }
+            let taken = causes.take()
+            #expect(taken?.calls == Array(1...min(count, 1_000)))
+            #expect(taken?.more == max(0, Int(count) - 1_000))
+        }
+    }
+
+    @Test("a version that the server itself has a part in does not say that calls alone have made it")
+    func mixed() {
+        for (notes, isMixed) in [([7, 8], false), ([7, 0], true), ([0, 7], true), ([0], true)] as [([UInt64], Bool)] {
+            var causes = VersionCauses()
+            for note in notes { causes.note(note) }
+            #expect(causes.take()?.hasOthers == isMixed)
+        }
+        let call = Self.call(7)
+        #expect(call.during { EventBus.currentCall } == 7)
+        call.end()
+        #expect(call.during { EventBus.currentCall } == 0)
+    }
+
+    @Test("who reads and who does not are told apart: what each was sent, and what it never will be")
+    func deliveries() async {
+        await Self.reactor.perform {
+            let rig = FanOutRig(Self.reactor)
+            let listener = Listener(.deliveries)
+            rig.events.add(listener)
+            let page = rig.observed()
+            let (quick, _) = rig.connection()
+            let (slow, slowLink) = rig.connection()
+            rig.observe(page.source, quick, as: Self.label)
+            rig.observe(page.source, slow, as: Self.label)
+            rig.endTurns()
+            let before = rig.shard.counts.sum
+            slowLink.isWritable = false
+            // As many, and so different, that what the slow one has leads nowhere.
+            for round in 0..<200 {
+                page.set(String(repeating: "\(round) ", count: 4_000))
+                rig.endTurns()
+            }
+            slowLink.isWritable = true
+            slow.linkDidBecomeWritable()
+            let counts = rig.shard.counts.sum
+            func more(_ figure: Metric) -> UInt64 { counts[figure] - before[figure] }
+            let mine = listener.deliveries.filter { $0.connection == quick.connectionNumber }
+            let others = listener.deliveries.filter { $0.connection == slow.connectionNumber }
+            #expect(mine.count == 201)
+            #expect(others.count == 2)
+            #expect(others.last?.number == mine.last?.number)
+            #expect(others.last?.form == .whole)
+            #expect(listener.skips.map(\.0) == [slow.connectionNumber])
+            #expect(listener.skips.map { $0.2 - $0.1 - 1 } == [199])
+            #expect(more(.versionsSkipped) == 199)
+            #expect(more(.patchesDelivered) + more(.wholesDelivered) == 201)
+            #expect(more(.versionsMade) == 200)
+            #expect(more(.subscribersBehind) == 200)
+            #expect(counts.times(of: .deliveries).count - before.times(of: .deliveries).count == 200)
+        }
+    }
+
+    @Test("nothing is noted for who does not listen, and nothing told to who has left")
+    func silence() async {
+        await Self.reactor.perform {
+            let rig = FanOutRig(Self.reactor)
+            let (gone, deaf) = (Listener(.all), Listener(.store))
+            rig.events.add(gone)
+            rig.events.add(gone)
+            rig.events.add(deaf)
+            rig.events.remove(gone)
+            #expect(!rig.events.wants([.versions, .deliveries, .calls]))
+            #expect(rig.events.wants(.store))
+            let (page, connection) = (rig.observed(), rig.connection().connection)
+            rig.observe(page.source, connection, as: Self.label)
+            Self.call(7).during { page.set("b") }
+            #expect(page.source.causes.calls.isEmpty)
+            rig.endTurns()
+            #expect(gone.versions.isEmpty && gone.deliveries.isEmpty && deaf.deliveries.isEmpty)
+            #expect(rig.shard.counts.sum[.versionsMade] > 0)
+        }
+    }
+}

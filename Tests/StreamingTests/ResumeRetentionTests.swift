@@ -1,0 +1,19 @@
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+@Suite struct ResumeRetentionTests {
+    @Test("a source goes on for its time after the last loss, and not without one")
+    func duration() {
+        let memory = ResumeRetention()
+        #expect(!memory.isKept(on: nil))
+        memory.keep(for: .seconds(30), at: 1_000_000_000)
+        #expect(memory.isKept(at: 30_999_999_999))
+        #expect(!memory.isKept(at: 31_000_000_000))
+        memory.keep(for: .seconds(30), at: 20_000_000_000)
+        memory.keep(for: .seconds(2), at: 20_000_000_001)
+        #expect(memory.isKept(at: 49_999_999_999))
+    }
+}

@@ -1,0 +1,30 @@
+/// The floor each module stands on. A module may import only modules of lower floors.
+///
+/// A new module gets its floor here and in Docs/Internals/Architecture.md.
+enum LayerRules {
+    static let floors: [String: Int] = [
+        "CEpoll": -1, "COpenSSL": -1, "CZlib": -1, "CSQLite": -1,
+        "Platform": 0, "Bytes": 0, "IdentifiedArrays": 0, "SwiftReading": 0, "TrebuchetMacros": 1,
+        "StateMachineMacros": 0, "TestCertificates": 0, "Mutations": 0,
+        "DocumentedDefaults": 0, "ToolOptions": 0, "ServicesPython": 0,
+        "CAllocationCount": 0, "CPowerCut": 0, "CBareFanout": 0,
+        "ClientGenerator": 1, "GenerateTool": 2, "GenerateClient": 3,
+        "TestSupport": 2,
+        "Relays": 1, "Transports": 1, "TrebuchetWire": 1, "TrebuchetCluster": 1,
+        "Networking": 2, "Deltas": 2, "QStream": 2, "Loading": 2, "StateMachines": 2, "SharedState": 2,
+        "WebSockets": 3, "TrebuchetActors": 3,
+        "Outbound": 4, "TrebuchetClient": 4,
+        "Trebuchet": 5, "TrebuchetURLSession": 5,
+        "TrebuchetStore": 6, "TrebuchetRedis": 6, "TrebuchetServices": 6, "TrebuchetTesting": 6,
+        "NodeSupport": 6,
+        "Interop": 6, "Interop2": 6,
+        "Commands": 7, "ServicesClient": 7, "PowerCuts": 7,
+        "Benchmarks": 8, "ServicesClientTool": 8, "Fuzz": 8, "Mutate": 8, "PowerCut": 8,
+        "TodosWeb": 8, "ChatWeb": 8,
+        "TodoModel": 5, "GameModel": 5, "SharedModel": 5, "TodoServer": 8, "TodoClient": 8, "GameServer": 8,
+        "GamePlayer": 8,
+        "ObservedClient": 8, "KitchenModel": 5, "Desk": 6, "Kitchen": 8,
+        "TrebuchetCLI": 9, "Consistency": 9,
+        "TrebuchetTool": 10, "Torment": 10,
+    ]
+}

@@ -1,0 +1,155 @@
+import Benchmarks
+import Foundation
+import TestSupport
+import Trebuchet
+import TrebuchetCLI
+
+/// A run: chapters of hostile courses drawn from the seed, each followed by a look at the servers.
+final class AdversarialClient {
+    private let options: Options
+    private var honest: [any ControlClient] = []
+    private let start = ContinuousClock.now
+    private let source: ScenarioSource
+    private var lastWord = ContinuousClock.now
+
+    init(_ options: Options) {
+        self.options = options
+        source = ScenarioSource(options)
+    }
+
+    private var elapsed: Double { (ContinuousClock.now - start) / .seconds(1) }
+
+    func run() async throws -> Bool {
+        print(
+            "torments for \(options.seconds) s with --seed \(options.seed)\(options.isTLS ? " --tls" : ""): "
+                + options.families.map(\.rawValue).joined(separator: ", "))
+        let siege = try await AttackRun(options, lines: options.lines) { try await self.befriend($0) }
+        // So that what is made once is made when memory is looked at first.
+        let warmUp = min(120, Double(options.seconds) / 5)
+        var base: [Daemon.Memory]?
+        var late: [Daemon.Memory]?
+        var before: [Scenario] = []
+        while elapsed < Double(options.seconds) {
+            let (finding, courses, suspect) = await chapter(siege)
+            if let finding { return await report(finding, before + courses, siege, suspect) }
+            before = courses
+            // Resident memory goes up and down with what lies beside what: its level is the lowest of a while.
+            let now = try await siege.memory()
+            switch elapsed {
+            case ..<warmUp: break
+            case ..<(2 * warmUp): base = base.map { zip($0, now).map { $0.lowest($1) } } ?? now
+            case (Double(options.seconds) - warmUp)...: late = late.map { zip($0, now).map { $0.lowest($1) } } ?? now
+            default: break
+            }
+        }
+        if let base = base ?? late {
+            let now = zip(try await siege.memory(), late ?? base).map { $0.lowest($1) }
+            print(
+                "memory: \(zip(base, now).map { "\($0) after the warm-up, \($1) now" }.joined(separator: "; "))"
+            )
+            if !options.isSanitized, let finding = siege.memory(now, above: base) {
+                return await report(finding, before, siege)
+            }
+        }
+        // What was set up for later, such as limits of time for connections that end.
+        _ = await eventually(within: .seconds(7)) { siege.death != nil }
+        if let finding = siege.death ?? slowness { return await report(finding, before, siege) }
+        for client in honest { await client.stop() }
+        if let finding = await siege.endInOrder() { return await report(finding, before, siege) }
+        await siege.stop()
+        print("\(source.count) courses in \(Int(elapsed)) s, and nothing found; honest clients: \(times)")
+        return true
+    }
+
+    // MARK: Honest clients
+
+    private func befriend(_ daemons: [Daemon]) async throws {
+        for daemon in daemons where daemon.output == nil {
+            let suffix = daemon.isSecure ? "-tls" : ""
+            honest.append(try await SwiftClient(name: "swift\(suffix)", port: daemon.port, isSecure: daemon.isSecure))
+            if !daemon.isSecure { honest.append(PageReader(name: "pages", port: daemon.port)) }
+            guard let python = options.python else { continue }
+            honest.append(
+                try await ForeignClient(
+                    name: "python\(suffix)", python: python, port: daemon.port, isSecure: daemon.isSecure))
+        }
+        if let finding = await quiet() { throw ChildProgram.DidNotStart(description: "\(finding)") }
+    }
+
+    private func quiet() async -> Finding? {
+        for client in honest {
+            let isQuiet = await client.pause()
+            if let problem = client.ledger.problems.first { return .honest(problem) }
+            if !isQuiet { return .honest("\(client.ledger.name): a call has not ended in 30 s") }
+        }
+        return nil
+    }
+
+    private var times: String {
+        honest.map { client in
+            let times = client.ledger.times
+            return "\(client.ledger.name) \(times.count) calls, p50 \(Int(times.microseconds(0.5))) µs, "
+                + "p99 \(Int(times.microseconds(0.99))) µs, worst \(times.largest / 1_000) µs"
+        }.joined(separator: "; ")
+    }
+
+    private var slowness: Finding? {
+        guard let limit = options.p99 else { return nil }
+        for client in honest where client.ledger.times.microseconds(0.99) > Double(limit) * 1_000 {
+            return .slow("\(client.ledger.name): the p99 of calls is over \(limit) ms: \(times)")
+        }
+        return nil
+    }
+
+    // MARK: A chapter
+
+    /// Some seconds of hostility, then a look at the servers with all at rest.
+    private func chapter(_ siege: AttackRun) async -> (Finding?, [Scenario], suspect: Scenario?) {
+        for client in honest { client.resume() }
+        let left = Double(options.seconds) - elapsed
+        let source = source
+        source.open(until: ContinuousClock.now + .seconds(min(6, max(1, left))))
+        let outcome = await siege.crew.run { source.next() }
+        let honestFinding = await quiet()
+        if let honestFinding {
+            for socket in outcome.held { socket.close() }
+            _ = await eventually(within: .seconds(2)) { siege.death != nil }
+            return (siege.death ?? honestFinding, outcome.courses, nil)
+        }
+        let finding = await siege.judge(outcome)
+        if ContinuousClock.now - lastWord > .seconds(9) || finding != nil {
+            lastWord = ContinuousClock.now
+            let memory = ((try? await siege.memory()) ?? []).map(\.description).joined(separator: ", ")
+            print("\(Int(elapsed)) s: \(source.count) courses, \(memory); \(times)")
+        }
+        return (finding, outcome.courses, outcome.complaint?.course)
+    }
+
+    // MARK: A finding
+
+    private func report(_ finding: Finding, _ courses: [Scenario], _ siege: AttackRun, _ suspect: Scenario? = nil) async
+        -> Bool
+    {
+        print(
+            "found after \(Int(elapsed)) s with --seed \(options.seed), in group \(source.group): \(finding)"
+        )
+        for daemon in siege.daemons {
+            let last = daemon.program.lines.dropFirst(3).suffix(12)
+            if !last.isEmpty { print("\(daemon.name) said last:" + last.map { "\n    \($0.prefix(300))" }.joined()) }
+        }
+        for client in honest { await client.stop() }
+        await siege.stop()
+        guard options.shrinkSeconds > 0 else { return false }
+        let laboratory = TestEnvironment(options, finding)
+        print("looks for the smallest of \(courses.count) courses, for at most \(options.shrinkSeconds) s")
+        if let schedule = await laboratory.smallest(of: courses, suspect: suspect) {
+            print(
+                "it comes again; the smallest of \(laboratory.experiments) schedules that show it in \(options.repeats) repeats:"
+            )
+            print("scripts/torment --replay '\(schedule)'")
+        } else {
+            print("the courses since the look before did not show it again")
+        }
+        return false
+    }
+}

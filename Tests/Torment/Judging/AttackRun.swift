@@ -1,0 +1,119 @@
+import TestSupport
+
+/// The servers of a run: the plain one, with `--tls` one more, and for `output` two more.
+struct AttackRun: Sendable {
+    let daemons: [Daemon]
+    private let before: [Daemon.Levels]
+    let crew: ScenarioPool
+    var patience = Duration.seconds(15)
+    private let memorySlack: Int
+
+    /// Starts them.
+    init(
+        _ options: Options, lines: Set<Scenario.PortKind>, honest: (([Daemon]) async throws -> Void)? = nil
+    ) async throws {
+        var daemons = [try await Daemon(options.tool)]
+        var ports = ScenarioPool.Ports(plain: daemons[0].port)
+        if !lines.isDisjoint(with: [.tls, .bare]) {
+            daemons.append(try await Daemon(options.tool, isSecure: true))
+            (ports.others[.tls], ports.others[.bare]) = (daemons[1].port, daemons[1].port)
+        }
+        for line in [Scenario.PortKind.full, .closed] where lines.contains(line) {
+            let daemon = try await Daemon(options.tool, output: line)
+            daemons.append(daemon)
+            ports.others[line] = daemon.port
+        }
+        try await honest?(daemons)
+        var before: [Daemon.Levels] = []
+        for daemon in daemons { before.append(try await Self.resting(daemon)) }
+        self.daemons = daemons
+        self.before = before
+        // In a short run the allocator has not met all sizes before the end of the warm-up: it keeps pages of which a small part is
+        // used, once four times as many as would do. What is in use is judged in short runs as in long ones.
+        memorySlack = options.seconds < 300 && options.replay == nil ? 32 << 10 : 0
+        crew = ScenarioPool(ports, patience: options.patience)
+    }
+
+    /// The levels of a server whose beginnings are over: as soon as it says the same three times.
+    private static func resting(_ daemon: Daemon) async throws -> Daemon.Levels {
+        var levels = try await daemon.levels()
+        var same = 0
+        _ = try await eventually(within: .seconds(15)) {
+            let next = try await daemon.levels()
+            same = next.report == levels.report && next.descriptors == levels.descriptors ? same + 1 : 0
+            levels = next
+            return same == 20
+        }
+        return levels
+    }
+
+    private var inspectors: [Inspector] {
+        zip(daemons, before).map { daemon, before in
+            var inspector = Inspector(daemon, before: before)
+            inspector.patience = patience
+            inspector.memorySlack = memorySlack
+            return inspector
+        }
+    }
+
+    var death: Finding? {
+        for inspector in inspectors {
+            if let end = inspector.daemon.program.end { return inspector.died(end) }
+        }
+        return nil
+    }
+
+    /// Looks at the servers after the courses of a crew have been run; ends the connections that were held.
+    ///
+    /// - Parameter wanted: what is looked for; a look that cannot show it is left out.
+    func judge(_ outcome: ScenarioPool.Outcome, wanted: Finding? = nil) async -> Finding? {
+        defer { for socket in outcome.held { socket.close() } }
+        if let complaint = outcome.complaint {
+            // A server that died owes all.
+            _ = await eventually(within: .seconds(2)) { death != nil }
+            let course = complaint.course.description.prefix(2_000)
+            return death ?? .owed("a client that was right: \(complaint.text)\n    \(course)")
+        }
+        if let wanted, !wanted.isSeenByLooking { return death }
+        for inspector in inspectors {
+            if let finding = await inspector.whileStill() { return finding }
+        }
+        for socket in outcome.held { socket.close() }
+        for inspector in inspectors {
+            if let finding = await inspector.whenGone() { return finding }
+        }
+        return nil
+    }
+
+    func memory() async throws -> [Daemon.Memory] {
+        var all: [Daemon.Memory] = []
+        for daemon in daemons { all.append(try await daemon.memory()) }
+        return all
+    }
+
+    func memory(above base: [Daemon.Memory]) async -> Finding? {
+        for (inspector, base) in zip(inspectors, base) {
+            if let finding = await inspector.memory(above: base) { return finding }
+        }
+        return nil
+    }
+
+    func memory(_ now: [Daemon.Memory], above base: [Daemon.Memory]) -> Finding? {
+        for (inspector, (now, base)) in zip(inspectors, zip(now, base)) {
+            if let finding = inspector.tooMuch(now, above: base) { return finding }
+        }
+        return nil
+    }
+
+    /// Asks the servers to stop whose output nobody reads: they must.
+    func endInOrder() async -> Finding? {
+        for daemon in daemons where daemon.output != nil {
+            guard await daemon.endInOrder() else {
+                return .noAnswer("\(daemon.name) still runs, or ended otherwise than with 0, 30 s after SIGTERM")
+            }
+        }
+        return nil
+    }
+
+    func stop() async { for daemon in daemons { await daemon.stop() } }
+}

@@ -1,0 +1,68 @@
+import Glibc
+import Platform
+import Synchronization
+
+/// The threads that run the courses of hostile clients.
+final class ScenarioPool: Sendable {
+    struct Ports: Sendable {
+        var plain: Int
+        var others: [Scenario.PortKind: Int] = [:]
+
+        func port(for line: Scenario.PortKind) -> Int { others[line] ?? plain }
+    }
+
+    /// What came of a crew's work.
+    struct Outcome: Sendable {
+        var courses: [Scenario] = []
+        var complaint: (course: Scenario, text: String)?
+        var held: [HostileSocket] = []
+    }
+
+    private let ports: Ports
+    private let patience: Duration
+    private let state = Mutex(Outcome())
+
+    /// Connections that stay open at once, at most; the oldest go.
+    private static let mostHeld = 300
+    static let threads = 48
+
+    init(_ ports: Ports, patience: Duration) {
+        self.ports = ports
+        self.patience = patience
+    }
+
+    /// Runs what `next` gives until it gives nothing, or somebody has something to complain of. `next` is called by one at a
+    /// time.
+    func run(_ next: @escaping @Sendable () -> Scenario?) async -> Outcome {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<Self.threads {
+                group.addTask { await onThread { self.work(next) } }
+            }
+        }
+        return state.withLock { outcome in
+            defer { outcome = Outcome() }
+            return outcome
+        }
+    }
+
+    private func work(_ next: @Sendable () -> Scenario?) {
+        // On one machine they are not to take the processor from the server and from honest clients, who are judged. Of a
+        // thread, in Linux, where 0 means the calling one.
+        setpriority(__priority_which_t(0), 0, 10)
+        while true {
+            let course: Scenario? = state.withLock { outcome in
+                guard outcome.complaint == nil, let course = next() else { return nil }
+                outcome.courses.append(course)
+                return course
+            }
+            guard let course else { return }
+            let (complaint, held) = ScenarioRunner(course, port: ports.port(for: course.line), patience: patience).run()
+            let surplus: HostileSocket? = state.withLock { outcome in
+                if let complaint, outcome.complaint == nil { outcome.complaint = (course, complaint.text) }
+                if let held { outcome.held.append(held) }
+                return outcome.held.count > Self.mostHeld ? outcome.held.removeFirst() : nil
+            }
+            surplus?.close()
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import Synchronization
+import TestSupport
+
+/// Tries whether a schedule shows a finding, with servers of its own, and looks for a smaller one that does.
+final class TestEnvironment {
+    private let options: Options
+    private let finding: Finding
+    private let deadline: ContinuousClock.Instant
+    private(set) var experiments = 0
+
+    init(_ options: Options, _ finding: Finding) {
+        self.options = options
+        self.finding = finding
+        deadline = ContinuousClock.now + .seconds(options.shrinkSeconds)
+    }
+
+    private var hasTime: Bool { ContinuousClock.now < deadline }
+
+    /// Runs a schedule again and again.
+    ///
+    /// - Parameter wanted: what is looked for; other things are then not waited for. Nil for whatever there is.
+    /// - Returns: the first finding, of whatever kind.
+    static func run(
+        _ schedule: Schedule, repeats: Int, _ options: Options, wanted: Finding? = nil
+    ) async throws -> Finding? {
+        let lines = Set(schedule.courses.map(\.line))
+        var options = options
+        // The machine has nothing else to do, and there is much to try.
+        if wanted != nil { options.patience = min(options.patience, .seconds(6)) }
+        var siege = try await AttackRun(options, lines: lines)
+        siege.patience = .seconds(wanted == nil ? 12 : 5)
+        var base: [Daemon.Memory]?
+        var finding: Finding?
+        // Memory has its level once all that is made once is made.
+        for count in repeats > 4 ? [2, repeats - 2] : [repeats] {
+            let left = Mutex(Array(repeating: schedule.courses, count: count).flatMap { $0 }[...])
+            let outcome = await siege.crew.run { left.withLock { $0.popFirst() } }
+            finding = await siege.judge(outcome, wanted: wanted)
+            if finding != nil { break }
+            if base == nil { base = try? await siege.memory() }
+        }
+        if finding == nil, wanted?.isDeath ?? true {
+            // What was set up for later: limits of time for connections that end.
+            let current = siege
+            _ = await eventually(within: .seconds(7)) { current.death != nil }
+            finding = siege.death
+        }
+        if finding == nil, wanted?.isMemory ?? true, repeats > 4, let base, !options.isSanitized {
+            finding = await siege.memory(above: base)
+        }
+        await siege.stop()
+        return finding
+    }
+
+    /// Whether the finding comes again.
+    private func shows(_ courses: [Scenario], repeats: Int) async -> Bool {
+        guard !courses.isEmpty else { return false }
+        experiments += 1
+        var again: Finding?
+        do {
+            again = try await Self.run(Schedule(courses), repeats: repeats, options, wanted: finding)
+        } catch {
+            print("  an experiment failed: \(error)")
+        }
+        return again.map { $0.isLike(finding) } ?? false
+    }
+
+    /// The smallest schedule that still shows the finding; nil when it does not come again.
+    ///
+    /// - Parameter suspect: the course that showed it, where one did.
+    func smallest(of courses: [Scenario], suspect: Scenario? = nil) async -> Schedule? {
+        if let suspect, await shows([suspect], repeats: options.repeats) {
+            return Schedule(await withFewerSteps([suspect]))
+        }
+        // With many courses a few repeats are as good as many with few.
+        // Memory is judged between repeats.
+        let least = finding.isMemory ? 8 : 1
+        func repeats(_ count: Int) -> Int { max(least, min(options.repeats, 400 / max(1, count))) }
+        var current = courses
+        guard await shows(current, repeats: repeats(current.count)) else { return nil }
+        // Halves, then quarters, and so on: the later ones first, for they are the nearer ones.
+        var parts = 2
+        while current.count > 1, hasTime {
+            let size = (current.count + parts - 1) / parts
+            var isSmaller = false
+            for start in stride(from: 0, to: current.count, by: size).reversed() where hasTime {
+                let part = Array(current[start..<min(start + size, current.count)])
+                guard part.count < current.count, await shows(part, repeats: repeats(part.count)) else { continue }
+                (current, parts, isSmaller) = (part, 2, true)
+                break
+            }
+            if isSmaller { continue }
+            // Or all but one of the parts.
+            if parts > 2 {
+                for start in stride(from: 0, to: current.count, by: size) where hasTime {
+                    let rest = Array(current[..<start] + current[min(start + size, current.count)...])
+                    guard await shows(rest, repeats: repeats(rest.count)) else { continue }
+                    (current, isSmaller) = (rest, true)
+                    break
+                }
+            }
+            if isSmaller { continue }
+            if size == 1 { break }
+            parts = min(parts * 2, current.count)
+        }
+        return Schedule(await withFewerSteps(current))
+    }
+
+    private func withFewerSteps(_ courses: [Scenario]) async -> [Scenario] {
+        var current = courses
+        var isSmaller = true
+        while isSmaller, hasTime {
+            isSmaller = false
+            for course in current.indices {
+                for step in current[course].steps.indices.reversed() where hasTime {
+                    guard step < current[course].steps.count else { continue }
+                    var less = current
+                    less[course].steps.remove(at: step)
+                    if await shows(less, repeats: options.repeats) {
+                        (current, isSmaller) = (less, true)
+                        continue
+                    }
+                    while hasTime, let halved = current[course].steps[step].halved {
+                        less = current
+                        less[course].steps[step] = halved
+                        guard await shows(less, repeats: options.repeats) else { break }
+                        (current, isSmaller) = (less, true)
+                    }
+                }
+            }
+        }
+        return current
+    }
+}

@@ -1,0 +1,78 @@
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite struct QueryQuotasTests {
+    /// Of a collection that has other queries of all.
+    private static let none = QueryQuotas.Use(holder: QuotaHolder(principal: nil, host: nil), isFirst: false)
+
+    @Test("who keeps collections in use has as many as are still free at most, or a sixteenth")
+    func held() throws {
+        var limits = CollectionLimits()
+        limits.collections = 160
+        var shares = QueryQuotas(limits)
+        func take(_ name: String) -> Bool {
+            let holder = QuotaHolder(principal: name, host: nil)
+            do {
+                try shares.take(holder, isNew: true, of: QueryQuotas.Use(holder: holder, isFirst: true))
+                return true
+            } catch { return false }
+        }
+        var counts: [Int] = []
+        for name in ["ada", "bob", "cid", "dan", "eve", "fay"] {
+            counts.append(0)
+            while take(name) { counts[counts.count - 1] += 1 }
+        }
+        #expect(counts == [80, 40, 20, 10, 10, 10])
+        let holder = QuotaHolder(principal: "ada", host: nil)
+        for _ in 0..<80 { shares.release(holder, QueryQuotas.Use(holder: holder, isFirst: true)) }
+        #expect(take("fay"))
+    }
+
+    @Test(
+        "a principal has no more of a server's queries than its share, by the bytes of its name, and gets its places back"
+    )
+    func shares() throws {
+        var limits = CollectionLimits()
+        limits.queries = 5
+        limits.queriesPerPrincipal = 2
+        var shares = QueryQuotas(limits)
+        let ada = QuotaHolder(principal: "ad\u{e9}", host: nil)
+        let other = QuotaHolder(principal: "ade\u{301}", host: nil)
+        try shares.take(ada, isNew: true, of: Self.none)
+        try shares.take(ada, isNew: true, of: Self.none)
+        #expect(throws: CollectionError.tooManyQueries(limit: 2)) { try shares.take(ada, isNew: true, of: Self.none) }
+        #expect(shares.count == 2)
+        try shares.take(other, isNew: true, of: Self.none)
+        for _ in 0..<2 { try shares.take(QuotaHolder(principal: nil, host: nil), isNew: true, of: Self.none) }
+        #expect(throws: CollectionError.tooManyQueries(limit: 5)) { try shares.take(other, isNew: true, of: Self.none) }
+        // A query that is there already is no further one of the server's.
+        try shares.take(other, isNew: false, of: Self.none)
+        #expect(throws: CollectionError.tooManyQueries(limit: 2)) {
+            try shares.take(other, isNew: false, of: Self.none)
+        }
+        shares.release(ada, Self.none)
+        shares.remove()
+        try shares.take(ada, isNew: true, of: Self.none)
+        #expect(shares.count == 5)
+    }
+
+    @Test("a query is in a principal's share once, however many connections of it read it")
+    func stakes() {
+        var stakes = QueryQuotas.Reservations()
+        let ada = QuotaHolder(principal: "ada", host: nil)
+        #expect(stakes.missing(ada) == ada)
+        stakes.add(ada)
+        #expect(stakes.missing(ada) == QuotaHolder(principal: nil, host: nil))
+        stakes.add(ada)
+        #expect(stakes.remove(ada) == QuotaHolder(principal: nil, host: nil))
+        #expect(stakes.remove(ada) == ada)
+    }
+
+    @Test("by default nobody has more than a sixteenth")
+    func defaults() {
+        let limits = CollectionLimits()
+        #expect(limits.queriesPerPrincipal * 16 <= limits.queries && limits.queriesPerHost * 16 <= limits.queries)
+    }
+}

@@ -1,0 +1,165 @@
+import SharedState
+import Synchronization
+import TestSupport
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+/// An `authorize` that knows the actors of Docs/Guides/Services.md and no helpers of theirs, and what a refusal of it leads to.
+@MainActor @Suite(.timeLimit(.minutes(5))) struct DelegatedAuthorizationTests {
+    private typealias Rule = @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
+
+    private struct World {
+        let address: SocketAddress
+        let lines: Journal
+
+        func guest(_ name: String = "nobody") -> CollectionTestClient { CollectionTestClient(name, at: address) }
+
+        /// Lines of refusals.
+        var refusals: [String] { lines.entries.filter { $0.contains("authorize refused") } }
+    }
+
+    private func run(_ mayCall: @escaping Rule, _ body: (World) async throws -> Void) async throws {
+        var access = AccessPolicy.open
+        access.identifiesCallers = true
+        access.authenticate = { $0.bearerToken.flatMap { $0 == "nobody" ? nil : Principal(id: $0) } }
+        access.authorize = mayCall
+        let lines = Journal()
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: { lines.note($0) })
+        CollectionHost.expose(on: server)
+        RoomHost.expose(on: server, rules: ListedRooms())
+        do {
+            try await body(World(address: try await server.start(), lines: lines))
+        } catch {
+            await server.shutdown(drain: .zero)
+            throw error
+        }
+        await server.shutdown(drain: .zero)
+    }
+
+    private struct ListedRooms: RoomRules {
+        func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
+        func mayList(_ principal: Principal?, _ room: String) -> Bool { true }
+    }
+
+    @Test("a rule that allows collections and rooms allows all that belongs to them, and nothing is refused")
+    func helpers() async throws {
+        try await run({ _, actor, _ in ["auth", "collections/", "rooms/"].contains { actor.hasPrefix($0) } }) { world in
+            let guest = world.guest("ada")
+            let todos = guest.todos()
+            try await todos.create(Todo(id: "1", title: "Milk"))
+            await shows(todos) { $0.items.map(\.title) == ["Milk"] && !$0.isLoading && !$0.isStale }
+            let room = guest.backend.scope {
+                Shared(
+                    .trebuchetPresence(roomType: "chat", roomId: "lobby", initialPresence: JSONValue.object([:])),
+                    store: guest.store)
+            }
+            await shows(room) { $0.isConnected && !$0.isLoading }
+            let list = try guest.client.resolve(RoomList.self, id: "room-lists/chat")
+            #expect(try await list.list(after: nil, limit: nil) == [RoomSummary(name: "chat-lobby", members: 1)])
+            #expect(world.refusals.isEmpty)
+        }
+    }
+
+    @Test("the result of a query is for those alone who may open one, whatever they know of its name")
+    func names() async throws {
+        try await run({ caller, actor, _ in
+            actor == "collections/open" || (caller?.principal?.id == "ada" && actor == "collections/secret")
+        }) { world in
+            let (ada, bob) = (world.guest("ada"), world.guest("bob"))
+            for guest in [ada, bob] { try await guest.client.connect() }
+            let ticket = try await ada.collection("secret").open(CollectionQuery())
+            #expect(ticket.view.hasPrefix("collection-views/{collections/secret}/"))
+            let secret = try #require(ticket.view.split(separator: "/").last)
+            for (guest, view, code) in [
+                (ada, ticket.view, nil), (bob, ticket.view, .unauthorized),
+                // Of a collection that bob may read: there is no such view.
+                (bob, "collection-views/{collections/open}/\(secret)", .actorNotFound),
+                (bob, "collection-views/\(secret)", .unauthorized),
+                (bob, "collection-views/{collections/open", .unauthorized),
+            ] as [(CollectionTestClient, String, TrebuchetError.Code?)] {
+                let results = await (try guest.client.resolve(CollectionView.self, id: view)).observeResult()
+                var came: QueryResult?
+                for await result in results {
+                    came = result
+                    break
+                }
+                #expect((came == nil) == (code != nil), "\(view)")
+                guard let code else { continue }
+                guard case .failed(let error)? = results.outcome else {
+                    Issue.record("\(view): \(String(describing: results.outcome))")
+                    continue
+                }
+                #expect(error.code == code, "\(view)")
+            }
+        }
+    }
+
+    /// Rules under which no reader is the one of before, until they are open: each result is refused that was opened.
+    private final class RestlessRules: CollectionRules {
+        let isOpen = Mutex(false)
+        let asked = Mutex(0)
+
+        func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
+            let number = asked.withLock { asked in
+                asked += 1
+                return asked
+            }
+            return .named(isOpen.withLock { $0 } ? "all" : "\(number)")
+        }
+
+        func may(
+            _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
+        ) -> Bool { true }
+    }
+
+    @Test(
+        "a result that is refused again and again is an error of the value, is asked for less often, and shows when it may be read"
+    )
+    func refusedResult() async throws {
+        let rules = RestlessRules()
+        try await CollectionWorld.run(rules: rules) { world in
+            let todos = world.guest("ada").todos()
+            await shows(todos) { ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading }
+            // Opening asks, and reading the result asks: at 48 attempts a second it would be hundreds by now.
+            #expect(rules.asked.withLock { $0 } <= 20)
+            rules.isOpen.withLock { $0 = true }
+            await shows(todos) { $0.readError == nil && !$0.isLoading && !$0.isStale }
+        }
+    }
+
+    @Test("a query that authorize refused is an error of the value, and is logged once")
+    func refusedQuery() async throws {
+        try await run({ _, _, _ in false }) { world in
+            let guest = world.guest("ada")
+            for limit in 1...2 {
+                await shows(guest.todos(limit: limit)) {
+                    ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading
+                }
+            }
+            #expect(world.refusals.count == 1)
+            #expect(world.refusals.first?.contains("'open(_:)' of actor 'collections/todos' to 'ada'") == true)
+        }
+    }
+
+    @Test("each refused subject is logged once an hour, and no more than one a second")
+    func log() {
+        let lines = Journal()
+        let log = DeniedSubjectLog { lines.note($0) }
+        let second: UInt64 = 1_000_000_000
+        for time in [0, 1, 2, 100] as [UInt64] {
+            log.note("'a' of actor 'b'", .unauthorized, to: nil, at: time * second)
+        }
+        #expect(lines.entries.count == 1)
+        #expect(
+            lines.entries.first
+                == "authorize refused 'a' of actor 'b' to a caller without a principal (unauthorized); logged at most once an hour"
+        )
+        for number in 0..<1_000 { log.note("'a' of actor '\(number)'", .unauthorized, to: nil, at: 101 * second) }
+        #expect(lines.entries.count == 2)
+        log.note("'a' of actor 'b'", .unauthorized, to: nil, at: 4_000 * second)
+        #expect(lines.entries.count == 3)
+    }
+}

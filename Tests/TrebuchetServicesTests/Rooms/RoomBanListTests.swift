@@ -1,0 +1,32 @@
+import Testing
+
+@testable import TrebuchetServices
+
+@Suite struct RoomBanListTests {
+    private func person(_ name: String) -> RoomBanList.Person { RoomBanList.Person(name, nil)! }
+
+    @Test("somebody is kept out of one room until the time is over")
+    func time() {
+        var keptOut = RoomBanList()
+        #expect(keptOut.isEmpty)
+        keptOut.add(person("ada"), of: "chat-a", until: 10, at: 0)
+        #expect(keptOut.has(person("ada"), of: "chat-a", at: 9))
+        #expect(!keptOut.has(person("ada"), of: "chat-a", at: 10))
+        #expect(
+            !keptOut.has(person("ada"), of: "chat-b", at: 0) && !keptOut.has(person("bob"), of: "chat-a", at: 0)
+        )
+        #expect(RoomBanList.Person(nil, nil) == nil)
+    }
+
+    @Test("no more are remembered than there is room for; those whose time is over first go first")
+    func bounds() {
+        var keptOut = RoomBanList()
+        for number in 0..<RoomBanList.most {
+            keptOut.add(person("\(number)"), of: "r", until: UInt64(100 + number), at: 0)
+        }
+        keptOut.add(person("new"), of: "r", until: 5, at: 0)
+        #expect(keptOut.count <= RoomBanList.most && keptOut.has(person("new"), of: "r", at: 0))
+        #expect(!keptOut.has(person("0"), of: "r", at: 0))
+        #expect(keptOut.has(person("\(RoomBanList.most - 1)"), of: "r", at: 0))
+    }
+}

@@ -1,0 +1,29 @@
+import Testing
+import Trebuchet
+
+@testable import TrebuchetServices
+
+@Suite(.timeLimit(.minutes(5))) struct RoomConnectionStateTests {
+    @Test("a connection joins no faster than it may, over all rooms, and hears when it may again")
+    func rates() async throws {
+        var limits = RoomLimits()
+        limits.joins = RateLimit(callsPerSecond: 0.01, burst: 3)
+        try await RoomWorld.run(limits) { world in
+            let eve = world.guest()
+            try await eve.client.connect()
+            for number in 1...3 { _ = try await eve.room("\(number)").join(presence: nil, token: nil, attempt: nil) }
+            let fourth = try eve.room("4")
+            let error = await #expect(throws: RoomError.self) {
+                try await fourth.join(presence: nil, token: nil, attempt: nil)
+            }
+            guard case .rateLimited(let milliseconds)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect((90_000...100_000).contains(milliseconds))
+            let other = world.guest()
+            try await other.client.connect()
+            _ = try await other.room("1").join(presence: nil, token: nil, attempt: nil)
+        }
+    }
+}

@@ -1,0 +1,18 @@
+import Trebuchet
+
+/// Signs its caller in as whoever it says.
+@Trebuchet
+distributed actor RulesTestServer {
+    static let name = "doorman"
+
+    /// Those of its caller.
+    distributed func roles() -> Set<String> { Caller.current?.principal?.roles ?? [] }
+
+    distributed func become(_ id: String?, _ roles: Set<String>) {
+        Caller.current?.connection.principal = id.map { Principal(id: $0, roles: roles) }
+    }
+
+    distributed func become(_ id: String, claiming claims: [String: String]) {
+        Caller.current?.connection.principal = Principal(id: id, claims: claims)
+    }
+}

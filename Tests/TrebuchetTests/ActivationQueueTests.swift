@@ -1,0 +1,51 @@
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+/// Calls that wait for an actor to be made.
+@Suite struct ActivationQueueTests {
+    private struct CallerGone: Error {}
+
+    @Test("those that wait are resumed in their order, some at a time; who comes meanwhile is behind them")
+    func parts() {
+        let queue = ActivationQueue(for: QuotaScopes(connection: 1, principal: nil, host: nil))
+        var resumed: [Int] = []
+        for number in 0..<100 { _ = queue.add { _ in resumed.append(number) } }
+        #expect(queue.resume(atMost: 32, .failure(CallerGone())))
+        #expect(resumed == Array(0..<32))
+        #expect(queue.count == 68)
+        _ = queue.add { _ in resumed.append(100) }
+        #expect(queue.resume(atMost: 32, .failure(CallerGone())))
+        #expect(queue.resume(atMost: 32, .failure(CallerGone())))
+        #expect(!queue.resume(atMost: 32, .failure(CallerGone())))
+        #expect(resumed == Array(0...100))
+        #expect(queue.count == 0)
+    }
+
+    @Test("who has left is not resumed, and what it held is freed at once")
+    func leaving() {
+        final class RetainedByWaiter {}
+        let queue = ActivationQueue(for: QuotaScopes(connection: 1, principal: nil, host: nil))
+        var resumed: [Int] = []
+        weak var held: RetainedByWaiter?
+        var waiters: [ActivationWaiter] = []
+        for number in 0..<50 {
+            let load = RetainedByWaiter()
+            if number == 7 { held = load }
+            waiters.append(
+                queue.add { _ in
+                    resumed.append(number); _ = load
+                })
+        }
+        #expect(held != nil)
+        waiters[7].leave()
+        #expect(held == nil)
+        #expect(queue.resume(atMost: 10, .failure(CallerGone())))
+        for waiter in waiters[20...] { waiter.leave() }
+        #expect(queue.count == 10)
+        #expect(!queue.resume(atMost: 32, .failure(CallerGone())))
+        #expect(resumed == Array(0..<7) + Array(8..<20))
+    }
+}

@@ -1,0 +1,255 @@
+import Synchronization
+import TestSupport
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+
+/// Answers of calls that ran in place, and wait until what they changed is written.
+@Suite(.timeLimit(.minutes(5))) struct CommitGateTests {
+    private final class Notes: CallResponder {
+        var lines: [String] = []
+        /// Called with each line.
+        var then: (String) -> Void = { _ in }
+
+        func answer(
+            _ callID: UnsafeRawBufferPointer, _ outcome: Result<UnsafeRawBufferPointer, any Error>,
+            of call: ResponseAwaitingCommit
+        ) {
+            var line = "\(call.weight) \(String(decoding: callID, as: UTF8.self)) "
+            switch outcome {
+            case .success(let result): line += String(decoding: result, as: UTF8.self)
+            case .failure(let error): line += (error as? TrebuchetError)?.message ?? "\(error)"
+            }
+            lines.append(line)
+            then(line)
+        }
+    }
+
+    private struct Broken: Error {}
+
+    private func add(
+        _ id: String, _ result: String?, until deadline: UInt64 = 100, to held: CommitGate, _ notes: Notes
+    ) {
+        let call = ResponseAwaitingCommit(notes, weight: id.utf8.count, deadline: deadline, limit: .seconds(3))
+        Array(id.utf8).withUnsafeBytes { id in
+            guard let result else { return held.append(call, id, .failure(Broken())) }
+            Array(result.utf8).withUnsafeBytes { held.append(call, id, .success($0)) }
+        }
+    }
+
+    @Test("each gets its own, in order, and nothing stays")
+    func order() {
+        let (held, notes) = (CommitGate(), Notes())
+        for round in 0..<2 {
+            notes.lines = []
+            add("1", "true", to: held, notes)
+            add("22", "", to: held, notes)
+            add("333", nil, to: held, notes)
+            add("", #"{"a":\#(round)}"#, to: held, notes)
+            held.end(nil)
+            #expect(notes.lines == ["1 1 true", "2 22 ", "3 333 Broken()", #"0  {"a":\#(round)}"#])
+            held.end(nil)
+            #expect(notes.lines.count == 4)
+        }
+    }
+
+    @Test("what is not kept is an error for all")
+    func failure() {
+        let (held, notes) = (CommitGate(), Notes())
+        add("1", "true", to: held, notes)
+        add("2", nil, to: held, notes)
+        held.end(TrebuchetError(.unknownOutcome, "the disk is full"))
+        #expect(notes.lines == ["1 1 the disk is full", "1 2 the disk is full"])
+    }
+
+    @Test("whose time is over is answered once, and the others later")
+    func late() {
+        let (held, notes) = (CommitGate(), Notes())
+        for (id, time) in [("a", 30), ("b", 10), ("c", 20), ("d", 10)] as [(String, UInt64)] {
+            add(id, "\"\(id)\"", until: time, to: held, notes)
+        }
+        #expect(held.timeOut(at: 9) == 10)
+        #expect(notes.lines == [])
+        // Who hears that may call again at once.
+        notes.then = { line in if line.hasPrefix("1 b") { add("e", "5", until: 40, to: held, notes) } }
+        #expect(held.timeOut(at: 10) == 20)
+        let late = "the call took longer than 3.0 seconds"
+        #expect(notes.lines == ["1 b \(late)", "1 d \(late)"])
+        #expect(held.timeOut(at: 30) == 40)
+        #expect(notes.lines.dropFirst(2) == ["1 a \(late)", "1 c \(late)"])
+        held.end(nil)
+        #expect(notes.lines.dropFirst(4) == ["1 e 5"])
+        #expect(held.timeOut(at: .max) == .max)
+    }
+
+    @Test("those that wait for a write that failed go on waiting before the later ones, each with its own time")
+    func taken() {
+        let (held, later, notes) = (CommitGate(), CommitGate(), Notes())
+        for (id, result, time) in [("a", "1", 10), ("b", nil, 40), ("c", "3", 30)] as [(String, String?, UInt64)] {
+            add(id, result, until: time, to: held, notes)
+        }
+        for (id, result, time) in [("d", "4", 20), ("e", nil, 50), ("f", "6", 60)] as [(String, String?, UInt64)] {
+            add(id, result, until: time, to: later, notes)
+        }
+        #expect(held.timeOut(at: 10) == 30 && later.timeOut(at: 20) == 50)
+        notes.lines = []
+        held.take(later)
+        #expect(later.count == 0 && held.count == 4)
+        #expect(held.timeOut(at: 30) == 40)
+        let late = "the call took longer than 3.0 seconds"
+        held.end(nil)
+        #expect(notes.lines == ["1 c \(late)", "1 b Broken()", "1 e Broken()", "1 f 6"])
+        #expect(held.count == 0 && held.timeOut(at: .max) == .max)
+    }
+
+    // MARK: At a server
+
+    private func withDiary(
+        _ change: (inout ServerLimits) -> Void = { _ in }, store: GatedStore, clock: TestTime? = nil,
+        _ body: (Diary, TrebuchetClient, TrebuchetServer) async throws -> Void
+    ) async throws {
+        var limits = ServerLimits()
+        change(&limits)
+        try await withTestServer(reactors: 1, limits: limits, store: store, clock: clock) { server in
+            await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
+        } body: { client, server in
+            try await body(client.resolve(Diary.self, id: "diary"), client, server)
+        }
+    }
+
+    private func expectKept(_ text: String, _ store: GatedStore) async throws {
+        let isKept = try await eventually { try await store.text("diary.pages") == text }
+        #expect(isKept)
+    }
+
+    /// Writes a page, and gives the error of the call once its time is over.
+    private func timeOut(
+        _ page: String, _ diary: Diary, _ server: TrebuchetServer, _ clock: TestTime
+    ) async -> TrebuchetError? {
+        let call = Task { try await diary.write(page) }
+        #expect(await eventually { await server.counters().callsUnderWay == 1 })
+        await clock.advance(by: .seconds(20))
+        return await #expect(throws: TrebuchetError.self) { try await call.value }
+    }
+
+    @Test("a store that takes too long is an error when the call's time is over, and the change is kept all the same")
+    func deadline() async throws {
+        let store = GatedStore()
+        let clock = TestTime()
+        try await withDiary({ $0.callTimeout = .seconds(20) }, store: store, clock: clock) {
+            (diary, _, server) async throws in
+            store.close()
+            for page in ["a", "b"] {
+                let error = await timeOut(page, diary, server, clock)
+                #expect(error?.code == .timeout)
+                #expect(error?.message == "the call took longer than 20.0 seconds")
+            }
+            #expect(await server.counters().callsUnderWay == 0)
+            store.open()
+            try await expectKept(#"["a","b"]"#, store)
+            #expect(try await diary.write("c") == 3)
+        }
+    }
+
+    @Test("calls wait no longer than their time for a store that is out of reach")
+    func deadlineAway() async throws {
+        let store = GatedStore()
+        let clock = TestTime()
+        try await withDiary({ $0.callTimeout = .seconds(20) }, store: store, clock: clock) {
+            (diary, _, server) async throws in
+            store.failWrites(StateStoreError(.unavailable, "the engine is away"))
+            for page in ["a", "b"] {
+                let error = await timeOut(page, diary, server, clock)
+                #expect(error?.code == .timeout)
+            }
+            #expect(await server.counters().callsUnderWay == 0)
+            store.failWrites(nil)
+            let isKept = try await eventually {
+                await clock.advance(by: StateWriter.retryInterval)
+                return try await store.text("diary.pages") == #"["a","b"]"#
+            }
+            #expect(isKept)
+            #expect(try await diary.write("c") == 3)
+        }
+    }
+
+    @Test("calls whose time is over while the store takes its own leave nothing behind")
+    func crowd() {
+        let (held, notes) = (CommitGate(), Notes())
+        add("kept", "\"kept\"", until: .max, to: held, notes)
+        let result = "\"" + String(repeating: "x", count: 1_000) + "\""
+        for number in 0..<10_000 {
+            add("\(number)", result, until: UInt64(number), to: held, notes)
+            #expect(held.timeOut(at: UInt64(number)) == .max)
+        }
+        #expect(notes.lines.count == 10_000)
+        #expect(held.byteCount < 100)
+        held.end(nil)
+        #expect(notes.lines.last == "4 kept \"kept\"")
+    }
+
+    @Test("calls that wait for the store count, and give back what they took")
+    func limits() async throws {
+        let store = GatedStore()
+        try await withDiary({ $0.callsPerConnection = 2 }, store: store) { (_, _, server) async throws in
+            store.close()
+            let link = ServerConnectionTests.Link()
+            let shard = server.shards[0]
+            let connection = await shard.reactor.perform {
+                let connection = ServerConnection(link, name: shard.newConnectionName(), shard: shard)
+                for number in 0..<3 {
+                    let message =
+                        #"{"type":"invocation","payload":{"callID":"\#(number)","actorID":"diary","#
+                        + #""targetIdentifier":"write(_:)","arguments":["a"]}}"#
+                    Array(message.utf8).withUnsafeBytes { connection.receive($0) }
+                }
+                return connection
+            }
+            #expect(await shard.reactor.perform { link.texts.count } == 1)
+            #expect(await shard.reactor.perform { link.texts[0].contains("ServerLimits.callsPerConnection") })
+            #expect(await server.counters().callsUnderWay == 2)
+            store.open()
+            #expect(await eventually { await shard.reactor.perform { link.texts.count } == 3 })
+            #expect(
+                await shard.reactor.perform { Array(link.texts[1...]) } == [
+                    #"{"type":"response","payload":{"callID":"0","result":1}}"#,
+                    #"{"type":"response","payload":{"callID":"1","result":2}}"#,
+                ])
+            #expect(await shard.reactor.perform { connection.load.count == 0 && connection.load.bytes == 0 })
+            await shard.reactor.perform { connection.linkDidClose() }
+        }
+    }
+
+    @Test("who leaves before the answer is forgotten; the change is kept")
+    func left() async throws {
+        let store = GatedStore()
+        try await withDiary(store: store) { (diary, client, server) async throws in
+            store.close()
+            let call = Task { try await diary.write("a") }
+            await store.journal.wait(for: "write 1")
+            #expect(await server.counters().callsUnderWay == 1)
+            await client.close()
+            await #expect(throws: TrebuchetError.self) { try await call.value }
+            #expect(await eventually { await server.counters().connections == 0 })
+            store.open()
+            try await expectKept(#"["a"]"#, store)
+        }
+    }
+
+    @Test("a server that shuts down answers those who wait")
+    func drain() async throws {
+        let store = GatedStore()
+        try await withDiary(store: store) { (diary, _, server) async throws in
+            store.close()
+            let call = Task { try await diary.write("a") }
+            await store.journal.wait(for: "write 1")
+            let end = Task { await server.shutdown() }
+            #expect(await eventually { server.status != .serving })
+            store.open()
+            #expect(try await call.value == 1)
+            await end.value
+        }
+    }
+}

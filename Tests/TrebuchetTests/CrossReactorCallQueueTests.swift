@@ -1,0 +1,69 @@
+import Platform
+import Synchronization
+import Testing
+
+@testable import Networking
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+@Suite(.timeLimit(.minutes(5))) struct CrossReactorCallQueueTests {
+    private final class Log: Sendable {
+        let entries = Mutex<[String]>([])
+        func note(_ entry: String) { entries.withLock { $0.append(entry) } }
+    }
+
+    /// Longer than a connection's share of a turn.
+    private static func burn() {
+        let end = MonotonicClock.now + 200_000
+        while MonotonicClock.now < end {}
+    }
+
+    @Test("long calls of one connection do not stand before those of another, and each keep their order")
+    func share() async throws {
+        let reactor = try Reactor(name: "test-crossing")
+        let log = Log()
+        let (one, other) = (CrossReactorCallQueue(on: reactor), CrossReactorCallQueue(on: reactor))
+        let begin = ThreadSemaphore()
+        reactor.execute { begin.wait() }
+        let add = { (number: Int) in
+            one.add {
+                Self.burn()
+                log.note("one \(number)")
+            }
+        }
+        // The other's come early: a reactor that is kept waiting takes one call in and runs one, turn by turn.
+        for number in 0..<3 { add(number) }
+        for number in 0..<3 { other.add { log.note("other \(number)") } }
+        for number in 3..<50 { add(number) }
+        begin.signal()
+        await withCheckedContinuation { last in one.add { last.resume() } }
+        let entries = log.entries.withLock { $0 }
+        #expect(entries.filter { $0.hasPrefix("one") } == (0..<50).map { "one \($0)" })
+        #expect(entries.filter { $0.hasPrefix("other") } == (0..<3).map { "other \($0)" })
+        #expect(try #require(entries.firstIndex(of: "other 2")) < 10)
+    }
+
+    @Test("while answers of a megabyte are on their way, the next call waits")
+    func unread() async throws {
+        let reactor = try Reactor(name: "test-crossing")
+        let log = Log()
+        let crossing = CrossReactorCallQueue(on: reactor)
+        crossing.add {
+            log.note("first")
+            crossing.note(CrossReactorCallQueue.mostUnread + 5)
+        }
+        crossing.add { log.note("second") }
+        // As many turns as it would need.
+        for _ in 0..<10 { await reactor.perform {} }
+        #expect(log.entries.withLock { $0 } == ["first"])
+        crossing.untaken = 5
+        crossing.take()
+        for _ in 0..<10 { await reactor.perform {} }
+        #expect(log.entries.withLock { $0 } == ["first"])
+        crossing.untaken = CrossReactorCallQueue.mostUnread
+        crossing.take()
+        await withCheckedContinuation { last in crossing.add { last.resume() } }
+        #expect(log.entries.withLock { $0 } == ["first", "second"])
+    }
+}

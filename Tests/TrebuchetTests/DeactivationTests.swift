@@ -1,0 +1,149 @@
+import Relays
+import TestSupport
+import Testing
+import Trebuchet
+import TrebuchetTesting
+
+/// Says goodbye, each in his own way.
+@Trebuchet
+private distributed actor Player {
+    @StreamedState(persisted: true) var hasLeft: Bool = false
+    private let name: String
+    private let journal: Journal
+
+    init(name: String, journal: Journal, actorSystem: TrebuchetActorSystem) {
+        self.name = name
+        self.journal = journal
+        self.actorSystem = actorSystem
+    }
+
+    func deactivate() async throws {
+        journal.note("\(name) goes")
+        hasLeft = true
+        if name.hasSuffix("stubborn") { throw Closed(reason: "no") }
+        if name.hasSuffix("slow") { await journal.wait(for: "never") }
+    }
+
+    distributed func play() {}
+    distributed func hold() async {
+        journal.note("\(name) holds")
+        await journal.wait(for: "\(name) may end")
+        journal.note("\(name) ends")
+    }
+}
+
+/// `deactivate()` when the server ends.
+@Suite(.timeLimit(.minutes(5))) struct DeactivationTests {
+    private let journal = Journal()
+    private let log = Journal()
+    private let store = GatedStore()
+    private let clock = TestTime()
+
+    private func server() async -> TrebuchetServer {
+        let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, store: store) { [log] in log.note($0)
+        }
+        let (system, journal) = (server.actorSystem, journal)
+        server.expose(Player.self, as: "players/*") { Player(name: $0, journal: journal, actorSystem: system) }
+        server.expose(Player.self, as: "idle/*", idle: .seconds(300)) {
+            Player(name: $0, journal: journal, actorSystem: system)
+        }
+        await server.expose(Player(name: "fixed", journal: journal, actorSystem: system), as: "fixed")
+        return server
+    }
+
+    private func play(_ names: [String], at server: TrebuchetServer) async throws {
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        for name in names { try await client.resolve(Player.self, id: name).play() }
+        await client.close()
+    }
+
+    @Test("at the end of the server it runs of all that were made on demand, once, and what it changes is written")
+    func end() async throws {
+        let server = await server()
+        try await server.start()
+        try await play(["players/1", "idle/2", "players/stubborn", "fixed"], at: server)
+        await server.shutdown(drain: .zero)
+        #expect(journal.entries.sorted() == ["idle/2 goes", "players/1 goes", "players/stubborn goes"])
+        for name in ["players/1", "idle/2", "players/stubborn"] {
+            #expect(try await store.text("\(name).hasLeft") == "true", "\(name)")
+        }
+        #expect(log.entries.count { $0.contains("players/stubborn") && $0.contains("deactivate()") } == 1)
+        #expect(log.entries.count == 1, "\(log.entries)")
+        await server.shutdown(drain: .zero)
+        #expect(journal.entries.count == 3)
+    }
+
+    @Test("it comes behind the calls that are under way")
+    func behindCalls() async throws {
+        let server = await server()
+        try await server.start()
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        let call = Task { try await client.resolve(Player.self, id: "players/1").hold() }
+        await journal.wait(for: "players/1 holds")
+        let ending = Task { await server.shutdown(drain: .seconds(3_600)) }
+        for await state in client.connectionState.stream where state == .draining { break }
+        journal.note("players/1 may end")
+        try await call.value
+        await ending.value
+        #expect(journal.entries.suffix(2) == ["players/1 ends", "players/1 goes"])
+        await client.close()
+    }
+
+    @Test("one that takes longer than five seconds is waited for no longer, and nobody waits for another's end")
+    func slow() async throws {
+        let server = await server()
+        try await server.start()
+        try await play(["players/slow", "idle/slow", "players/1"], at: server)
+        let hasEnded = Journal()
+        let ending = Task {
+            await server.shutdown(drain: .zero)
+            hasEnded.note("ended")
+        }
+        for name in ["players/slow", "idle/slow", "players/1"] { await journal.wait(for: "\(name) goes") }
+        #expect(hasEnded.entries.isEmpty)
+        // Timers are set behind the beginning; the time of both goes on together.
+        while hasEnded.entries.isEmpty { await clock.advance(by: .seconds(1)) }
+        await ending.value
+        #expect(log.entries.count { $0.contains("took longer than 5") } == 2, "\(log.entries)")
+    }
+
+    @Test("it does not run when the server is killed")
+    func killed() async throws {
+        let server = await server()
+        try await server.start()
+        try await play(["players/1"], at: server)
+        await server.cut()
+        #expect(journal.entries.isEmpty)
+    }
+
+    @Test("an actor that is to go when no call to it is under way goes also when that takes a while")
+    func letGo() async throws {
+        let server = await server()
+        try await server.start()
+        let client = TrebuchetClient(transport: .local(server))
+        try await client.connect()
+        let call = Task { try await client.resolve(Player.self, id: "players/1").hold() }
+        await journal.wait(for: "players/1 holds")
+        let player = try #require(try await server.actor(Player.self, named: "players/1"))
+        let (asked, outcome) = (StateRelay(0), Journal())
+        let going = Task {
+            await server.letGo(player, named: "players/1") { _ in
+                asked.update { $0 += 1 }
+                return true
+            } _: { _, goes in
+                outcome.note("\(goes)")
+            }
+        }
+        // Far longer than a thread takes to ask a thousand times.
+        let start = ContinuousClock.now
+        for await count in asked.stream where count > 40 && start.duration(to: .now) > .milliseconds(100) { break }
+        journal.note("players/1 may end")
+        try await call.value
+        await going.value
+        #expect(outcome.entries == ["true"])
+        await client.close()
+        await server.shutdown(drain: .zero)
+    }
+}

@@ -1,0 +1,214 @@
+import Networking
+import TestSupport
+import Testing
+import WebSockets
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+/// How much is kept, whose it is, and what that costs.
+extension IdempotencyCacheTests {
+    @Test("each party has a share of the memory, and each limit an error of its own that names it")
+    mutating func parties() {
+        let cases: [((inout ServerLimits) -> Void, [Step])] = [
+            (
+                { $0.answersPerPrincipal = 2 },
+                [
+                    Step(1, "ada", nil), Step(2, "ada", nil), Step(3, "ada", nil, "answersPerPrincipal"),
+                    Step(1, "ada", nil, "answersPerPrincipal"), Step(4, "bob", nil),
+                ]
+            ),
+            (
+                { $0.answersPerHost = 2 },
+                [
+                    Step(1, nil, "192.0.2.1"), Step(2, "ada", "192.0.2.1"),
+                    Step(3, "bob", "192.0.2.1", "answersPerHost"),
+                    Step(4, "bob", "192.0.2.2"),
+                ]
+            ),
+            (
+                { $0.answersPerHost = 1 },
+                [
+                    Step(1, nil, "2001:db8:1:2::3"), Step(2, nil, "2001:db8:1:2:ffff::", "answersPerHost"),
+                    Step(3, nil, "2001:db8:1:3::3"),
+                ]
+            ),
+            (
+                {
+                    $0.answersPerPrincipal = 2
+                    $0.answersPerHost = 1
+                },
+                [
+                    Step(1, "ada", "192.0.2.1"), Step(1, "ada", "192.0.2.1", "answersPerHost"), Step(2, "ada", nil),
+                    Step(3, "ada", nil, "answersPerPrincipal"),
+                ]
+            ),
+            ({ $0.answersPerHost = 1 }, [Step(1, nil, "127.0.0.1"), Step(2, nil, "127.0.0.1"), Step(3, nil, "::1")]),
+            (
+                { $0.answerBytesPerConnection = 300 },
+                [Step(1, nil, nil), Step(1, nil, nil, "answerBytesPerConnection"), Step(2, nil, nil)]
+            ),
+            (
+                { $0.answerBytesPerPrincipal = 300 },
+                [
+                    Step(1, "ada", nil), Step(2, "ada", nil, "answerBytesPerPrincipal"), Step(3, "bob", nil),
+                    Step(4, nil, nil),
+                ]
+            ),
+            (
+                { $0.answerBytesPerHost = 300 },
+                [
+                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.1", "answerBytesPerHost"),
+                    Step(3, "bob", "192.0.2.2"),
+                ]
+            ),
+            ({ $0.answerBytes = 600 }, [Step(1, nil, nil), Step(2, nil, nil), Step(3, nil, nil, "answerBytes")]),
+            (
+                { $0.answers = 1 },
+                [Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.2", "answers"), Step(3, "ada", nil, "answers")]
+            ),
+        ]
+        for (change, steps) in cases {
+            (memory, shares) = Self.memory(change)
+            var begun: [CallSessionID] = []
+            for (number, step) in zip(1 as UInt64..<100, steps) {
+                let name = CallSessionID(number: step.connection, secret: 0)
+                let outcome = begin(name, number, by: step.principal, from: step.host)
+                #expect(outcome == step.outcome, "step \(number)")
+                if outcome == "run" { begun.append(name) }
+                if outcome == "run" { end(name, number) }
+            }
+            // What was counted for a call that was refused after all has been given back.
+            for name in begun { memory.close(name) }
+            memory.forget(at: 100)
+            #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
+            #expect((shares.answers.count, shares.bytes.count) == (0, 0))
+            #expect(shares.partyCount == (0, 0), "nobody holds a share")
+        }
+    }
+
+    @Test("a large answer does not take more than its connection's share of bytes")
+    mutating func shareOfBytes() {
+        (memory, shares) = Self.memory {
+            $0.answerBytes = 1 << 20
+            $0.answerBytesPerConnection = 1_000
+        }
+        #expect(begin(Self.first, 1) == "run")
+        end(Self.first, 1, String(repeating: "x", count: 900))
+        #expect(begin(Self.first, 1, again: true) == "unknownOutcome")
+        #expect(memory.bytes <= 1_000)
+    }
+
+    @Test("when answers come in another order than the calls, none that was forgotten runs again")
+    mutating func otherOrder() {
+        #expect(begin(Self.first, 1) == "run")
+        #expect(begin(Self.first, 2) == "run")
+        end(Self.first, 2, at: 0)
+        end(Self.first, 1, at: 50)
+        memory.forget(at: 1_000)
+        #expect(memory.count == 0)
+        for number in [1, 2] as [UInt64] {
+            #expect(begin(Self.first, number, again: true, at: 1_000) == "refused: unknownOutcome")
+        }
+        #expect(begin(Self.first, 3, again: true, at: 1_000) == "run")
+    }
+
+    @Test("a call costs the same whether a thousand answers are kept or twenty thousand")
+    mutating func cost() {
+        (memory, shares) = Self.memory {
+            $0.answers = .max
+            $0.answersPerConnection = .max
+            $0.answerBytes = .max
+            $0.answerBytesPerConnection = .max
+        }
+        var number: UInt64 = 0
+        /// The time of the processor for 200 calls more, without that of others and in the best of some rounds.
+        func time(keeping count: Int, _ memory: inout Memory) -> UInt64 {
+            let request = Memory.Request(digest: 1, principal: "ada", isRepeat: false)
+            func call() {
+                number += 1
+                let name = Memory.Name(connection: Self.first, number: number)
+                _ = memory.begin(name, request, "a", at: 0)
+                _ = memory.end(name, .success([1]), at: 0)
+            }
+            while memory.count < count { call() }
+            return (0..<20).map { _ in
+                let start = ProcessorTime.ofThread
+                for _ in 0..<200 { call() }
+                return ProcessorTime.ofThread - start
+            }.min() ?? 0
+        }
+        let few = time(keeping: 1_000, &memory)
+        let many = time(keeping: 20_000, &memory)
+        #expect(many < 5 * few, "\(few) ns and \(many) ns")
+    }
+
+    @Test("much that is too old goes a little at a time, and says when there is more")
+    mutating func littleByLittle() {
+        (memory, shares) = Self.memory {
+            $0.answers = 1_000
+            $0.answersPerConnection = 1_000
+            $0.answerBytes = .max
+        }
+        for number in 1...100 as ClosedRange<UInt64> {
+            #expect(begin(Self.first, number) == "run")
+            end(Self.first, number, at: number < 100 ? 0 : 40)
+        }
+        #expect(memory.forget(at: 0) == 100)
+        #expect(memory.forget(at: 100, atMost: 30) == 0)
+        #expect(memory.count == 70)
+        #expect(memory.forget(at: 100, atMost: 1_000) == 40)
+        #expect(memory.forget(at: 140) == nil)
+        for number in 101...140 as ClosedRange<UInt64> {
+            #expect(begin(Self.first, number, at: 200) == "run")
+            end(Self.first, number, at: 200)
+        }
+        #expect(begin(Self.first, 141, at: 400) == "run")
+        #expect((2...40).contains(memory.count), "a call takes some of the old ones with it, not all")
+    }
+
+    @Test("an answer that is too large is not kept, but that the call has run is")
+    mutating func largeAnswer() {
+        #expect(begin(Self.first, 1, "a") == "run")
+        let name = Memory.Name(connection: Self.first, number: 1)
+        #expect(memory.end(name, .success(Array(repeating: 1, count: 5_000)), at: 0) == ["a"])
+        #expect(memory.bytes <= 2_000)
+        #expect(begin(Self.first, 1, again: true) == "unknownOutcome")
+    }
+
+    @Test("bytes come back when answers are forgotten")
+    mutating func bytesComeBack() {
+        for round in 0..<1_000 as Range<UInt64> {
+            #expect(begin(Self.first, round, at: round * 200) == "run")
+            end(Self.first, round, String(repeating: "x", count: 1_500), at: round * 200)
+        }
+        memory.forget(at: .max)
+        #expect((memory.count, memory.bytes) == (0, 0))
+    }
+
+    @Test("names are read as they were written, and those of another server are none")
+    func names() throws {
+        let names = CallSessionRegistry(reactors: 3)
+        let name = names.next(onReactor: 2)
+        #expect(names.next(onReactor: 0).number > name.number)
+        #expect(names.reactor(of: name) == 2)
+        let text = names.text(name)
+        #expect(text.utf8.count <= 64)
+        #expect(names.name(text) == name)
+        #expect(CallSessionRegistry(reactors: 3).name(text) == nil)
+        let parts = text.split(separator: ".")
+        for _ in 0..<100 {
+            let forged = CallSessionID(number: name.number, secret: .random(in: 0 ... .max))
+            #expect(names.name(names.text(forged)) == nil, "the secret belongs to the number")
+        }
+        let next = names.next(onReactor: 1)
+        let mixed = CallSessionID(number: next.number, secret: name.secret)
+        #expect(names.name(names.text(mixed)) == nil)
+        #expect(names.name(names.text(mixed), own: name) == nil)
+        #expect(names.name(text, own: next) == name && names.name(text, own: name) == name)
+        for wrong in ["", text + ".1", "\(parts[0]).\(parts[1])", "\(parts[0]).zzzzzz.\(parts[2])", "\(parts[0]).é.1"] {
+            #expect(names.name(wrong) == nil, "\(wrong)")
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import Testing
+import TrebuchetTesting
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+
+@Suite struct IdleActorTrackerTests {
+    private static let second: UInt64 = 1_000_000_000
+
+    private func record(_ system: TrebuchetActorSystem, _ name: String) -> ActorRecord {
+        LocalActors().record(of: Calculator(actorSystem: system), name: name, holding: true, in: system)
+    }
+
+    @Test("an actor has rested when nobody has used it for its time since somebody looked")
+    func rest() {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        let record = record(server.actorSystem, "a")
+        var watch = IdleActorTracker()
+        watch.add(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
+        func rested(at seconds: UInt64) -> [String] {
+            watch.rested(of: 5, at: seconds * Self.second).map(\.name)
+        }
+        #expect(rested(at: 100) == [], "it was made, and so used, since the look before")
+        #expect(rested(at: 109) == [])
+        record.life.didRunInPlace()
+        #expect(rested(at: 111) == [])
+        #expect(rested(at: 120) == [])
+        #expect(record.life.enter())
+        #expect(rested(at: 200) == [], "a call is under way")
+        #expect(rested(at: 300) == [])
+        record.life.leave()
+        #expect(rested(at: 309) == [])
+        #expect(rested(at: 311) == ["a"])
+        #expect(watch.count == 0)
+    }
+
+    @Test("an actor is looked after once, from wherever it was asked for first", .timeLimit(.minutes(5)))
+    func once() async throws {
+        try await withTestServer(reactors: 2) { server in
+            let system = server.actorSystem
+            server.expose(TodoList.self, as: "lists/*", idle: .seconds(3_600)) { _ in
+                await Task.yield()
+                return TodoList(actorSystem: system)
+            }
+        } body: { client, server in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<16 {
+                    group.addTask {
+                        let other = TrebuchetClient(transport: .local(server))
+                        try await other.connect()
+                        _ = try await other.resolve(TodoList.self, id: "lists/7").add(title: "a")
+                        await other.close()
+                    }
+                }
+                try await group.waitForAll()
+            }
+            // One reactor has it from another: what is on the way comes before.
+            for shard in server.shards { await shard.reactor.perform {} }
+            var count = 0
+            for shard in server.shards { count += await shard.reactor.perform { shard.idleWatch.count } }
+            #expect(count == 1)
+        }
+    }
+
+    @Test("some are looked at in each go, and each in its turn")
+    func turns() {
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
+        var watch = IdleActorTracker()
+        let names = (0..<10).map(String.init)
+        for name in names {
+            let record = record(server.actorSystem, name)
+            _ = record.life.takeUse()
+            watch.add(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
+        }
+        var gone: Set<String> = []
+        for _ in 0..<4 { gone.formUnion(watch.rested(of: 3, at: 11 * Self.second).map(\.name)) }
+        #expect(gone == Set(names))
+    }
+
+    @Test("nobody enters an actor that has been closed, and none is closed that somebody is in")
+    func life() {
+        let life = ActorInstance()
+        #expect(life.enter())
+        #expect(!life.close())
+        life.leave()
+        #expect(life.close())
+        #expect(!life.enter())
+        #expect(life.isGone)
+        #expect(!life.close())
+    }
+}

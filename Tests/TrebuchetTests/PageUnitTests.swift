@@ -1,0 +1,162 @@
+import Foundation
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+@testable import TrebuchetClient
+@testable import WebSockets
+
+/// What pages are made of, without a socket.
+@Suite struct PageUnitTests {
+    private static func parts(_ path: String) -> [String]? {
+        (try? PagePath(path))?.parts.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test(
+        "a path is decoded once, part by part",
+        arguments: [
+            ("/", []), ("/a", ["a"]), ("/a/", ["a"]), ("/a/b.html", ["a", "b.html"]), ("/a%20b/%C3%BC", ["a b", "ü"]),
+            ("/%2541", ["%41"]), ("/a+b", ["a+b"]), ("/a:b;c=d,e", ["a:b;c=d,e"]), ("/%61", ["a"]), ("/...", nil),
+            ("/a...b", ["a...b"]),
+        ] as [(String, [String]?)])
+    func paths(_ path: String, _ parts: [String]?) throws {
+        #expect(Self.parts(path) == parts)
+        if parts != nil { #expect(try PagePath(path).isFolder == path.hasSuffix("/")) }
+    }
+
+    @Test(
+        "a path that leads elsewhere or may be read in two ways leads nowhere",
+        arguments: [
+            ("/..", .strange), ("/../x", .strange), ("/a/../b", .strange), ("/%2e%2e/x", .strange),
+            ("/.%2E/x", .strange),
+            ("/a/./b", .strange), ("//a", .strange), ("/a//b", .strange), ("/a//", .strange), ("//", .strange),
+            ("/a%2fb", .strange), ("/a%2Fb", .strange), ("/a%5cb", .strange), ("/a\\b", .strange), ("/a%00", .strange),
+            ("/a%0d%0ab", .strange), ("/%7f", .strange), ("*", .strange), ("a", .strange), ("", .strange),
+            ("/.git", .hidden), ("/a/.env", .hidden), ("/%2Egit/config", .hidden),
+            ("/%", .malformed), ("/%4", .malformed), ("/%zz", .malformed), ("/a%4g", .malformed), ("/%%41", .malformed),
+        ] as [(String, PagePath.InvalidPath)])
+    func refused(_ path: String, _ refusal: PagePath.InvalidPath) {
+        #expect(throws: refusal) { try PagePath(path) }
+        if refusal == .hidden { #expect((try? PagePath(path, showsDotFiles: true)) != nil) }
+    }
+
+    @Test("types by the ends of names; texts are UTF-8")
+    func types() {
+        let wanted = [
+            "index.html": "text/html; charset=utf-8", "a.js": "text/javascript; charset=utf-8",
+            "a.mjs": "text/javascript; charset=utf-8", "a.css": "text/css; charset=utf-8",
+            "a.json": "application/json; charset=utf-8", "a.js.map": "application/json; charset=utf-8",
+            "a.svg": "image/svg+xml; charset=utf-8", "a.png": "image/png", "A.JPG": "image/jpeg",
+            "a.jpeg": "image/jpeg",
+            "a.webp": "image/webp", "favicon.ico": "image/x-icon", "a.woff2": "font/woff2",
+            "a.wasm": "application/wasm",
+            "a.txt": "text/plain; charset=utf-8", "a": ContentType.unknown, "a.": ContentType.unknown,
+            "html": ContentType.unknown, "a.html.bak": ContentType.unknown,
+        ]
+        for (name, type) in wanted { #expect(ContentType.of(name.utf8) == type, "\(name)") }
+    }
+
+    @Test("dates as HTTP has them, for each day of some centuries")
+    func dates() {
+        #expect(HTTPDate.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(HTTPDate.text(0) == "Thu, 01 Jan 1970 00:00:00 GMT")
+        #expect(HTTPDate.text(-5) == "Thu, 01 Jan 1970 00:00:00 GMT")
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(identifier: "GMT")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        for day in stride(from: 0, to: 365 * 450, by: 7) {
+            let seconds = day * 86_400 + day % 86_400
+            #expect(HTTPDate.text(seconds) == formatter.string(from: Date(timeIntervalSince1970: Double(seconds))))
+        }
+    }
+
+    @Test(
+        "If-None-Match names versions, in a list, weak or not, or any",
+        arguments: [
+            ([], false), (["\"a\""], true), (["W/\"a\""], true), (["\"b\""], false), (["\"b\", W/\"a\""], true),
+            (["\"b\"", "\t\"a\" "], true), (["*"], true), (["a"], false), (["\"A\""], false), (["\"a"], false),
+            ([""], false),
+        ])
+    func tags(_ lines: [String], _ isKnown: Bool) {
+        var headers: HTTPHeaders = [:]
+        for line in lines { headers.add("If-None-Match", line) }
+        #expect(EntityTag.isKnown("W/\"a\"", to: headers) == isKnown)
+        #expect(EntityTag.isKnown("\"a\"", to: headers) == isKnown)
+    }
+
+    @Test(
+        "what is hosted is told to this machine alone, and not through anything that hands on",
+        arguments: [
+            ("127.0.0.1", ["Host": "localhost:8080"], false, true), ("127.0.0.1", ["Host": "127.0.0.1"], false, true),
+            ("::1", ["Host": "[::1]:8080"], false, true), ("127.0.0.1", [:], false, false),
+            ("127.0.0.1", ["Host": "app.example"], false, false), ("192.0.2.1", ["Host": "localhost"], false, false),
+            ("127.0.0.1", ["Host": "localhost"], true, false),
+            ("127.0.0.1", ["Host": "localhost", "X-Forwarded-For": "127.0.0.1"], false, false),
+            ("127.0.0.1", ["Host": "localhost", "forwarded": "for=192.0.2.1"], false, false),
+            ("127.0.0.1", ["Host": "localhost", "Via": "1.1 proxy"], false, false),
+            ("127.0.0.1", ["Host": "localhost", "X-Real-IP": "192.0.2.1"], false, false),
+        ] as [(String, HTTPHeaders, Bool, Bool)])
+    func thisMachine(_ address: String, _ headers: HTTPHeaders, _ isFromProxy: Bool, _ isTold: Bool) {
+        let request = PlainRequest(
+            head: HTTPRequestHead(target: "/schema.json", headers: headers),
+            remoteAddress: SocketAddress(literal: address, port: 4711), isFromProxy: isFromProxy)
+        #expect(ServerSchema.isOfThisMachine(request) == isTold)
+    }
+
+    @Test("a host has its share of open files, this machine the whole, and all get back what they gave")
+    func openFiles() {
+        var limits = PageLimits()
+        limits.openFiles = 3
+        limits.openFilesPerHost = 2
+        let files = OpenFiles(limits)
+        let host = SocketAddress(literal: "192.0.2.1", port: 1).flatMap { AddressKey($0) }
+        let loopback = SocketAddress(literal: "127.0.0.1", port: 1).flatMap { AddressKey($0) }
+        var places = [files.take(for: host), files.take(for: host)]
+        #expect(places.allSatisfy { $0 != nil })
+        #expect(files.take(for: host) == nil)
+        places.append(files.take(for: loopback))
+        #expect(places.last! != nil)
+        #expect(files.take(for: loopback) == nil && files.count == 3)
+        places = []
+        #expect(files.count == 0)
+        places = [files.take(for: loopback), files.take(for: loopback), files.take(for: loopback)]
+        #expect(places.allSatisfy { $0 != nil })
+    }
+
+    @Test("what the binary brings for browsers is what the files in Web say (scripts/embed)")
+    func embedded() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        for (text, path) in [
+            (WebFiles.trebuchet, "Web/dist/trebuchet.js"), (WebFiles.services, "Web/dist/trebuchet-services.js"),
+            (WebFiles.rooms, "Web/dist/trebuchet-rooms.js"), (WebFiles.writes, "Web/dist/trebuchet-writes.js"),
+            (WebFiles.offline, "Web/dist/trebuchet-offline.js"),
+            (WebFiles.exact, "Web/dist/trebuchet-exact.js"), (WebFiles.traces, "Web/dist/trebuchet-traces.js"),
+            (WebFiles.dom, "Web/dist/dom.js"),
+            (WebFiles.svelte, "Web/dist/svelte.js"), (WebFiles.start, "Web/start/index.html"),
+            (WebFiles.inspectorPage, "Web/inspector/index.html"),
+            (WebFiles.inspectorStyle, "Web/dist/inspector.css"), (WebFiles.inspector, "Web/dist/inspector.js"),
+        ] {
+            let file = (try? Data(contentsOf: root.appending(path: path))) ?? Data()
+            #expect(text.withUTF8Buffer { Data($0) } == file, "\(path) has changed: run scripts/embed")
+        }
+    }
+
+    @Test("the start page's policy lets its own script and style run, and no other")
+    func policy() throws {
+        guard case .page(let page, let place) = PageSource.startPage.kind else {
+            Issue.record("no page")
+            return
+        }
+        #expect(place == .root)
+        let policy = try #require(page.headers["Content-Security-Policy"])
+        #expect(policy.hasPrefix("default-src 'none'; script-src 'self' 'sha256-"))
+        #expect(!policy.contains("unsafe") && !policy.contains("style-src 'none'"))
+        let html = "<style>a</style><script type=\"module\">b\n</script>"
+        // From `printf 'b\n' | openssl dgst -sha256 -binary | base64`.
+        #expect(
+            ContentSecurityPolicy.ofPage(Array(html.utf8)).contains(
+                "script-src 'self' 'sha256-AmOCmYm2/ZVPcrqvL8ZLwuLwHWktTecphuqAj26ZgT8='; "))
+    }
+}

@@ -1,0 +1,62 @@
+import Testing
+
+@testable import Trebuchet
+@testable import TrebuchetActors
+
+/// Answers that a store keeps count for who has called, until they are let go of.
+@Suite struct PersistedResponseTests {
+    private let shares: IdempotencyQuotas
+    private let connections: QuotaTable<CallSessionID>
+
+    init() {
+        var limits = ServerLimits()
+        limits.answerBytes = 1_000
+        limits.answerBytesPerPrincipal = 600
+        shares = IdempotencyQuotas(limits)
+        connections = QuotaTable(limit: 400)
+    }
+
+    private func call(_ number: UInt64, of connection: UInt64, _ principal: String) -> IdempotencyRecord {
+        let room = ConnectionResponseQuota(
+            IdempotencyReservation(shares, principal: principal, host: nil),
+            connections.share(of: CallSessionID(number: connection, secret: 1)))
+        return IdempotencyRecord(
+            IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: room)
+    }
+
+    /// Whether the whole answer is kept; else that there was one.
+    private func keeps(_ call: IdempotencyRecord, _ count: Int) throws -> Bool {
+        guard case .put(let bytes) = call.answered(.success([UInt8](repeating: 0x31, count: count))).operation else {
+            return false
+        }
+        let stored = try PersistedIdempotencyRecord(bytes)
+        #expect(stored.principal == "ada" || stored.principal == "bob")
+        switch stored.answer {
+        case .success(let answer): return answer.count == count
+        case .failure(let error): #expect(error.code == .unknownOutcome)
+        case nil: Issue.record("it is not known that it was answered")
+        }
+        return false
+    }
+
+    @Test("a connection, a principal and all of them have a limit, and get back what goes")
+    func limits() throws {
+        var kept: [IdempotencyRecord] = []
+        func keeps(_ call: IdempotencyRecord, _ count: Int) throws -> Bool {
+            kept.append(call)
+            return try self.keeps(call, count)
+        }
+        #expect(try keeps(call(1, of: 1, "ada"), 300))
+        #expect(try !keeps(call(2, of: 1, "ada"), 300), "400 of a connection")
+        #expect(try keeps(call(1, of: 2, "ada"), 300))
+        #expect(try !keeps(call(1, of: 3, "ada"), 1), "600 of a principal")
+        #expect(try keeps(call(1, of: 4, "bob"), 400))
+        #expect(try !keeps(call(1, of: 5, "bob"), 1), "1,000 of all")
+        #expect(shares.bytes.count == 1_000)
+        kept.removeFirst()
+        #expect(try keeps(call(3, of: 1, "ada"), 300))
+        kept = []
+        #expect(shares.bytes.count == 0)
+        #expect(connections.count == 0)
+    }
+}

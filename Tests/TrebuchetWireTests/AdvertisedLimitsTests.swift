@@ -1,0 +1,42 @@
+import Bytes
+import Testing
+import TrebuchetWire
+
+struct AdvertisedLimitsTests {
+    private func terms(_ text: String) throws -> AdvertisedLimits {
+        try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode(AdvertisedLimits.self, from: $0) }
+    }
+
+    @Test("a hello is read as it was written")
+    func roundTrip() throws {
+        let written = AdvertisedLimits(
+            callsPerConnection: 7, callBytesPerConnection: 70_000, streamsPerConnection: 3, messageSize: 900,
+            clientActorsPerClient: 0, clientAnswerSize: 500)
+        for ping in [nil, 20_000] {
+            var buffer = ByteBuffer()
+            EnvelopeWriter.hello(session: "a.b.c", terms: written, pingIntervalMilliseconds: ping, into: &buffer)
+            let message = Array(buffer.bytes)
+            try message.withUnsafeBytes { bytes in
+                var envelope = ScannedEnvelope()
+                try envelope.scan(bytes)
+                #expect(envelope.kind == .hello)
+                #expect(envelope.string(envelope.session, in: bytes) == "a.b.c")
+                let read = try ValueCoder().decode(
+                    AdvertisedLimits.self, from: envelope.limits.bytes(in: bytes))
+                #expect(read == written)
+            }
+        }
+    }
+
+    @Test("a limit that a server does not tell of is none, and whatever it tells, one call at a time may be made")
+    func odd() throws {
+        #expect(try terms("{}").callsPerConnection == .max)
+        let text = #"{"callsPerConnection":-9223372036854775808,"messageSize":0,"streamsPerConnection":null,"new":[1]}"#
+        let odd = try terms(text)
+        #expect(odd.callsPerConnection == 1)
+        #expect(odd.messageSize == 1)
+        #expect(odd.streamsPerConnection == .max)
+        #expect(odd.clientActorsPerClient == 0, "an older server takes no references to actors of clients")
+        #expect(throws: (any Error).self) { try terms(#"{"callsPerConnection":"many"}"#) }
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import TrebuchetWire
+
+/// Containers of objects are given out again and again: who keeps one has it for itself.
+@Suite(.timeLimit(.minutes(5))) struct ContainerPoolTests {
+    private final class RetainedContainers<Value>: @unchecked Sendable {
+        // Used by one test, on its thread.
+        var values: [Value] = []
+    }
+
+    private func coder(_ body: @escaping Decoded.Body) -> ValueCoder { ValueCoder(userInfo: [.body: body]) }
+
+    @Test("one that outlives its decoding finds nothing, whatever is decoded then")
+    func decoding() throws {
+        let kept = RetainedContainers<KeyedDecodingContainer<AnyKey>>()
+        var coder: ValueCoder? = coder { decoder in
+            let all = try decoder.container(keyedBy: AnyKey.self)
+            kept.values.append(all)
+            return try all.decode(String.self, forKey: "a")
+        }
+        for text in ["1", "2", "3"] {
+            #expect(try read(Decoded.self, #"{"a":"\#(text)"}"#, coder!).text == text)
+        }
+        coder = nil
+        #expect(kept.values.count == 3)
+        for container in kept.values {
+            #expect(!container.contains("a") && container.allKeys.isEmpty && container.codingPath.isEmpty)
+            #expect(throws: DecodingError.self) { try container.decode(String.self, forKey: "a") }
+            #expect(throws: DecodingError.self) { try container.superDecoder().container(keyedBy: AnyKey.self) }
+        }
+    }
+
+    @Test("two of one object, and of objects in each other, are different ones")
+    func both() throws {
+        let coder = coder { decoder in
+            let one = try decoder.container(keyedBy: AnyKey.self)
+            let inner = try one.nestedContainer(keyedBy: AnyKey.self, forKey: "in")
+            let again = try decoder.container(keyedBy: AnyKey.self)
+            let innermost = try inner.nestedContainer(keyedBy: AnyKey.self, forKey: "in")
+            return try [one, inner, again, innermost].map { try $0.decode(String.self, forKey: "a") }.joined()
+        }
+        for _ in 0..<3 {
+            let text = #"{"a":"1","in":{"a":"2","in":{"a":"3"}}}"#
+            #expect(try read(Decoded.self, text, coder).text == "1213")
+        }
+    }
+
+    private struct Tree: Codable, Equatable {
+        var name: String
+        var below: [Tree]
+    }
+
+    @Test("values that hold values of their own type")
+    func trees() throws {
+        func tree(_ depth: Int) -> Tree {
+            Tree(name: "d\(depth)", below: depth == 0 ? [] : [tree(depth - 1), tree(depth - 1)])
+        }
+        let coder = ValueCoder()
+        for _ in 0..<3 {
+            let text = try written(tree(6), coder)
+            #expect(try read(Tree.self, text, coder) == tree(6))
+        }
+    }
+
+    /// Types of keys.
+    private struct Keys<Tag>: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    private struct Nested<Tag>: Codable, Equatable {
+        var name = "n"
+
+        init() {}
+        init(from decoder: any Decoder) throws {
+            name = try decoder.container(keyedBy: Keys<Tag>.self).decode(String.self, forKey: .init(stringValue: "n"))
+        }
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: Keys<Tag>.self)
+            try container.encode(name, forKey: .init(stringValue: "n"))
+        }
+    }
+
+    @Test("of more types of keys than there is room for")
+    func manyKeys() throws {
+        let coder = ValueCoder()
+        func check<Tag>(_ tag: Tag.Type, _ depth: Int) throws {
+            #expect(try written([Nested<Tag>()], coder) == #"[{"n":"n"}]"#)
+            #expect(try read([Nested<Tag>].self, #"[{"n":"n"}]"#, coder) == [Nested()])
+            if depth > 0 { try check([Tag].self, depth - 1) }
+        }
+        for _ in 0..<2 { try check(Int.self, 70) }
+    }
+
+    @Test("one that outlives its encoding writes nowhere")
+    func encoding() throws {
+        let kept = RetainedContainers<KeyedEncodingContainer<AnyKey>>()
+        let coder = ValueCoder()
+        for text in ["1", "2", "3"] {
+            let value = Encoded { encoder in
+                var all = encoder.container(keyedBy: AnyKey.self)
+                // Into those of before, while another of their kind is written.
+                for index in kept.values.indices { try kept.values[index].encode("lost", forKey: "lost") }
+                kept.values.append(all)
+                try all.encode(text, forKey: "a")
+            }
+            #expect(try written(value, coder) == #"{"a":"\#(text)"}"#)
+        }
+        for index in kept.values.indices {
+            try kept.values[index].encode("lost", forKey: "lost")
+            var nested = kept.values[index].nestedContainer(keyedBy: AnyKey.self, forKey: "b")
+            try nested.encode("lost", forKey: "lost")
+            #expect(kept.values[index].codingPath.isEmpty)
+        }
+        #expect(try written(["a": "4"], coder) == #"{"a":"4"}"#)
+    }
+
+    @Test("an encoder that is kept writes nowhere either, and neither does what it gives")
+    func encoderKept() throws {
+        let kept = RetainedContainers<any Encoder>()
+        var coder: ValueCoder? = ValueCoder()
+        let value = Encoded { encoder in
+            kept.values.append(encoder)
+            var all = encoder.container(keyedBy: AnyKey.self)
+            try all.encode(1, forKey: "a")
+        }
+        #expect(try written(value, coder!) == #"{"a":1}"#)
+        coder = nil
+        var late = kept.values[0].container(keyedBy: AnyKey.self)
+        kept.values = []
+        try late.encode(2, forKey: "b")
+        #expect(late.codingPath.isEmpty)
+    }
+}

@@ -1,0 +1,237 @@
+import Bytes
+import Networking
+import TestSupport
+import Testing
+
+import Transports
+@testable import WebSockets
+
+@Suite("Memory held for peers", .ownThreads, .timeLimit(.minutes(5)))
+struct BufferedMemoryTests {
+    /// Whole in no time: the first part of a message of `count` bytes.
+    private func begun(_ count: Int) -> [UInt8] { frame(2, [UInt8](repeating: 1, count: count), fin: false) }
+
+    private func closing(_ peer: RawPeer) throws -> (code: UInt16, reason: String) {
+        let frame = try peer.receiveFrame()
+        #expect(frame.opcode == 8)
+        return (
+            UInt16(frame.payload[0]) << 8 | UInt16(frame.payload[1]),
+            String(decoding: frame.payload.dropFirst(2), as: UTF8.self)
+        )
+    }
+
+    @Test("what a connection holds counts for its host, its principal and the server, and only as long as it is held")
+    func account() throws {
+        let (server, address, principal) = (
+            MemoryBudget(limit: 1000), MemoryBudget(limit: 600), MemoryBudget(limit: 500)
+        )
+        var first: MemoryAccount? = MemoryAccount(limit: 400, address: address, server: server)
+        let second = MemoryAccount(limit: 400, address: address, server: server)
+        try first?.take(300)
+        #expect(throws: MemoryLimitExceeded(.connection, 400)) { try first?.take(101) }
+        try second.take(200)
+        #expect(throws: MemoryLimitExceeded(.address, 600)) { try second.take(101) }
+        first?.join(principal)
+        second.join(principal)
+        #expect(principal.usedBytes == 500)
+        #expect(throws: MemoryLimitExceeded(.principal, 500)) { try second.take(1) }
+        #expect(server.usedBytes == 500)
+        server.hold(450)
+        #expect(throws: MemoryLimitExceeded(.server, 1000)) { try MemoryAccount(limit: 400, server: server).take(51) }
+        server.release(450)
+        second.release(150)
+        first = nil
+        #expect([server.usedBytes, address.usedBytes, principal.usedBytes] == [50, 50, 50])
+    }
+
+    @Test("what is held already is counted; who holds much is ended when a limit is passed, who holds little is spared")
+    func spared() {
+        let server = MemoryBudget(limit: 1 << 20)
+        server.hold(1 << 20)
+        let account = MemoryAccount(limit: 1 << 20, server: server)
+        #expect(account.hold(MemoryAccount.small) == nil)
+        #expect(account.hold(1) == MemoryLimitExceeded(.server, 1 << 20))
+        #expect(account.hold(-1) == nil, "what becomes less is no reason")
+        server.hold(1 << 20)
+        let other = MemoryAccount(limit: 1 << 20, server: server)
+        #expect(other.hold(4096) == MemoryLimitExceeded(.server, 1 << 20), "there is an end to that")
+    }
+
+    @Test("every reason fits into a close frame")
+    func reasons() {
+        for holder in [MemoryLimitExceeded.Scope.connection, .address, .principal, .server] {
+            #expect(MemoryLimitExceeded(holder, 1_234_567_890_123).reason.utf8.count <= 123)
+        }
+    }
+
+    @Test("an unfinished message over the connection's share ends it with a reason that names the setting")
+    func connection() throws {
+        var limits = WebSocketLimits()
+        limits.heldBytesPerConnection = 200 << 10
+        let server = try EchoServer(limits: limits)
+        let peer = try RawPeer.upgraded(port: server.port)
+        try peer.send(begun(100 << 10))
+        try peer.send(frame(0, [UInt8](repeating: 1, count: 300 << 10), fin: false))
+        let (code, reason) = try closing(peer)
+        #expect(code == 1008)
+        #expect(reason.contains("heldBytesPerConnection"))
+    }
+
+    @Test("a host has its share: one connection more is closed and newcomers get 503, others go on")
+    func address() async throws {
+        var limits = WebSocketLimits()
+        limits.heldBytesPerAddress = 320 << 10
+        let budget = MemoryBudget(limit: 1 << 30)
+        let server = try WebSocketServer(port: 0, limits: limits, memory: budget) { _ in .accept(EchoHandler()) }
+        let holders = try (0..<2).map { _ in try RawPeer.upgraded(port: server.address.port) }
+        let honest = try RawPeer.upgraded(port: server.address.port)
+        for holder in holders { try holder.send(begun(120 << 10)) }
+        #expect(await eventually { budget.usedBytes >= 240 << 10 })
+        let late = try RawPeer.upgraded(port: server.address.port)
+        try late.send(begun(120 << 10))
+        let (code, reason) = try closing(late)
+        #expect(code == 1013)
+        #expect(reason.contains("heldBytesPerAddress"))
+        // It still holds its message, until it has gone.
+        let newcomer = try RawPeer(port: server.address.port)
+        try newcomer.send(RawPeer.upgrade())
+        #expect(try newcomer.receiveHead().hasPrefix("HTTP/1.1 503 "))
+        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("heldBytesPerAddress"))
+        try late.send(close(1013))
+        _ = try late.receiveToEnd()
+        // A message that is not whole at once, of little, is nobody's harm.
+        try honest.send(begun(20 << 10))
+        try honest.send(frame(0, [2]))
+        #expect(try honest.receiveFrame().payload.count == (20 << 10) + 1)
+        for holder in holders {
+            try holder.send(frame(0, [2]))
+            #expect(try holder.receiveFrame().payload.count == (120 << 10) + 1)
+        }
+        #expect(await eventually { budget.usedBytes == 0 })
+        _ = try RawPeer.upgraded(port: server.address.port)
+        await server.shutdown()
+    }
+
+    @Test("at the edge of all that is held newcomers get 503 and big holders are closed, nobody else")
+    func server() async throws {
+        let budget = MemoryBudget(limit: 1 << 20)
+        let server = try WebSocketServer(port: 0, memory: budget) { _ in .accept(EchoHandler()) }
+        let (big, small) = (
+            try RawPeer.upgraded(port: server.address.port), try RawPeer.upgraded(port: server.address.port)
+        )
+        budget.hold(1 << 20)
+        let newcomer = try RawPeer(port: server.address.port)
+        try newcomer.send(RawPeer.upgrade())
+        #expect(try newcomer.receiveHead().hasPrefix("HTTP/1.1 503 "))
+        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("heldBytes"))
+        try big.send(begun(120 << 10))
+        let (code, reason) = try closing(big)
+        #expect(code == 1013)
+        #expect(reason.contains("heldBytes"))
+        #expect(await eventually { budget.usedBytes == 1 << 20 })
+        try small.send(begun(20 << 10))
+        try small.send(frame(0, [2]))
+        #expect(try small.receiveFrame().payload.count == (20 << 10) + 1)
+        budget.release(1 << 20)
+        _ = try RawPeer.upgraded(port: server.address.port)
+        await server.shutdown()
+    }
+
+    @Test("answers that a peer does not take are counted until it takes them or goes", arguments: [false, true])
+    func output(isTaken: Bool) async throws {
+        let budget = MemoryBudget(limit: 1 << 30)
+        let server = try WebSocketServer(port: 0, memory: budget) { _ in .accept(EchoHandler()) }
+        let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 4096)
+        let count = 500
+        try peer.send((0..<count).flatMap { _ in text("64 KiB") })
+        #expect(await eventually { budget.usedBytes >= 64 << 10 })
+        if isTaken {
+            for _ in 0..<count { #expect(try peer.receiveFrame().payload.count == 65_536) }
+        } else {
+            peer.reset()
+        }
+        #expect(await eventually { budget.usedBytes == 0 })
+        await server.shutdown()
+    }
+
+    @Test("answers over the connection's share end it, though the peer takes none of them")
+    func outputOverShare() async throws {
+        var limits = WebSocketLimits()
+        limits.heldBytesPerConnection = 150 << 10
+        limits.closeTimeout = .milliseconds(100)
+        var server = try EchoServer(limits: limits)
+        let peer = try RawPeer.upgraded(port: server.port, receiveBuffer: 4096)
+        try peer.send((0..<500).flatMap { _ in text("64 KiB") })
+        // The close frame waits behind them, in vain.
+        let ending = await server.nextEnding()
+        #expect(ending == EchoHandler.Ending(code: .abnormal, reason: "no close frame was received in time"))
+    }
+
+    @Test("bytes that many share are counted once, as long as somebody holds them")
+    func shared() {
+        let budget = MemoryBudget(limit: 1 << 20)
+        var bytes: SharedBytes? = [UInt8](repeating: 1, count: 10_000).withUnsafeBytes {
+            SharedBytes($0, countedIn: budget)
+        }
+        let holders = [bytes, bytes]
+        #expect(budget.usedBytes == 10_000)
+        bytes = nil
+        #expect(budget.usedBytes == 10_000)
+        withExtendedLifetime(holders) {}
+    }
+}
+
+@Suite("Readers of large versions", .ownThreads, .timeLimit(.minutes(5)))
+struct SlowReaderTests {
+    /// Sends large shared bytes when a connection opens.
+    private final class Publisher: WebSocketHandler {
+        static let version = SharedBytes.make(16 << 20)
+        let endings: AsyncStream<EchoHandler.Ending>.Continuation
+        init(_ endings: AsyncStream<EchoHandler.Ending>.Continuation) { self.endings = endings }
+
+        func webSocketDidOpen(_ socket: WebSocket) {
+            socket.sendShared(.binary, headCount: 1, head: { $0.append(1 as UInt8) }, shared: Self.version)
+        }
+        func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
+        {}
+        func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
+            endings.yield(EchoHandler.Ending(code: code, reason: reason))
+        }
+    }
+
+    private func server(patience: Duration) throws -> (WebSocketServer, AsyncStream<EchoHandler.Ending>) {
+        var limits = WebSocketLimits()
+        limits.sharedBytesUnsent = 256 << 10
+        limits.sharedBytesPatience = patience
+        let (stream, endings) = AsyncStream.makeStream(of: EchoHandler.Ending.self)
+        return (try WebSocketServer(port: 0, limits: limits) { _ in .accept(Publisher(endings)) }, stream)
+    }
+
+    @Test("who does not take them loses the connection, with a reason that says so")
+    func silent() async throws {
+        let (server, endings) = try server(patience: .milliseconds(50))
+        let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 4096)
+        for await ending in endings {
+            #expect(ending.code == .abnormal)
+            #expect(ending.reason.contains("the peer reads too slowly"))
+            #expect(ending.reason.contains("sharedBytesUnsent"))
+            break
+        }
+        withExtendedLifetime(peer) {}
+        await server.shutdown()
+    }
+
+    @Test("who takes them, however slowly they come through, gets them")
+    func reading() async throws {
+        let (server, _) = try server(patience: .seconds(5))
+        let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 4096)
+        #expect(try peer.receiveFrame().payload.count == (16 << 20) + 1)
+        await server.shutdown()
+    }
+}
+
+extension SharedBytes {
+    fileprivate static func make(_ count: Int) -> SharedBytes {
+        [UInt8](repeating: 1, count: count).withUnsafeBytes { SharedBytes($0) }
+    }
+}
