@@ -33,13 +33,14 @@ public macro Trebuchet(executor: TrebuchetExecutor = .reactor) =
 /// Every change, through assignment or in place, is sent to its subscribers. The type must be `Codable & Sendable`.
 ///
 /// - Parameters:
-///   - delivery: what slow subscribers are sent: the newest value, or `.every(buffer: 256)` version.
-///   - persisted: whether the server's store keeps the state. It is loaded before the actor is called; answers and updates
-///     leave when what they show is written. See Docs/Guides/Persistence.md. Not for actors with `executor: .concurrent`.
-///   - version: the form in which a persisted state is stored: a literal from 1, raised when `migrate` has more to do. What a
-///     higher version has stored is an error of the actor's calls, and stays.
-///   - migrate: makes what lower versions have stored into what the type reads, when the actor is loaded. Members that are lacking
-///     then, or without it, take their values from the property's initial value; elements of arrays do not.
+///   - delivery: The values for slow subscribers: the newest one, or every version (`.every(buffer: 256)`).
+///   - persisted: Whether the server's store persists the state. It is loaded before the first call of the actor. Responses and
+///     updates are sent after the values that they show are written. See Docs/Guides/Persistence.md. Not for actors with
+///     `executor: .concurrent`.
+///   - version: The format of a persisted state: a literal from 1, to be increased when `migrate` changes. Calls of the actor fail
+///     if the stored version is higher; the stored value is kept.
+///   - migrate: Converts values of lower versions when the actor is loaded. Members that are missing after it, or without it, take
+///     their values from the property's initial value; elements of arrays do not.
 @attached(accessor, names: named(didSet))
 @attached(peer, names: arbitrary)
 public macro StreamedState(
@@ -55,14 +56,14 @@ public macro StreamedState(
 /// current value; an event does not, and a new subscriber receives only later events.
 ///
 /// - Parameters:
-///   - buffer: events that are kept for subscribers who are behind: at least 1, at most 1,048,576 and 16 MiB of them; who falls
-///     further behind loses the stream with the error `overflow`.
-///   - persisted: whether the server's store keeps the events. Then they go on being counted after a restart, and clients that come
-///     back get what was sent since, as does who observes with `observeMoves(since: bookmark)`. An event, and the answer of the call that
-///     has sent it, leave when it is written, together with what that has changed of persisted states. See Docs/Guides/Persistence.md. Not
-///     for actors with `executor: .concurrent`.
-///   - keeping: how many persisted events are kept at least, in memory too, at most 1,048,576 and 4 MiB of them
-///     (`ServerLimits.persistedEventBytes`); older ones go.
+///   - buffer: The number of events buffered for slow subscribers: at least 1, at most 1,048,576 and 16 MiB. The stream of a
+///     subscriber that falls further behind ends with `overflow`.
+///   - persisted: Whether the server's store persists the events. Then their numbers continue after a restart. Clients that reconnect,
+///     and clients that observe with `observeMoves(since: bookmark)`, receive all later events. An event, and the response of the call
+///     that sent it, are sent after the event and the persisted states that the call changed are written. See
+///     Docs/Guides/Persistence.md. Not for actors with `executor: .concurrent`.
+///   - keeping: The number of newest events that are persisted and in memory, at most 1,048,576 and 4 MiB
+///     (`ServerLimits.persistedEventBytes`). Older events are deleted.
 @attached(accessor, names: named(get))
 @attached(peer, names: prefixed(`$`))
 public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping: Int = 1_000) =
@@ -70,7 +71,8 @@ public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping:
 
 /// Makes the client repeat a call of this `distributed func` if the connection broke before the response arrived.
 ///
-/// The method still runs at most once. The server records the responses, for 60 seconds unless `ServerLimits.answerTime` says
+/// The method runs at most once on one server. In a cluster the next owner runs a repeated call of which it
+/// finds no record. The server records the responses, for 60 seconds unless `ServerLimits.answerTime` says
 /// otherwise, and answers a repeated call with the recorded response. After a restart, for example, it may be unable to
 /// determine whether it has received the call. The call then ends with `unknownOutcome`, like a call of any other method. Calls
 /// that change a persisted state of their actor are recorded across restarts. A call through a `@Resolvable` protocol is not

@@ -60,8 +60,8 @@ public struct ClusterEngineError: Error, Equatable, Sendable, CustomStringConver
         Self(
             .dataLoss,
             "the coordination store has lost data: the log of '\(log)' ended at \(known.offset), and ends at \(top) now. Was an older backup "
-                + "restored, did the server lose the end of its file, or did a replica take its place that had not got all? Put it right, "
-                + "then start the nodes again")
+                + "restored, did the server lose the end of its file, or was an incomplete replica promoted? Repair it, "
+                + "then restart the nodes")
     }
 
     /// The error for a coordination store without the generation that a node began with.

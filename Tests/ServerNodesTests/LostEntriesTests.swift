@@ -213,6 +213,6 @@ import TrebuchetCluster
         for number in 0..<25 { store.report("\(number)") }
         #expect(lines.entries.count == 20)
         store.endReports()
-        #expect(lines.entries.last == "the engine lost entries of 5 more logs")
+        #expect(lines.entries.last == "the coordination store lost entries of 5 more logs")
     }
 }

@@ -1,5 +1,5 @@
 import type { Store } from "./trebuchet.js";
-/** A store in Svelte's form: `const todos = readable(list.state)`, and then `$todos`. Also for a part, or a status. */
+/** Returns a store in Svelte's form: `const todos = readable(list.state)`, and then `$todos`. It also accepts a part or a status. */
 export declare function readable<T>(store: Store<T>): {
     subscribe(run: (value: T) => void): () => void;
 };

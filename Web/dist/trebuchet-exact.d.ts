@@ -1,3 +1,3 @@
 import type { JSONCoder } from "./trebuchet.js";
-/** What reads and writes `bigint` and all digits of a `Decimal`: `connect(url, { json: exact })`. */
+/** A coder that reads and writes `bigint` and all digits of a `Decimal`: `connect(url, { json: exact })`. */
 export declare const exact: JSONCoder;

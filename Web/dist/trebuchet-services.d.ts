@@ -1,17 +1,20 @@
 import type { Client, ConnectOptions, Store, TrebuchetError } from "./trebuchet.js";
 export interface ServicesOptions extends Omit<ConnectOptions, "token"> {
-    /** Keeps the session over reloads, for all tabs: `localStorage`. Whoever reads it is the user. Default none: in memory alone. */
+    /**
+     * The storage that keeps the session across reloads, for all tabs: `localStorage`. Any code that reads it can act as the user. Default
+     * none: the session is in memory only.
+     */
     storage?: SessionStorage;
-    /** What the session is called there. Default `trebuchet:` and the server's address. */
+    /** The key of the session in the storage. Default `trebuchet:` and the server's address. */
     storageKey?: string;
     /**
-     * Keeps writes that wait over reloads. Default: IndexedDB, where there is one, with Web Locks, which pages have that came over
-     * https or from this host. `null`: in memory alone.
+     * The store that keeps waiting writes across reloads. Default: IndexedDB with Web Locks, if available; browsers have Web Locks for
+     * pages from https or from this host. `null`: in memory only.
      */
     pending?: PendingStore | null;
-    /** Writes of each collection that may wait; one more is refused. Default 1,000. */
+    /** The maximum number of waiting writes per collection; further writes are refused. Default 1,000. */
     pendingWrites?: number;
-    /** Hears of each write that was refused and taken back, also of those that were made before a reload. */
+    /** Receives each write that was refused and undone, including writes made before a reload. */
     refused?: (write: RefusedWrite) => void;
 }
 /** A part of the DOM's `Storage`. */
@@ -20,19 +23,19 @@ export interface SessionStorage {
     setItem(key: string, value: string): void;
     removeItem(key: string): void;
 }
-/** A server of the services. */
+/** The services of a server. */
 export interface Services {
     readonly client: Client;
     readonly auth: Auth;
-    /** A room, which is joined now, until `leave()`; the same one for all who ask. */
+    /** Joins a room until `leave()`. Returns the same object for all callers. */
     room<Presence = any>(name: string, presence?: Presence | null): Room<Presence>;
-    /** Rooms of a type that somebody is in, after a name. */
+    /** Returns the rooms of a type that have members, after a name. */
     rooms(type: string, after?: string | null, limit?: number): Promise<{
         name: string;
         members: number;
     }[]>;
     collection<Item extends Fields = Fields>(name: string): Collection<Item>;
-    /** Ends everything. Writes that are kept are sent by the next one. */
+    /** Closes the services. The next instance sends the writes that are persisted. */
     close(): void;
 }
 export interface User {
@@ -42,10 +45,10 @@ export interface User {
     readonly roles?: readonly string[];
 }
 export interface SignIn {
-    /** `loading`: somebody was signed in, and the server has not said yet whether that is so. */
+    /** The phase. `loading`: a user was signed in, and the server has not confirmed that yet. */
     readonly phase: "loading" | "signedIn" | "signedOut";
     readonly user?: User;
-    /** Why a session has ended, when that was not asked for here: `elsewhere`, `expired` and others. */
+    /** The reason why a session has ended without a request here: `elsewhere`, `expired` and others. */
     readonly ended?: string;
 }
 export interface SessionInfo {
@@ -56,8 +59,9 @@ export interface SessionInfo {
     readonly label?: string;
 }
 /**
- * Who is signed in. Other calls of the service, as `labelSession(_:)` and `deleteAccount(code:)`, are made with `client.actor("auth")`, and
- * `refresh()` shows what they have changed. What the service refuses is an error with `data`, as `{ wrongCode: { triesLeft: 4 } }`.
+ * The signed-in user. Other calls of the service, such as `labelSession(_:)` and `deleteAccount(code:)`, are made with
+ * `client.actor("auth")`; `refresh()` shows their changes. A refusal by the service is an error with `data`, such as `{ wrongCode: {
+ * triesLeft: 4 } }`.
  */
 export interface Auth extends Store<SignIn> {
     signInAsGuest(): Promise<User>;
@@ -67,26 +71,26 @@ export interface Auth extends Store<SignIn> {
     }>;
     verifyCode(email: string, code: string): Promise<User>;
     signInWithToken(idToken: string, provider: string, nonce?: string | null): Promise<User>;
-    /** Writes that wait are sent before, for up to 30 seconds. */
+    /** Signs out. Waiting writes are sent first, for up to 30 seconds. */
     signOut(): Promise<void>;
-    /** Renews the session now. It is renewed by itself for each connection whose access token would not last. */
+    /** Renews the session now. The session is renewed automatically for each connection whose access token would expire. */
     refresh(): Promise<User | undefined>;
     sessions(): Promise<SessionInfo[]>;
     endSession(id: string): Promise<void>;
     endOtherSessions(): Promise<number>;
 }
 export interface Peer<Presence = any> {
-    /** Of its session: what it publishes has it as `peer`. */
+    /** The id of the membership; events that the peer publishes have it as `peer`. */
     readonly id: string;
-    /** The user who is signed in there. */
+    /** The user who is signed in at the peer. */
     readonly principal?: string;
     readonly data: Presence;
 }
 export interface RoomStatus {
     readonly phase: "joining" | "joined" | "left" | "failed";
-    /** Why it cannot be joined, or why the presence is not shown. */
+    /** The reason why the room cannot be joined, or why the presence is not shown. */
     readonly error?: TrebuchetError;
-    /** Events that the room had forgotten before they could be read. */
+    /** The number of events that the room had discarded before they could be read. */
     readonly missed: number;
 }
 export interface RoomEvent<Payload = any> {
@@ -97,29 +101,38 @@ export interface RoomEvent<Payload = any> {
 }
 export interface Room<Presence = any> {
     readonly name: string;
-    /** The others, in the order in which they came. The same array, and the same peers in it, until they change. */
+    /** The other members, in the order in which they joined. The array and its peers stay the same objects until they change. */
     readonly peers: Store<readonly Peer<Presence>[]>;
     readonly status: Store<RoomStatus>;
-    /** What this client shows. */
+    /** The presence of this client. */
     readonly presence: Presence | null;
-    /** Shows something else; null for nothing, and then one is not among the peers. What changes fast is sent as fast as the server takes it. */
+    /**
+     * Changes the presence. With null the client shows no presence and is not among the peers. Fast changes are sent at the rate that the
+     * server accepts.
+     */
     set(presence: Presence | null): void;
-    /** Changes members of what is shown (RFC 7396): null takes one away. */
+    /** Changes members of the presence (RFC 7396); null removes a member. */
     patch(changes: object): void;
-    /** Resolves with the event's number, when the server has handed it on. `unknownOutcome`: nobody knows; it is not repeated. */
+    /**
+     * Publishes an event. Resolves with the event's number when the server has distributed it. `unknownOutcome`: the event may have been
+     * published; it is not repeated.
+     */
     publish(topic: string, payload: unknown): Promise<number>;
-    /** Events of others, of one topic or all (null): each once and in order, also across connections. Gives what ends it. */
+    /**
+     * Subscribes to events of other members, of one topic or of all (null). Each event is delivered once and in order, also across
+     * connections. Returns a function that ends the subscription.
+     */
     subscribe(topic: string | null, listener: (event: RoomEvent) => void): () => void;
-    /** What the room remembers: of a topic or of all (null), after a number, the last so many. */
+    /** Returns the room's history: of a topic or of all (null), after a number, at most the last `limit` events. */
     history(topic?: string | null, after?: number | null, limit?: number | null): Promise<RoomEvent[]>;
-    /** Resolves when the others know. */
+    /** Leaves the room. Resolves when the other members are notified. */
     leave(): Promise<void>;
 }
 export declare type Fields = {
     readonly id: string | number;
     readonly [name: string]: any;
 };
-/** A document: the app's `fields`, and what the server knows. */
+/** A document: the app's `fields` and the server's metadata. */
 export interface Document<Item = any> {
     readonly id: string;
     readonly fields: Item;
@@ -131,13 +144,13 @@ export interface Document<Item = any> {
     readonly expiresAt?: number;
 }
 export declare type Comparison = "equal" | "notEqual" | "in" | "less" | "lessOrEqual" | "greater" | "greaterOrEqual" | "prefix" | "contains";
-/** Becomes the time at the server when it is written, in milliseconds since 1970. */
+/** A placeholder for the server's time of the write, in milliseconds since 1970. */
 export interface ServerTime {
     readonly $serverTime: true;
 }
-/** What is written so that `Value` is read: a `Date` becomes its text, the server's time a number. */
+/** The type to write for a field that is read as `Value`. A `Date` becomes its text, and the server's time a number. */
 export declare type Written<Value> = Value | (number extends Value ? ServerTime : never) | (string extends Value ? Date : never);
-/** Names of fields, of the app's document or of what the server knows (`$createdAt`), and paths to what is in them, which are not checked. */
+/** The names of fields, of the app's document or of the server's metadata (`$createdAt`), and paths into fields, which are not checked. */
 export declare type FieldPath<Item> = (keyof Item & string) | `${keyof Item & string}.${string}` | `${string}\\${string}` | `$${"id" | "creator" | "created" | "revision" | "createdAt" | "updatedAt" | "expiresAt"}`;
 declare type Compared<Value> = Written<Value> | null | undefined;
 /** Comparisons that must all hold. */
@@ -152,7 +165,7 @@ export interface Comparisons<Value = any> {
     readonly prefix?: string;
     readonly contains?: unknown;
 }
-/** Fields and the values that they have, or comparisons: `{ done: false, "address.city": { prefix: "B" }, $any: [{ … }, { … }] }`. */
+/** Fields with their required values, or comparisons: `{ done: false, "address.city": { prefix: "B" }, $any: [{ … }, { … }] }`. */
 export declare type Where<Item = any> = {
     readonly [Field in keyof Item & string]?: Compared<Item[Field]> | Comparisons<Item[Field]>;
 } & {
@@ -162,47 +175,50 @@ export declare type Where<Item = any> = {
 };
 export interface QueryOptions<Item = any> {
     where?: Where<Item>;
-    /** Fields to order by; one with `-` before it is in descending order. */
+    /** The fields to order by; a leading `-` means descending order. */
     order?: Order<Item> | readonly Order<Item>[];
-    /** At most so many, from the first. */
+    /** The maximum number of documents, from the first. */
     limit?: number;
-    /** A cursor of `get`: what stands behind it. */
+    /** A cursor of `get`; the result begins after it. */
     after?: string;
-    /** Whether the status says how many match in all. */
+    /** True if the status includes the total number of matching documents. */
     counts?: boolean;
 }
 export declare type Order<Item = any> = FieldPath<Item> | `-${FieldPath<Item>}`;
 export interface QueryStatus {
-    /** As of a stream. */
+    /** The phase, as of a stream. */
     readonly phase: "waiting" | "live" | "stale" | "failed";
     readonly error?: TrebuchetError;
-    /** More match than are here. */
+    /** True if more documents match than the result contains. */
     readonly hasMore: boolean;
     readonly count?: number;
-    /** Writes of this client to the collection that the server has not answered. */
+    /** The number of this client's writes to the collection without a response. */
     readonly pending: number;
 }
-/** What matches a query, with this client's own writes in it at once. Kept up to date while anybody subscribes. */
+/**
+ * The documents that match a query, which include this client's own writes immediately. The result is kept up to date while it has
+ * subscribers.
+ */
 export interface Query<Item = any> extends Store<readonly Item[] | undefined> {
     readonly status: Store<QueryStatus>;
-    /** What the server knows of one that is shown. */
+    /** Returns a shown document with its metadata from the server. */
     document(id: string | number): Document<Item> | undefined;
 }
 /** A query that grows by pages, and is kept up to date as a whole. */
 export interface Pages<Item = any> extends Query<Item> {
-    /** Asks for one page more; what is shown stays until it is there. */
+    /** Requests one more page; the current result stays until the page has arrived. */
     more(): void;
 }
 export interface Page<Item = any> {
     readonly revision: number;
     readonly documents: readonly Document<Item>[];
-    /** For `after`; absent behind the last page. */
+    /** The cursor for `after`; absent after the last page. */
     readonly cursor?: string;
     readonly count?: number;
 }
-/** What must hold for the document; else the write is refused with `{ conditionFailed: { id, revision, found } }`. */
+/** The conditions on the document. If one does not hold, the write is refused with `{ conditionFailed: { id, revision, found } }`. */
 export interface CommandOptions<Item = any> {
-    /** Fields and the values that they must have; null for absent ones. */
+    /** The fields with their required values; null for absent fields. */
     if?: {
         readonly [Field in keyof Item]?: Item[Field] | null;
     };
@@ -213,90 +229,97 @@ export interface CommandOptions<Item = any> {
 export declare type NewFields<Item> = {
     readonly [Field in keyof Item]: Written<Item[Field]>;
 };
-/** What may be absent is taken away with null. */
+/** Null for an optional field: it removes the field. */
 declare type Taken<Item, Field extends keyof Item> = {} extends Pick<Item, Field> ? null : never;
-/** Fields to be set. */
+/** The fields to set. */
 export declare type Changes<Item> = {
     readonly [Field in keyof Item]?: Written<Item[Field]> | Taken<Item, Field>;
 };
-/** Fields to be changed in parts: members of objects, and all else as a whole. */
+/** The fields to change in part: objects by member, all other values as a whole. */
 export declare type Patch<Item> = {
     readonly [Field in keyof Item]?: Patched<Item[Field]> | Taken<Item, Field>;
 };
 declare type Patched<Value> = Written<Value> | (Value extends readonly unknown[] ? never : Value extends object ? Patch<Value> : never);
 export interface LinkOptions<Item = any> extends CommandOptions<Item> {
-    /** The collection that must have a document with the id that is linked to. */
+    /** The collection that must contain a document with the target's id. */
     in?: string;
 }
-/** Results of writes are promises that resolve when the server has done them, and need not be waited for: what is refused goes to `refused`, too. */
+/**
+ * The methods that write. Promises of writes resolve when the server has performed them. Callers need not wait for them: refused writes are
+ * also sent to `refused`.
+ */
 export interface Writes<Result, Item extends Fields = Fields> {
     create(fields: NewFields<Item>, options?: CommandOptions<Item> & {
         expiresIn?: number;
     }): Result;
-    /** Sets these fields and takes away those with null; the others stay. */
+    /** Sets the given fields and removes those that are null; the others stay. */
     update(id: string | number, fields: Changes<Item>, options?: CommandOptions<Item>): Result;
     /** Changes parts of fields (RFC 7396). */
     merge(id: string | number, fields: Patch<Item>, options?: CommandOptions<Item>): Result;
     increment(id: string | number, field: keyof Item & string, by?: number, options?: CommandOptions<Item>): Result;
-    /** Adds a value to the array in a field, unless it is there. */
+    /** Adds a value to the array in a field, unless the array contains it. */
     link(id: string | number, field: keyof Item & string, target: unknown, options?: LinkOptions<Item>): Result;
     unlink(id: string | number, field: keyof Item & string, target: unknown, options?: CommandOptions<Item>): Result;
-    /** Lets it go after so many seconds; without them it stays. */
+    /** Deletes the document after the given number of seconds; without `expiresIn` it does not expire. */
     expire(id: string | number, expiresIn?: number, options?: CommandOptions<Item>): Result;
     delete(id: string | number, options?: CommandOptions<Item>): Result;
-    /** Changes nothing; for transactions. */
+    /** Changes nothing; its conditions are for transactions. */
     check(id: string | number, options?: CommandOptions<Item>): Result;
 }
 export interface Collection<Item extends Fields = Fields> extends Writes<Promise<void>, Item> {
-    /** The same object for the same query. */
+    /** Returns a query: the same object for the same query. */
     query(options?: QueryOptions<Item>): Query<Item>;
-    /** By pages of `limit`, default 20. */
+    /** Returns a query that grows by pages of `limit` documents, default 20. */
     pages(options?: QueryOptions<Item>): Pages<Item>;
-    /** What matches now, once, without writes that wait: at most `limit`, and 1 MiB. */
+    /** Returns the documents that match now, once, without waiting writes: at most `limit`, and 1 MiB. */
     get(options?: QueryOptions<Item>): Promise<Page<Item>>;
-    /** Up to 100 writes, done all at once or not at all. */
+    /** Performs up to 100 writes atomically. */
     transaction(write: (transaction: Writes<void, Item>) => void): Promise<void>;
 }
 export interface RefusedWrite {
     readonly collection: string;
-    /** The id of the document that could not be written, where that is known. */
+    /** The id of the document that could not be written, if it is known. */
     readonly id: string | undefined;
-    /** As they went over the wire. */
+    /** The commands in their wire form. */
     readonly commands: readonly object[];
     readonly error: TrebuchetError;
 }
-/** A write that is kept until the server has answered it. */
+/** A write that is persisted until the server has responded to it. */
 export interface KeptWrite {
-    /** Of the tab that has made it: the server tells its writes by this and the number. A secret. */
+    /** The secret of the tab that made the write; the server identifies writes by this and the number. It is confidential. */
     readonly secret: string;
     readonly number: number;
     readonly collection: string;
-    /** The user's id; empty for nobody. */
+    /** The user's id; empty for an anonymous user. */
     readonly account: string;
     readonly commands: object[];
-    /** In place of the commands, where `json` is another than `JSON`: what that has written. */
+    /** The commands as text from the `json` coder, if that is not `JSON`; it replaces `commands`. */
     readonly json?: string;
     readonly time: number;
 }
-/** Keeps writes that wait. */
+/** A store for waiting writes. */
 export interface PendingStore {
-    /** Resolves when it is on the disk. */
+    /** Resolves when the write is on the disk. */
     add(write: KeptWrite): Promise<void>;
     remove(writes: readonly {
         readonly secret: string;
         readonly number: number;
     }[]): Promise<void>;
     all(): Promise<KeptWrite[]>;
-    /** Whether writes with this secret are this tab's to send from now on: false while a tab, this one too, has claimed it already. Asked once for each, and again where something could not be kept. */
+    /**
+     * Claims the writes with this secret. Returns true if this tab sends them from now on, and false while a tab, including this one, has
+     * claimed them. It is called once for each secret, and again after a write could not be persisted.
+     */
     claim(secret: string): Promise<boolean>;
-    /** Gives up all that was claimed. */
+    /** Releases all claims. */
     close(): void;
 }
 export {};
 /**
- * Keeps writes in IndexedDB, and holds a Web Lock for each secret that is this tab's: the system gives it back when the tab is gone,
- * however that came. Undefined where there are none. What does so is trebuchet-offline.js, which is loaded when there is something to do.
+ * Returns a store that keeps writes in IndexedDB and holds a Web Lock for each secret of this tab. The browser releases the lock when the
+ * tab ends, for any reason. Returns undefined if either API is unavailable. The implementation is trebuchet-offline.js, which is loaded on
+ * first use.
  */
 export declare function pendingStore(name: string, database?: any, locks?: any): PendingStore | undefined;
-/** Connects to the services of a server, as `connect` does. Returns at once, and goes on until `close()`. */
+/** Connects to the services of a server, as `connect` does. Returns immediately, and retries until `close()`. */
 export declare function services(url: string | URL, options?: ServicesOptions): Services;

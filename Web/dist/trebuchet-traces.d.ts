@@ -1,31 +1,40 @@
 import type { CallTracer } from "./trebuchet.js";
-/** A call as its caller saw it, which has ended. */
+/** A completed call, as observed by its caller. */
 export interface CallSpan {
-    /** The method, as `addTodo(title:)`. */
+    /** The method, for example `addTodo(title:)`. */
     readonly name: string;
     /** The name of the actor. */
     readonly actor: string;
-    /** Of the call itself: what was sent. */
+    /** The `traceparent` of the call itself, as sent. */
     readonly traceparent: string;
-    /** Of what it is a part of; undefined where the call began the trace. */
+    /** The `traceparent` of the parent; undefined if the call began the trace. */
     readonly parent?: string | undefined;
-    /** What the answer said: of the span at the server. Undefined where that does not trace, and for a kept answer. */
+    /** The `traceparent` of the server's span, from the response. Undefined if the server does not trace, and for a recorded response. */
     readonly answered?: string | undefined;
-    /** In milliseconds, as `Date.now()` counts them. */
+    /** The start time, in milliseconds as from `Date.now()`. */
     readonly began: number;
     readonly ended: number;
-    /** The code of the error that it ended with. */
+    /** The code of the error that ended the call. */
     readonly error?: string | undefined;
 }
 export interface TraceOptions {
-    /** The `traceparent` of what calls are part of: asked with each call, as the span of now of another library. One that an option of the call gives goes before. */
+    /**
+     * Returns the `traceparent` of the parent of calls, for example the current span of another library. It is called for each call; a
+     * `traceparent` in the call's options has precedence.
+     */
     current?: () => string | null | undefined;
-    /** Of calls that are part of no trace, how many begin one that is kept: from 0, none, to 1, all. Default 0. */
+    /** The sampling ratio for calls without a parent trace, from 0 (none) to 1 (all). Default 0. */
     sampling?: number;
-    /** Told the span of each call whose trace is kept, for a collector. Without it there is none: the server's are children of what `current` says. */
+    /**
+     * Receives the span of each call in a sampled trace, for a collector. Without it the client creates no spans: the server's spans are
+     * children of `current`.
+     */
     spanEnded?: (span: CallSpan) => void;
 }
-/** The `traceparent` of a trace that begins, for what is to be one with several calls. */
+/** Returns the `traceparent` of a new trace, for several calls in one trace. */
 export declare const newTrace: (isKept?: boolean) => string;
-/** Has calls be parts of traces, as the W3C's Trace Context says: `connect(url, { traces: traces({ sampling: 0.01 }) })`. */
+/**
+ * Returns a tracer that makes calls parts of traces according to the W3C's Trace Context: `connect(url, { traces: traces({ sampling: 0.01
+ * }) })`.
+ */
 export declare function traces({ current, sampling, spanEnded }?: TraceOptions): CallTracer;

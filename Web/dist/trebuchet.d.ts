@@ -1,76 +1,95 @@
 // The types of trebuchet.js.
 /**
- * Connects to a server, `ws://localhost:8080` for example, or `/` for the one that the page came from. Returns at once, and goes on
- * trying until `close()`. Of a service with several servers, as the nodes of a cluster are, it takes a list: it begins with any of them, and
- * goes to the next when a connection is lost, cannot be made, or the server sends its clients away.
+ * Connects to a server, `ws://localhost:8080` for example, or `/` for the origin of the page. Returns immediately, and retries until
+ * `close()`. For a service with several servers, such as the nodes of a cluster, `url` is a list. The client begins with a random server of
+ * the list. It continues with the next one when a connection is lost, cannot be made, or the server drains.
  */
 export declare function connect(url: string | URL | readonly (string | URL)[], options?: ConnectOptions): Client;
-/** Makes a type of actors of what the generator has found out about it. */
+/** Returns the type of an actor, from the information that the generator has collected about it. */
 export declare function actorType<Shape extends ActorShape>(info: ActorInfo<Shape>): ActorType<Shape>;
-/** What can be subscribed to, in the form of React's `useSyncExternalStore`: the snapshot is the same reference until it changes. */
+/**
+ * A source of values with subscribers, in the form of React's `useSyncExternalStore`: the snapshot is the same reference until it changes.
+ */
 export interface Store<T> {
-    /** Calls the listener after each change, not at once. A listener that throws disturbs nobody. Gives what ends it. */
+    /**
+     * Calls the listener after each change, and not at the start. An error of a listener does not affect the others. Returns a function
+     * that ends the subscription.
+     */
     subscribe(listener: () => void): () => void;
     getSnapshot(): T;
-    /** The value before anything has come, the same at a server and in a page: React's `getServerSnapshot`. Without this member it is undefined. */
+    /**
+     * Returns the value before the first one has arrived, which is the same at a server and in a page: React's `getServerSnapshot`. Without
+     * this member it is undefined.
+     */
     getServerSnapshot?(): T;
 }
-/** How a client stands with its server. */
+/** The connection status of a client. */
 export interface Status {
     /**
-     * - `connecting`: no connection has been there yet, one is being made.
-     * - `live`: calls and streams go over the connection.
-     * - `stale`: the connection is lost and made again; states show what came last.
-     * - `offline`: the system says there is no network, or the client was closed.
-     * - `refused`: the server does not let this client in; see `error`.
+     * The phase:
+     * - `connecting`: the first connection is being made.
+     * - `live`: calls and streams use the connection.
+     * - `stale`: the connection is lost and is being made again; states show their last values.
+     * - `offline`: the system reports that there is no network, or the client was closed.
+     * - `refused`: the server does not admit this client; see `error`.
      */
     readonly phase: "connecting" | "live" | "stale" | "offline" | "refused";
-    /** When the phase began, in milliseconds as `Date.now()` counts them. */
+    /** The start time of the phase, in milliseconds as from `Date.now()`. */
     readonly since: number;
-    /** Why there is no connection, or why the last one ended. */
+    /** The reason why there is no connection, or why the last one ended. */
     readonly error?: TrebuchetError | undefined;
-    /** Attempts in a row that have come to nothing. */
+    /** The number of consecutive failed attempts. */
     readonly failures: number;
-    /** When the next attempt begins, in milliseconds as `Date.now()` counts them. */
+    /** The time of the next attempt, in milliseconds as from `Date.now()`. */
     readonly retryAt?: number | undefined;
 }
-/** How a state or events stand. */
+/** The status of a state or of events. */
 export interface StreamStatus {
     /**
-     * - `waiting`: nobody subscribes, or nothing has come yet.
-     * - `live`: the value is that of now.
-     * - `stale`: the value is the last one that came; the connection is being made again.
-     * - `failed`: the server has ended it; see `error`. Who subscribes then, and the next connection, ask again.
+     * The phase:
+     * - `waiting`: there are no subscribers, or no value has arrived yet.
+     * - `live`: the value is current.
+     * - `stale`: the value is the last one that arrived; the connection is being made again.
+     * - `failed`: the server has ended the stream; see `error`. A new subscriber or the next connection requests it again.
      */
     readonly phase: "waiting" | "live" | "stale" | "failed";
     readonly error?: TrebuchetError;
 }
-/** What reads and writes messages instead of `JSON`. */
+/** A coder that reads and writes messages in place of `JSON`. */
 export interface JSONCoder {
     parse(text: string): unknown;
     stringify(value: unknown): string;
 }
 export interface ConnectOptions {
-    /** The bearer token, or what gives one: it is asked before each connection. Kept in memory alone. */
+    /** The bearer token, or a function that returns one, which is called before each connection. It is kept in memory only. */
     token?: string | null | (() => string | null | undefined | Promise<string | null | undefined>);
-    /** The class of sockets where there is none built in, as in Node 20. */
+    /** The WebSocket class for platforms without a built-in one, such as Node 20. */
     WebSocket?: unknown;
-    /** Milliseconds until a call that is not answered ends with `timeout`, waiting for a connection included. Default 30,000; 0 for never. */
+    /**
+     * The milliseconds after which a call without a response ends with `timeout`, including the wait for a connection. Default 30,000; 0
+     * for never.
+     */
     timeout?: number;
-    /** Calls that wait for a connection at most; one more ends with `rateLimited`. Default 1,000. */
+    /** The maximum number of calls that wait for a connection; further calls end with `rateLimited`. Default 1,000. */
     waitingCalls?: number;
-    /** Events that wait for a slow reader of an async iteration at most; one more ends it with `overflow`. Default 1,000. */
+    /** The maximum number of events that wait for a slow reader of an async iteration; one more ends it with `overflow`. Default 1,000. */
     eventBuffer?: number;
-    /** The longest wait behind the first failure, in milliseconds; it doubles with each. Default 200. */
+    /** The maximum delay after the first failure, in milliseconds; it doubles with each failure. Default 200. */
     initialDelay?: number;
-    /** The longest wait behind any number of failures, in milliseconds. Default 10,000. */
+    /** The maximum delay after any number of failures, in milliseconds. Default 10,000. */
     maximumDelay?: number;
-    /** `exact` of trebuchet-exact.js, for numbers that JavaScript's doubles cannot hold. Default `JSON`. */
+    /** The coder `exact` of trebuchet-exact.js, for numbers that JavaScript's doubles cannot hold. Default `JSON`. */
     json?: JSONCoder;
-    /** `traces(…)` of trebuchet-traces.js, by which calls are parts of traces. Default none: then one that an option of the call gives is sent as it is. */
+    /**
+     * The tracer `traces(…)` of trebuchet-traces.js, which makes calls parts of traces. Default none: a `traceparent` in a call's options
+     * is then sent unchanged.
+     */
     traces?: CallTracer;
 }
-/** Says what a call is part of, when it is made; nothing for no trace. It throws nothing. `ended` is told what the answer said of the span at the server. */
+/**
+ * Returns the trace context of a call when the call is made; undefined for no trace. It does not throw. `ended` receives the `traceparent`
+ * of the server's span, from the response.
+ */
 export declare type CallTracer = (target: string, actorID: string, options: CallOptions) => TracedCall | undefined;
 export interface TracedCall {
     readonly traceparent: string;
@@ -79,19 +98,19 @@ export interface TracedCall {
 export interface CallOptions {
     /** Ends the call with `cancelled`, and cancels it at the server. */
     signal?: AbortSignal;
-    /** Milliseconds until the call ends with `timeout`, here and at the server. Default that of `connect`. */
+    /** The milliseconds after which the call ends with `timeout`, here and at the server. Default: the timeout of `connect`. */
     timeout?: number;
-    /** What it is part of, as the W3C's `traceparent`. */
+    /** The parent of the call, as the W3C's `traceparent`. */
     traceparent?: string;
 }
 /** Options of an untyped call. */
 export interface UntypedCallOptions extends CallOptions {
-    /** The method is marked `@Idempotent`: the call is repeated when the connection breaks before its answer. */
+    /** True if the method is marked `@Idempotent`: the call is repeated when the connection is lost before its response. */
     idempotent?: boolean;
-    /** Names of types, as `Swift.Int`, for a generic method. */
+    /** The names of types, such as `Swift.Int`, for a generic method. */
     genericSubstitutions?: string[];
 }
-/** Why a call failed; `data` is what the method threw. */
+/** The error of a call; `data` is the error that the method threw. */
 export interface CallError<E = unknown> extends TrebuchetError {
     readonly data?: E;
 }
@@ -102,22 +121,22 @@ export declare type Result<T, E = never> = {
     ok: false;
     error: CallError<E>;
 };
-/** An answer that is under way: a promise that rejects with a `TrebuchetError`. */
+/** A call in progress: a promise that rejects with a `TrebuchetError`. */
 export interface Call<T, E = never> extends Promise<T> {
-    /** The same as a value; it never rejects. */
+    /** Returns the outcome as a value; the promise never rejects. */
     result(): Promise<Result<T, E>>;
-    /** Holds the type of what the method throws; never there. */
+    /** Holds the type of the errors that the method throws; never present. */
     readonly __thrown?: E;
 }
-/** What the server is asked to send of a state. */
+/** Options that restrict the values of a state that the server sends. */
 export interface Filter {
-    /** Only this part of the state (RFC 6901), sent when it changed; null while there is none. */
+    /** The part of the state (RFC 6901) to send when it changes; null while the part is absent. */
     path?: string;
-    /** Not when the value equals the last one sent. */
+    /** True to skip values that equal the last one sent. */
     distinct?: boolean;
-    /** At most one update per interval, 1 to 3,600,000; the last one is never lost. */
+    /** The minimum interval between updates, 1 to 3,600,000; the last update is never lost. */
     minIntervalMilliseconds?: number;
-    /** A condition of the whole state. */
+    /** A condition on the whole state. */
     where?: {
         path: string;
         op: "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "exists" | "nonEmpty";
@@ -128,58 +147,58 @@ export interface Filter {
 export declare type Part<T, Path extends string> = Path extends "" ? T : Path extends `/${infer Name}/${infer Rest}` ? Part<Member<T, Name>, `/${Rest}`> : Path extends `/${infer Name}` ? Member<T, Name> : unknown;
 declare type Member<T, Name extends string> = 0 extends 1 & T ? any : T extends null | undefined ? undefined : T extends readonly (infer Element)[] ? Element | undefined : Name extends keyof T ? T[Name] : T extends Readonly<Record<string, infer Value>> ? Value | undefined : unknown;
 /**
- * A state of an actor. The server is asked for it while anybody subscribes or iterates, once for all who do; the value stays when the
- * connection breaks. Values are shared and never changed in place: what is the same in two of them is the same object.
+ * A state of an actor. The client requests it once for all subscribers and iterations, while there are any. The value stays when the
+ * connection is lost. Values are shared and never changed in place: equal parts of two values are the same object.
  */
 export interface State<T> extends Store<T | undefined>, AsyncIterable<T> {
-    /** The newest value; undefined until one has come. */
+    /** Returns the newest value; undefined until one has arrived. */
     getSnapshot(): T | undefined;
     readonly status: Store<StreamStatus>;
-    /** A part of it (RFC 6901), from the same stream: its subscribers are called when the part changes. */
+    /** Returns a part of the state (RFC 6901), from the same stream. Its subscribers are called when the part changes. */
     at<Path extends string>(path: Path): State<Part<T, Path>>;
-    /** What the server is to send of it, over a stream of its own. */
+    /** Returns a filtered state, over a separate stream. */
     filter<Path extends string = "">(filter: Filter & {
         path?: Path;
     }): State<Part<T, Path>>;
 }
 /**
- * Events of an actor, from the moment at which one begins to listen: all of them in order, also across connections, or an end with the
- * error `overflow`.
+ * The events of an actor, from the start of the subscription. All events are delivered in order, also across connections; otherwise the
+ * subscription ends with the error `overflow`.
  */
 export interface Events<T> extends AsyncIterable<T> {
-    /** Calls the listener for each event, and `failed` once when there will be no more. Gives what ends it. */
+    /** Calls the listener for each event, and `failed` once when there will be no more. Returns a function that ends the subscription. */
     subscribe(listener: (event: T) => void, failed?: (error: TrebuchetError) => void): () => void;
     readonly status: Store<StreamStatus>;
 }
-/** Converts between JSON and what TypeScript reads. */
+/** Converts between JSON and TypeScript values. */
 export interface Codec<T = any> {
     read(json: any): T;
     write(value: T): unknown;
-    /** The codec of a member or an element, where that needs one. */
+    /** Returns the codec of a member or an element, if that needs one. */
     part?(name: string): Codec | undefined;
 }
 export interface MethodInfo {
-    /** `addTodo(title:)` */
+    /** The target, for example `addTodo(title:)`. */
     readonly target: string;
     readonly arguments?: readonly (Codec | undefined)[];
     readonly result?: Codec;
-    /** Codecs of errors that it throws, by the name of their type. */
+    /** The codecs of the errors that the method throws, by type name. */
     readonly errors?: Readonly<Record<string, Codec | undefined>>;
     readonly idempotent?: boolean;
 }
 export interface StreamInfo {
-    /** `observeState` */
+    /** The target, for example `observeState`. */
     readonly target: string;
     readonly value?: Codec;
 }
-/** What an actor has, as types. */
+/** The members of an actor, as types. */
 export interface ActorShape {
     methods?: object;
     states?: object;
     events?: object;
 }
 export interface ActorInfo<Shape extends ActorShape> {
-    /** The Swift type's name. */
+    /** The name of the Swift type. */
     readonly name: string;
     readonly methods?: {
         readonly [Name in keyof Shape["methods"]]: MethodInfo;
@@ -193,7 +212,7 @@ export interface ActorInfo<Shape extends ActorShape> {
 }
 /** A type of actors, which the generator writes. */
 export interface ActorType<Shape extends ActorShape = ActorShape> extends ActorInfo<Shape> {
-    /** Holds the types; never there. */
+    /** Holds the types; never present. */
     readonly __shape?: Shape;
 }
 /** An actor of a type: its methods, states and events. */
@@ -202,7 +221,7 @@ export declare type Actor<Shape extends ActorShape> = Shape["methods"] & {
 } & {
     readonly [Name in keyof Shape["events"]]: Events<Shape["events"][Name]>;
 };
-/** An actor whose type is not known: targets are named as the server knows them, and values are JSON. */
+/** An actor without type information: targets have the server's names, and values are JSON. */
 export interface UntypedActor {
     call<T = any>(target: string, args?: readonly unknown[], options?: UntypedCallOptions): Call<T, any>;
     state<T = any>(target?: string): State<T>;
@@ -210,51 +229,54 @@ export interface UntypedActor {
 }
 export interface Client {
     readonly status: Store<Status>;
-    /** An actor by its name, its type not known. Costs nothing until it is used. */
+    /** Returns an untyped actor by its name. The actor uses no resources until its first use. */
     actor(id: string): UntypedActor;
-    /** An actor of a type by its name. */
+    /** Returns an actor of a type by its name. */
     actor<Shape extends ActorShape>(type: ActorType<Shape>, id: string): Actor<Shape>;
-    /** Tries to connect now, also when the server has refused; with a connection it makes another one, as after signing in. */
+    /** Tries to connect now, even if the server has refused. With a connection, it makes another one, for example after a sign-in. */
     reconnect(): void;
-    /** Ends the connection, all calls with `unavailable` and all streams, for good. */
+    /** Ends the connection, all calls with `unavailable`, and all streams, permanently. */
     close(): void;
 }
-/** The outcome of a call or a stream. Servers may know more codes than these. */
+/** The error codes of calls and streams. Servers may send other codes. */
 export declare type ErrorCode = "actorNotFound" | "methodNotFound" | "invalidArguments" | "unauthenticated" | "unauthorized" | "rateLimited" | "timeout" | "cancelled" | "unavailable" | "unknownOutcome" | "overflow" | "application" | "internal" | (string & {});
 export declare class TrebuchetError extends Error {
-    /** What kind of failure it is; `unknownOutcome` says that a call was sent and may have run. */
+    /** The kind of failure. `unknownOutcome` means that a call was sent and may have run. */
     readonly code: ErrorCode;
-    /** Of `application`: the Swift type of the error that the method threw. */
+    /** For `application`: the Swift type of the error that the method threw. */
     readonly type?: string | undefined;
-    /** Of `application`: that error. */
+    /** For `application`: the error that the method threw. */
     readonly data?: unknown;
-    /** Milliseconds before which another call would be refused, too. */
+    /** The milliseconds during which another call would also be refused. */
     readonly retryAfter?: number | undefined;
     constructor(code: ErrorCode, message: string, type?: string, data?: unknown, retryAfter?: number);
 }
-/** Swift's `Date`: ISO 8601 in UTC with milliseconds. */
+/** The codec of Swift's `Date`: ISO 8601 in UTC with milliseconds. */
 export declare const date: Codec<Date>;
-/** Swift's `Data`: base64. */
+/** The codec of Swift's `Data`: base64. */
 export declare const data: Codec<Uint8Array>;
-/** A 64-bit integer. Beyond 2^53 it needs the exact coder. */
+/** The codec of a 64-bit integer. Values beyond 2^53 need the exact coder. */
 export declare const bigint: Codec<bigint>;
-/** Swift's `Decimal`, as text. With more digits than a double holds it needs the exact coder. */
+/** The codec of Swift's `Decimal`, as text. Values with more digits than a double holds need the exact coder. */
 export declare const decimal: Codec<any>;
-/** An array whose elements need a codec. */
+/** Returns the codec of an array whose elements need a codec. */
 export declare function array<T = any>(element: Codec<T>): Codec<T[]>;
-/** Swift's `[String: T]` whose values need a codec. */
+/** Returns the codec of Swift's `[String: T]` whose values need a codec. */
 export declare function record<T = any>(element: Codec<T>): Codec<Record<string, T>>;
-/** A dictionary whose keys are no strings: in JSON an array of a key, its value, the next key, and so on. */
+/** Returns the codec of a dictionary whose keys are not strings. Its JSON is an array of a key, its value, the next key, and so on. */
 export declare function map<K = any, V = any>(key?: Codec<K>, value?: Codec<V>): Codec<Map<K, V>>;
-/** An object some of whose members need codecs; others, and those that are not there, are left as they are. */
+/** Returns the codec of an object with members that need codecs. Other members, and absent ones, stay unchanged. */
 export declare function struct<T = any>(members: {
     readonly [name: string]: Codec;
 }): Codec<T>;
-/** An enum with values: an object with one member, the case, which may need a codec. An unknown case is left as it is. */
+/**
+ * Returns the codec of an enum with associated values. Its JSON is an object with one member, the case, which may need a codec. An unknown
+ * case stays unchanged.
+ */
 export declare const union: <T = any>(cases: {
     readonly [name: string]: Codec;
 }) => Codec<T>;
-/** What may be null. */
+/** Returns the codec of a value that may be null. */
 export declare function nullable<T = any>(codec: Codec<T>): Codec<T | null>;
-/** The codec of a type that contains itself. */
+/** Returns the codec of a type that contains itself. */
 export declare function lazy<T = any>(codec: () => Codec<T>): Codec<T>;

@@ -1,6 +1,6 @@
 import type { ActorInfo, ActorShape, ActorType } from "./types.js"
 
-/** Makes a type of actors of what the generator has found out about it. */
+/** Returns the type of an actor, from the information that the generator has collected about it. */
 export function actorType<Shape extends ActorShape>(info: ActorInfo<Shape>): ActorType<Shape> {
     return info
 }

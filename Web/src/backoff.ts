@@ -1,6 +1,6 @@
 /**
- * The wait after so many failures in a row, in milliseconds: drawn between nothing and a limit that doubles with each (full jitter), so
- * that the clients of a server that has come back do not all arrive at once.
+ * Returns the delay in milliseconds after the given number of consecutive failures. The delay is random between zero and a limit that
+ * doubles with each failure (full jitter). Clients of a restarted server therefore do not all reconnect at once.
  */
 export function backoff(failures: number, initial: number, maximum: number, random: number): number {
     // More doublings make no difference to any sensible limit.

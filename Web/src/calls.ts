@@ -4,39 +4,39 @@ import { TrebuchetError } from "./errors.js"
 import { misfit } from "./json.js"
 import type { Call, ConnectOptions, JSONCoder, MethodInfo, Result, TracedCall, UntypedCallOptions } from "./types.js"
 
-/** What the server counts for each message besides its bytes. */
+/** The bytes that the server counts for each message in addition to its size. */
 const messageCost = 4096
-/** Milliseconds, 23 days; a timer that is set to 2^31 fires at once. */
+/** The longest timer in milliseconds (23 days); a timer of 2^31 fires immediately. */
 const longestTimer = 2e9
 
 interface PendingCall {
-    /** A number, which grows. */
+    /** An increasing number. */
     _callID: string
-    /** What does not change with the line that it goes over. */
+    /** The members of the message that are the same on every connection. */
     _payload: object
     _method: MethodInfo
-    /** JSON, as they were when the call was made. */
+    /** The arguments as JSON, encoded when the call was made. */
     _arguments: string
-    /** By when it ends, if the caller has said so. */
+    /** The time at which the call ends, if the caller has set a timeout. */
     _deadline: number | undefined
     _isIdempotent: boolean | undefined
-    /** The line that it was sent over last; undefined while it waits. */
+    /** The connection that the call was last sent over; undefined while the call waits. */
     _line?: Line | undefined
     _cost: number
-    /** It may have run. */
+    /** True if the call was sent and may have run. */
     _wasSent?: boolean
-    /** The name of the connection that it was sent over first: there the server keeps its answer. */
+    /** The call session in which the call was first sent; the server records the response there. */
     _session?: string | undefined
-    /** - traceparent: what its answer said. */
+    /** Ends the call; `traceparent` is the value from the response. */
     _end(error: TrebuchetError | undefined, value?: unknown, traceparent?: string): void
 }
 
 export const byteCount = (text: string): number => new TextEncoder().encode(text).length
 
-/** The error that the server tells; `method` knows how to read what it threw. */
+/** Returns the error of a response; `method` has the codecs of the errors that it throws. */
 export function errorOf(payload: any, method?: MethodInfo): TrebuchetError {
     const { code, message, errorMessage, type, data, retryAfterMilliseconds } = payload
-    // The type may be named with what it is in.
+    // The type name may be qualified with the enclosing type.
     const codec = type && method?.errors?.[type.split(".").pop()]
     return new TrebuchetError(
         code ?? "internal",
@@ -47,12 +47,12 @@ export function errorOf(payload: any, method?: MethodInfo): TrebuchetError {
     )
 }
 
-/** The calls of a client, those that wait for a connection or for room among them. */
+/** The calls of a client, including calls that wait for a connection or for free capacity. */
 export class Calls {
     _connection!: Connection
     private _pending = new Map<string, PendingCall>()
     private _waiting: PendingCall[] = []
-    /** The line that calls go over, and what is under way there. */
+    /** The connection that calls use; `_count` and `_bytes` measure its in-flight calls. */
     private _line: Line | undefined
     private _count = 0
     private _bytes = 0
@@ -62,7 +62,7 @@ export class Calls {
         private _world: Environment,
         private _coder: JSONCoder,
         private _nextNumber: () => number,
-        /** Streams that were asked for and have not begun: the server counts them as calls. */
+        /** Returns the number of streams that were requested and have not begun: the server counts them as calls. */
         private _beginning: () => number
     ) {}
 
@@ -106,7 +106,7 @@ export class Calls {
         let text: string
         try {
             if (!Array.isArray(args)) throw Error("the arguments are no array")
-            // No value is null on the wire; a codec need not know.
+            // Null is an absent value on the wire; codecs do not handle it.
             const values = args.map((each, index) => (each == null ? each : (method.arguments?.[index]?.write(each) ?? each)))
             const flaw = misfit(values, true)
             if (flaw) throw Error(flaw + " cannot be sent as JSON")
@@ -160,7 +160,7 @@ export class Calls {
 
     // Sending
 
-    /** Calls that wait are sent in their order, as far as there is room for them. */
+    /** Sends waiting calls in order, as far as the limits of the server permit. */
     _sendNext(): void {
         const line = this._connection._line
         const terms = line?._terms
@@ -211,7 +211,7 @@ export class Calls {
         this._bytes -= call._cost
     }
 
-    // What the connection tells
+    // Notifications from the connection
 
     _greeted(line: Line): void {
         this._line = line
@@ -219,7 +219,7 @@ export class Calls {
         this._sendNext()
     }
 
-    /** Whether it was the answer to a call. */
+    /** Returns true if the message was the response to a call. */
     _answered({ callID, error, result, traceparent }: any): boolean {
         const call = this._pending.get(callID)
         if (!call) return false
@@ -248,14 +248,14 @@ export class Calls {
                 this._waiting.push(call)
             } else this._endUnknown(call, error)
         }
-        // Their numbers grow on each line.
+        // Calls are sent in the order of their numbers on each connection.
         this._waiting.sort((a, b) => +a._callID - +b._callID)
         this._sendNext()
     }
 
     _gaveUp(error: TrebuchetError): void {
         for (const call of [...this._pending.values()]) {
-            // What was sent over a line that goes on may still be answered.
+            // A call that was sent over a draining connection may still receive its response.
             if (call._line && !this._connection._isClosed) continue
             if (call._wasSent) this._endUnknown(call, error)
             else call._end(new TrebuchetError("unavailable", error.message))

@@ -7,16 +7,16 @@ import { Streams } from "./streams.js"
 import type { ActorInfo, Client, ConnectOptions, MethodInfo, StreamInfo, UntypedActor, UntypedCallOptions } from "./types.js"
 
 /**
- * Connects to a server, `ws://localhost:8080` for example, or `/` for the one that the page came from. Returns at once, and goes on
- * trying until `close()`. Of a service with several servers, as the nodes of a cluster are, it takes a list: it begins with any of them, and
- * goes to the next when a connection is lost, cannot be made, or the server sends its clients away.
+ * Connects to a server, `ws://localhost:8080` for example, or `/` for the origin of the page. Returns immediately, and retries until
+ * `close()`. For a service with several servers, such as the nodes of a cluster, `url` is a list. The client begins with a random server of
+ * the list. It continues with the next one when a connection is lost, cannot be made, or the server drains.
  */
 export function connect(url: string | URL | readonly (string | URL)[], options: ConnectOptions = {}): Client {
     const world: Environment = { ...browser(), ...(options as any).environment }
     const coder = options.json ?? JSON
     const addresses = [url].flat().map(String)
 
-    // Calls and streams have numbers that grow, of one row.
+    // Calls and streams share one sequence of increasing numbers.
     let number = 0
     const nextNumber = (): number => ++number
     const streams = new Streams(world, nextNumber)
@@ -25,13 +25,13 @@ export function connect(url: string | URL | readonly (string | URL)[], options: 
         _opened: () => streams._opened(),
         _greeted(line) {
             calls._greeted(line)
-            // Those that were too large for a server that had not said what it takes.
+            // Requests the streams whose message was too large before the server announced its limits.
             streams._opened()
         },
         _received(kind, payload, line) {
             if (kind !== "response") streams._received(kind, payload, line)
             else if (!calls._answered(payload)) streams._refused(payload, line)
-            // A stream that has begun leaves room for a call.
+            // A stream that has begun no longer counts as a call, so a call can be sent.
             if (kind !== "streamData") calls._sendNext()
         },
         _lost(line, error) {
@@ -57,7 +57,7 @@ export function connect(url: string | URL | readonly (string | URL)[], options: 
         )
 
     const untyped = (id: string): UntypedActor => {
-        // The same each time, as views want it that ask while they are drawn.
+        // Returns the same object each time, as views require that call this during rendering.
         const made = new Map<string, ObservedState<any>>()
         return {
             call: (target, args = [], options) => calls._call(id, { target }, args, options),
@@ -72,14 +72,14 @@ export function connect(url: string | URL | readonly (string | URL)[], options: 
     const typed = (info: ActorInfo<any>, id: string): any => {
         const actor: any = {}
         for (const [name, method] of Object.entries<MethodInfo>(info.methods ?? {})) {
-            // Each parameter has a colon; what comes behind the arguments are options.
+            // Each parameter has a colon in the target; the argument after the last parameter is the options.
             const count = method.target.split(":").length - 1
             actor[name] = (...args: unknown[]) => {
                 const given = Array.from({ length: count }, (_, index) => args[index])
                 return calls._call(id, method, given, args[count] as UntypedCallOptions)
             }
         }
-        // Made when they are asked for, and then the same each time.
+        // Creates each object on first access and returns the same object afterwards.
         const lazily = (make: typeof state | typeof events, infos: Record<string, StreamInfo> = {}): void => {
             for (const [name, info] of Object.entries(infos)) {
                 let made: unknown

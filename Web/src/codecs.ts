@@ -1,7 +1,7 @@
 import { ExactNumber } from "./numbers.js"
 import type { Codec } from "./types.js"
 
-// Reading is memoised by the JSON object: patches leave alone what they do not touch, so it stays the same after reading, too.
+// Results are memoised by JSON object. Patches preserve the objects that they do not change, so the converted values stay identical, too.
 function memoised<T>(read: (json: any) => T): (json: any) => T {
     const known = new WeakMap<object, T>()
     return (json) => {
@@ -15,26 +15,26 @@ function memoised<T>(read: (json: any) => T): (json: any) => T {
 const plain: Codec = { read: (json) => json, write: (value) => value }
 
 function mapMembers(object: any, convert: (value: any, name: string) => unknown): any {
-    // Without a prototype's setter: a member may be called `__proto__`.
+    // This does not call the prototype's setter: a member may be called `__proto__`.
     return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, convert(value, name)]))
 }
 
-/** Swift's `Date`: ISO 8601 in UTC with milliseconds. */
+/** The codec of Swift's `Date`: ISO 8601 in UTC with milliseconds. */
 export const date: Codec<Date> = { read: (json) => new Date(json), write: (value) => value.toISOString() }
 
-/** Swift's `Data`: base64. */
+/** The codec of Swift's `Data`: base64. */
 export const data: Codec<Uint8Array> = {
     read: (json) => Uint8Array.from(atob(json), (each) => each.charCodeAt(0)),
     write: (value) => btoa(Array.from(value, (byte) => String.fromCharCode(byte)).join("")),
 }
 
-/** A 64-bit integer. Beyond 2^53 it needs the exact coder. */
+/** The codec of a 64-bit integer. Values beyond 2^53 need the exact coder. */
 export const bigint: Codec<bigint> = {
     read: (json) => BigInt(String(json)),
     write: (value) => (Number.isSafeInteger(Number(value)) ? Number(value) : value),
 }
 
-/** Swift's `Decimal`, as text. With more digits than a double holds it needs the exact coder. */
+/** The codec of Swift's `Decimal`, as text. Values with more digits than a double holds need the exact coder. */
 export const decimal: Codec<any> = {
     read: String,
     write(value) {
@@ -44,7 +44,7 @@ export const decimal: Codec<any> = {
     },
 }
 
-/** An array whose elements need a codec. */
+/** Returns the codec of an array whose elements need a codec. */
 export function array<T = any>(element: Codec<T>): Codec<T[]> {
     return {
         read: memoised((json) => json.map((each: any) => element.read(each))),
@@ -53,7 +53,7 @@ export function array<T = any>(element: Codec<T>): Codec<T[]> {
     }
 }
 
-/** Swift's `[String: T]` whose values need a codec. */
+/** Returns the codec of Swift's `[String: T]` whose values need a codec. */
 export function record<T = any>(element: Codec<T>): Codec<Record<string, T>> {
     return {
         read: memoised((json) => mapMembers(json, (each) => element.read(each))),
@@ -62,7 +62,7 @@ export function record<T = any>(element: Codec<T>): Codec<Record<string, T>> {
     }
 }
 
-/** A dictionary whose keys are no strings: in JSON an array of a key, its value, the next key, and so on. */
+/** Returns the codec of a dictionary whose keys are not strings. Its JSON is an array of a key, its value, the next key, and so on. */
 export function map<K = any, V = any>(key: Codec<K> = plain, value: Codec<V> = plain): Codec<Map<K, V>> {
     const at = (index: number): Codec => (index % 2 ? value : key)
     return {
@@ -77,7 +77,7 @@ export function map<K = any, V = any>(key: Codec<K> = plain, value: Codec<V> = p
     }
 }
 
-/** An object some of whose members need codecs; others, and those that are not there, are left as they are. */
+/** Returns the codec of an object with members that need codecs. Other members, and absent ones, stay unchanged. */
 export function struct<T = any>(members: { readonly [name: string]: Codec }): Codec<T> {
     const own = (name: string) => (Object.hasOwn(members, name) ? members[name] : undefined)
     const convert = (object: any, way: "read" | "write") =>
@@ -89,10 +89,13 @@ export function struct<T = any>(members: { readonly [name: string]: Codec }): Co
     }
 }
 
-/** An enum with values: an object with one member, the case, which may need a codec. An unknown case is left as it is. */
+/**
+ * Returns the codec of an enum with associated values. Its JSON is an object with one member, the case, which may need a codec. An unknown
+ * case stays unchanged.
+ */
 export const union: <T = any>(cases: { readonly [name: string]: Codec }) => Codec<T> = struct
 
-/** What may be null. */
+/** Returns the codec of a value that may be null. */
 export function nullable<T = any>(codec: Codec<T>): Codec<T | null> {
     return {
         read: (json) => (json == null ? null : codec.read(json)),
@@ -101,7 +104,7 @@ export function nullable<T = any>(codec: Codec<T>): Codec<T | null> {
     }
 }
 
-/** The codec of a type that contains itself. */
+/** Returns the codec of a type that contains itself. */
 export function lazy<T = any>(codec: () => Codec<T>): Codec<T> {
     return {
         read: (json) => codec().read(json),

@@ -6,14 +6,14 @@ import { isObject } from "./json.js"
 import { Value } from "./store.js"
 import type { ConnectOptions, JSONCoder, Status } from "./types.js"
 
-/** Milliseconds. */
+/** The timeout of a connection attempt, in milliseconds. */
 const connectTimeout = 10_000
-/** How long a connection must have lasted for failures to be counted anew. */
+/** The lifetime in milliseconds after which a connection resets the failure count. */
 const lasting = 10_000
-/** The longest time for which a server can keep its clients away. */
+/** The longest delay in milliseconds that a server can request before a reconnect. */
 const longestAbsence = 60_000
 
-/** What the server says of itself. */
+/** The limits and the call session that the server announces. */
 export interface Terms {
     session?: string
     callsPerConnection: number
@@ -23,59 +23,59 @@ export interface Terms {
 
 export const usualTerms: Terms = { callsPerConnection: 1024, callBytesPerConnection: 16 << 20, messageSize: 1 << 20 }
 
-/** One WebSocket. */
+/** One WebSocket connection. */
 export interface Line {
-    /** There is none while a token is asked for. */
+    /** The socket; undefined while the client waits for a token. */
     _socket?: any
     _since: number
-    /** Also of one that is left to its calls. */
+    /** The heartbeat, which also monitors a draining connection. */
     _heartbeat: Heartbeat
-    /** Known once the server has answered `hello`: calls may go. */
+    /** The server's terms; undefined until the response to `hello`. Calls can be sent once they are known. */
     _terms?: Terms
 }
 
-/** Who is told how the connection fares. */
+/** The receiver of connection events. */
 export interface ConnectionOwner {
-    /** Streams go over this line from now on. */
+    /** Streams use this connection from now on. */
     _opened(line: Line): void
-    /** Calls go over it, too. */
+    /** Calls also use this connection from now on. */
     _greeted(line: Line): void
-    /** A message that is none of the connection's own. What it throws ends the line. */
+    /** Handles a message that does not belong to the connection itself. An error that it throws ends the connection. */
     _received(kind: string, payload: any, line: Line): void
-    /** What was sent over it and not answered will not be any more. */
+    /** The connection is lost; requests without a response will receive none. */
     _lost(line: Line, error: TrebuchetError): void
-    /** There will be none, unless somebody asks. */
+    /** No attempt follows until the app requests one. */
     _gaveUp(error: TrebuchetError): void
-    /** Whether calls over the line wait for their answers. */
+    /** Returns true if calls wait for responses over this connection. */
     _isUsing(line: Line): boolean
 }
 
 /** Keeps a client connected. */
 export class Connection {
     readonly _status: Value<Status>
-    /** The line of now, over which streams go. */
+    /** The current connection, which carries streams. */
     _line: Line | undefined
     _isClosed = false
 
     private _attempt: Line | undefined
-    /** Lines that go on until there is another one, and until what was sent over them is answered. */
+    /** Draining connections: each stays open until another connection exists and its calls have their responses. */
     private _leaving = new Set<Line>()
     private _retry: any
     private _retryAt: number | undefined
-    /** The server has said when to come back. */
+    /** True if the server has set the delay before the next attempt. */
     private _isTold = false
     private _connectTimer: any
     private _failures = 0
     private _wasLive = false
-    /** Whether the page is suspended: frozen, or in the back/forward cache. */
+    /** True while the page is suspended: frozen, or in the back/forward cache. */
     private _isSuspended = false
-    /** Attempts in a row that were refused: as many as there are addresses, and all of them have. */
+    /** The number of consecutive refused attempts. The phase is `refused` once every address has refused the client. */
     private _refusals = 0
-    /** The same of those that another attempt would meet with, too. */
+    /** The number of consecutive refusals that would also apply to another attempt. */
     private _finals = 0
     _error: TrebuchetError | undefined
     private _unlisten: () => void
-    /** Which of the addresses is the next: clients that know the same begin at different ones. */
+    /** The index of the next address. It starts at random, so that clients with the same list begin at different servers. */
     private _place: number
 
     constructor(
@@ -94,7 +94,7 @@ export class Connection {
         this._connect()
     }
 
-    /** Whether there will be a connection without anybody's asking. */
+    /** True if a connection exists, or will be made without a request by the app. */
     get _isExpected(): boolean {
         return !this._isClosed && !!(this._line || this._attempt || this._retry || this._isSuspended)
     }
@@ -107,7 +107,7 @@ export class Connection {
         return this._coder.stringify({ type: kind, payload })
     }
 
-    /** A line that has begun to close takes nothing; that it is lost is told by itself. */
+    /** Sends a message. A closing connection discards it, and reports its loss separately. */
     _write(line: Line, text: string): void {
         if (line._socket.readyState === 1) line._socket.send(text)
     }
@@ -119,7 +119,7 @@ export class Connection {
         if (this._line) this._leave(this._line)
         const { _attempt: attempt } = this
         if (attempt) {
-            // Its token may be that of who was signed in before.
+            // Its token may belong to the user who was signed in before.
             this._attempt = undefined
             this._world.clearTimeout(this._connectTimer)
             this._drop(attempt)
@@ -140,24 +140,24 @@ export class Connection {
         this._owner._gaveUp(this._error)
     }
 
-    /** Lines that are left to their calls may go when these have been answered. */
+    /** Closes draining connections whose calls all have responses. */
     _settle(): void {
         if (!this._line) return
         for (const line of this._leaving) if (!this._owner._isUsing(line)) this._drop(line)
     }
 
-    /** The line is no good any more: silent, or its server says what nobody understands. */
+    /** Closes a connection that is silent or sends invalid messages. */
     _abandon(line: Line, text: string, weight = 0, code = "unavailable"): void {
         this._drop(line)
         this._ended(line, new TrebuchetError(code, text), weight)
     }
 
-    /** Who is signed in is so no more. */
+    /** Handles the end of the user's authentication. */
     _unauthenticated(line: Line, message: string): void {
         const code = "unauthenticated"
         if (line !== this._line) return
         if (typeof this._options.token === "function") return this._abandon(line, message, 0, code)
-        // The connection stays, for what strangers may call.
+        // The connection stays open for calls that need no authentication.
         this._error = new TrebuchetError(code, message)
         this._refusals = Infinity
         this._tell()
@@ -166,13 +166,13 @@ export class Connection {
     _goAway(line: Line, milliseconds: number): void {
         if (line !== this._line) return
         this._leave(line)
-        // A server that sends every client away at once is no better than one that fails.
+        // A server that immediately drains every client counts as a failure.
         this._countAnew(line) || this._failures++
-        // What it names is when it is back itself; others are there.
+        // The server names the time of its restart; other addresses are available before.
         this._schedule(this._addresses[1] ? 0 : Math.min(milliseconds, longestAbsence))
     }
 
-    // What an attempt comes to
+    // Connection attempts
 
     private async _connect(): Promise<void> {
         if (this._isDone) return
@@ -189,14 +189,14 @@ export class Connection {
         })
         let given: unknown
         try {
-            // Waited for in any case: who connects has the client before anything happens.
+            // The client always waits here, so the caller of `connect` has the client before any event.
             given = await (typeof token === "function" ? token() : token)
         } catch (error) {
             if (line === this._attempt) this._abandon(line, "no token: " + error, 0, "unauthenticated")
             return
         }
         if (line !== this._attempt) return
-        // Others cannot stand in the field; said here, since the socket's own error would quote it.
+        // Other characters are invalid in the header field. The check is here because the socket's error would quote the token.
         if (given && !/^[\w\-.~+]+$/.test(given as string)) {
             return this._abandon(line, "a token has letters, digits, -._~+", Infinity, "invalidArguments")
         }
@@ -205,7 +205,7 @@ export class Connection {
         let socket: any
         try {
             const { WebSocket, location } = globalThis as any
-            // All of them: one that is no address is noticed wherever this client begins.
+            // This checks all addresses, so that an invalid one is detected wherever the client begins.
             const address = (each: string) => new URL(each, location?.href).href.replace(/^http/, "ws")
             this._addresses.map(address)
             socket = new ((this._options.WebSocket as any) ?? WebSocket)(address(url), protocols)
@@ -220,7 +220,7 @@ export class Connection {
         let status: number | undefined
         socket.onopen = () => this._opened(line, url)
         socket.onmessage = (event: any) => this._received(line, event.data)
-        // Node's sockets tell the status, a browser tells nobody.
+        // Node's sockets report the status; browsers do not.
         socket.onerror = (event: any) => (status = Number(/response: (\d{3})/.exec(event?.message)?.[1]))
         socket.onclose = (event: any) => {
             const { code } = event
@@ -244,7 +244,7 @@ export class Connection {
         line._since = this._world.now()
         this._send(line, "hello", {})
         line._heartbeat._start()
-        // Streams first: who calls and observes sees what the call has changed.
+        // Streams begin before calls, so that an observing caller receives the changes that its call makes.
         this._owner._opened(line)
         this._settle()
     }
@@ -258,14 +258,14 @@ export class Connection {
             else if (type === "goAway") this._goAway(line, Number(payload.reconnectAfterMilliseconds) || 0)
             else this._owner._received(type, payload, line)
         } catch (error) {
-            // A server that sends what nobody can read is not to be trusted with the rest.
+            // A server that sends malformed messages is not trusted with the rest.
             this._abandon(line, "no message: " + error)
         }
     }
 
     private _greeted(line: Line, payload: any): void {
         const isFirst = !line._terms
-        // A server that does not know `hello` answers with an error, and keeps no answers.
+        // A server that does not support `hello` responds with an error, and has no idempotency cache.
         line._terms = { ...usualTerms, ...(isObject(payload.limits) && payload.limits), session: payload.session }
         if (!isFirst || line !== this._line) return
         this._wasLive = true
@@ -276,10 +276,13 @@ export class Connection {
     }
 
     /**
-     * A line is no more.
+     * Handles the end of a connection or of an attempt.
      *
-     * @param weight 0 where another attempt may do better, 1 where none would at this address, infinite where none would at any;
-     * -1 for who is refused but may have another token the next time
+     * @param weight the weight of the failure:
+     * - 0: another attempt may succeed.
+     * - 1: no attempt at this address would succeed.
+     * - infinite: no attempt at any address would succeed.
+     * - -1: the client was refused, but may have another token next time.
      */
     private _ended(line: Line, error: TrebuchetError, weight: number): void {
         if (line === this._attempt) {
@@ -301,7 +304,7 @@ export class Connection {
         if (this._isDone) return
         this._error = error
         this._failures++
-        // Another address may let this client in.
+        // Another address may admit this client.
         this._refusals = weight && this._refusals + Math.abs(weight)
         this._finals = weight > 0 ? this._finals + weight : 0
         if (this._finals < this._addresses.length) return this._schedule()
@@ -309,7 +312,7 @@ export class Connection {
         this._owner._gaveUp(error)
     }
 
-    /** Closed, connected, connecting, or suspended. */
+    /** True if the client is closed, connected, connecting, or suspended. */
     private get _isDone(): unknown {
         return this._isClosed || this._line || this._attempt || this._isSuspended
     }
@@ -337,9 +340,9 @@ export class Connection {
         return hasLasted
     }
 
-    // The end of a line
+    // Closing of connections
 
-    /** Nothing more goes over the line of now; what was sent may be answered. */
+    /** Starts to drain the current connection: it accepts no more calls, and delivers outstanding responses. */
     private _leave(line: Line): void {
         this._line = undefined
         this._leaving.add(line)
@@ -352,17 +355,17 @@ export class Connection {
         if (!socket) return
         line._heartbeat._stop()
         socket.onopen = socket.onmessage = socket.onclose = null
-        // Node's sockets throw an error that nobody listens to.
+        // Node's sockets throw an error event that has no handler.
         socket.onerror = () => {}
         socket.close()
     }
 
     /**
-     * Closes the connections of a page that is about to be suspended. An open one would be dead at the resumption and still look live, and
-     * browsers keep no page with one in their back/forward cache.
+     * Closes the connections of a page before its suspension. An open connection would be dead after the resumption and still appear live.
+     * Browsers also exclude pages with an open connection from the back/forward cache.
      */
     private _suspend(): void {
-        // A client that was refused stays so.
+        // A refused client stays refused.
         if (!this._isExpected) return
         const { _line: line, _attempt: attempt } = this
         this._isSuspended = true
@@ -379,7 +382,7 @@ export class Connection {
         this._tell()
     }
 
-    /** The network, or the page, has come back or gone. */
+    /** Handles a change of the network or of the page's visibility. */
     private _wake({ type: kind }: PageEvent): void {
         if (this._isSuspended && (kind === "pageshow" || kind === "resume" || this._world.isVisible())) {
             this._isSuspended = false
@@ -388,7 +391,7 @@ export class Connection {
         }
         this._tell()
         if (!this._world.isVisible()) return
-        // Those too that are left to their calls: nothing else would ever tell that one of them is dead.
+        // This includes draining connections: no other event would detect that one of them is dead.
         for (const line of [this._line, ...this._leaving]) line?._heartbeat._ask(/line/.test(kind))
         if (this._retry && !this._isTold) this._connect()
     }

@@ -1,30 +1,34 @@
 import { report } from "./store.js"
 import type { Store } from "./types.js"
 
-/** Calls the listener with the value of now, and with each new one. Gives what ends it. */
+/** Calls the listener with the current value, and with each new one. Returns a function that ends the subscription. */
 export function watch<T>(store: Store<T>, listener: (value: T) => void): () => void {
     const tell = (): void => listener(store.getSnapshot())
     const end = store.subscribe(tell)
     try {
         tell()
     } catch (error) {
-        // Nobody has what ends it.
+        // The caller did not receive the function that ends the subscription.
         end()
         throw error
     }
     return end
 }
 
-/** Shows a value as the text of an element, empty while there is none. */
+/** Shows a value as the text of an element; the text is empty while there is no value. */
 export function show<T>(store: Store<T>, element: Node, text: (value: NonNullable<T>) => string = String): () => void {
     return watch(store, (value) => (element.textContent = value == null ? "" : text(value)))
 }
 
 /**
- * Keeps an element for each element of an array, in its order: made by `make` when its key is new, brought up to date by `update` when
- * its value has changed, and taken away when its key is gone. What the three throw is told as any uncaught error is: a value that has no
- * element is tried again with the next change, one that was not brought up to date when it changes.
- * `make` and `update` may change the store.
+ * Keeps one element for each element of an array, in array order.
+ *
+ * - `make` creates the element of a new key.
+ * - `update` applies a changed value.
+ * - The element of a removed key is removed.
+ *
+ * Errors of `key`, `make` and `update` are reported like uncaught errors. A value without an element is tried again at the next change, and
+ * a failed `update` when its value changes. `make` and `update` may change the store.
  */
 export function list<T, E extends ChildNode>(
     store: Store<readonly T[] | undefined>,
@@ -46,7 +50,7 @@ export function list<T, E extends ChildNode>(
                 report(error)
             }
         }
-        // First: an element that is moved loses the focus, so those behind one that is gone stay where they are.
+        // Elements are removed first. A moved element loses the focus, so the elements behind a removed one must stay in place.
         for (const [name, { element }] of shown) {
             if (named.has(name)) continue
             element.remove()
@@ -54,7 +58,7 @@ export function list<T, E extends ChildNode>(
         }
         let place = parent.firstChild
         for (const [name, value] of named) {
-            // Newer values came meanwhile, and are shown.
+            // Newer values have arrived in the meantime and are shown.
             if (mine !== turn) return
             try {
                 const each = shown.get(name) ?? { element: make(value) }

@@ -1,26 +1,26 @@
-/** What the client takes of the world; tests hand in another one. */
+/** The platform functions that the client uses; tests supply their own. */
 export interface Environment {
     now(): number
-    /** In `0..<1`. */
+    /** Returns a number in `0..<1`. */
     random(): number
     setTimeout(action: () => void, milliseconds: number): any
     clearTimeout(timer: any): void
-    /** False when the system says that there is no network. */
+    /** Returns false if the system reports that there is no network. */
     isOnline(): boolean
     isVisible(): boolean
-    /** Calls `wake` when there is reason to look after the connection at once, with the event that it is. Gives what ends it. */
+    /** Calls `wake` with each event after which the connection should be checked immediately. Returns a function that ends this. */
     listen(wake: (event: PageEvent) => void): () => void
 }
 
-/** The phase in which the window receives events of the document that do not bubble. */
+/** The phase in which the window receives non-bubbling events of the document. */
 export const capture = { capture: true }
 
-/** Whether the event suspends the page, which may be resumed later. */
+/** Returns true if the event suspends the page, which may be resumed later. */
 export const isSuspension = ({ type, persisted }: PageEvent): boolean => type === "freeze" || (type === "pagehide" && !!persisted)
 
 export interface PageEvent {
     readonly type: string
-    /** Of `pagehide`: whether the page goes to the back/forward cache. */
+    /** For `pagehide`: true if the page enters the back/forward cache. */
     readonly persisted?: boolean
 }
 

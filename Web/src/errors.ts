@@ -1,4 +1,4 @@
-/** The outcome of a call or a stream. Servers may know more codes than these. */
+/** The error codes of calls and streams. Servers may send other codes. */
 export type ErrorCode =
     | "actorNotFound"
     | "methodNotFound"
@@ -16,13 +16,13 @@ export type ErrorCode =
     | (string & {})
 
 export class TrebuchetError extends Error {
-    /** What kind of failure it is; `unknownOutcome` says that a call was sent and may have run. */
+    /** The kind of failure. `unknownOutcome` means that a call was sent and may have run. */
     readonly code: ErrorCode
-    /** Of `application`: the Swift type of the error that the method threw. */
+    /** For `application`: the Swift type of the error that the method threw. */
     readonly type?: string | undefined
-    /** Of `application`: that error. */
+    /** For `application`: the error that the method threw. */
     readonly data?: unknown
-    /** Milliseconds before which another call would be refused, too. */
+    /** The milliseconds during which another call would also be refused. */
     readonly retryAfter?: number | undefined
 
     constructor(code: ErrorCode, message: string, type?: string, data?: unknown, retryAfter?: number) {

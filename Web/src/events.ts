@@ -4,13 +4,13 @@ import type { Source } from "./source.js"
 import type { Streams } from "./streams.js"
 import type { Codec, Events, Store, StreamStatus } from "./types.js"
 
-/** Events, as TypeScript reads them. */
+/** The events of a stream, converted for TypeScript. */
 export class ObservedEvents<T> implements Events<T> {
     constructor(
         private _streams: Streams,
         private _source: Source,
         private _codec: Codec | undefined,
-        /** Events that wait for a slow reader at most. */
+        /** The maximum number of events that wait for a slow reader. */
         private _buffer: number
     ) {}
 
@@ -26,7 +26,7 @@ export class ObservedEvents<T> implements Events<T> {
                 try {
                     if (this._codec && event != null) value = this._codec.read(event)
                 } catch (error) {
-                    // Left out, it would be a gap.
+                    // A skipped event would be an undetected gap.
                     return fail(new TrebuchetError("internal", "an event cannot be read: " + (error as any)?.message))
                 }
                 listener(value)

@@ -1,26 +1,29 @@
 import { ExactNumber, numberMark } from "./numbers.js"
 import type { JSONCoder } from "./types.js"
 
-/** Whether a text may have a number that a double does not hold: only then is it worth the work. */
+/** Matches a text that may contain a number outside a double's precision; all other texts need no exact parsing. */
 const suspicious = /[\d.]{16}|\d[eE][+-]?\d{3}/
-/** Where a string begins or ends, an escape in one, or what may be a number: a pattern for a whole string needs memory for each of its escapes. */
+/**
+ * Matches a string delimiter, an escape in a string, or a candidate number. A pattern for a whole string would need memory for each of its
+ * escapes.
+ */
 const token = /"|\\.|-?\d[\d.eE+-]*/g
 const grammar = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
-/** A number's worth, in one form; undefined for what is no number. */
+/** Returns the canonical form of a number; undefined for text that is not a number. */
 function worth(text: string): string | undefined {
     const parts = grammar.exec(text)
     if (!parts) return undefined
     const [, sign, whole = "", fraction = "", exponent = "0"] = parts
     const digits = (whole + fraction).replace(/^0+/, "")
-    // By hand: a pattern would look at each row of zeros from each of its places.
+    // A loop replaces a pattern here: the pattern would rescan each run of zeros from each of its positions.
     let { length } = digits
     while (digits[length - 1] === "0") length--
     if (!length) return "0"
     return sign + digits.slice(0, length) + "e" + (Number(exponent) - fraction.length + digits.length - length)
 }
 
-/** Something that does not stand in a text. */
+/** Returns a string that does not occur in the text. */
 function markFor(text: string): string {
     let mark: string
     do mark = "number" + Math.random() + ":"
@@ -28,7 +31,7 @@ function markFor(text: string): string {
     return mark
 }
 
-/** What reads and writes `bigint` and all digits of a `Decimal`: `connect(url, { json: exact })`. */
+/** A coder that reads and writes `bigint` and all digits of a `Decimal`: `connect(url, { json: exact })`. */
 export const exact: JSONCoder = {
     parse(text) {
         if (!suspicious.test(text)) return JSON.parse(text)

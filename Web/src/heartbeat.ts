@@ -1,21 +1,21 @@
 import type { Environment } from "./environment.js"
 
-/** Milliseconds of silence on a visible page until the server is asked whether it is there, and then until it is given up. */
+/** The milliseconds of silence on a visible page before the server is probed; `patience` is the time for its response. */
 const askAfter = 20_000
 const patience = 10_000
-/** The same where the network has just gone or come: what was under way over the old one seldom comes. */
+/** The time for a response after a network change: data in transit over the old network seldom arrives. */
 const shortPatience = 3_000
 
-/** Finds out that a connection is half open: a page cannot see pings, so it asks. */
+/** Detects half-open connections. A page has no access to pings, so this object sends probe messages. */
 export class Heartbeat {
     private _timer: any
     private _heardAt = 0
-    /** The server was asked, and has until then to say something; 0 when it has. */
+    /** The deadline of the current probe; 0 if no probe is outstanding. */
     private _end = 0
 
     constructor(private _world: Environment, private _question: () => void, private _isDead: () => void) {}
 
-    /** There is a connection, and something has come over it. */
+    /** Starts the heartbeat of an open connection that has received data. */
     _start(): void {
         this._heard()
         this._arm()
@@ -30,7 +30,7 @@ export class Heartbeat {
         this._end = 0
     }
 
-    /** Asks now, unless an answer is waited for. */
+    /** Sends a probe now, unless one is outstanding. */
     _ask(isNetwork = false): void {
         const time = isNetwork ? shortPatience : patience
         const end = this._world.now() + time
@@ -41,11 +41,11 @@ export class Heartbeat {
     }
 
     private _arm(): void {
-        // A clock that was set back asks, too.
+        // The absolute value also covers a clock that was set back.
         const silence = (): number => Math.abs(this._world.now() - this._heardAt)
         this._set(() => {
             if (silence() < askAfter) this._arm()
-            // Nobody looks at a hidden page, and its timers are late; it asks when it is shown.
+            // A hidden page has no viewer and delayed timers; it probes when it becomes visible.
             else if (this._world.isVisible()) this._ask()
         }, askAfter - silence())
     }

@@ -8,7 +8,7 @@ export type {
     MethodInfo, Part, Result, State, Status, Store, StreamInfo, StreamStatus, TracedCall, UntypedActor, UntypedCallOptions,
 } from "./types.js"
 
-// For the bundles beside this one, in place of copies; they are not in its types.
+// These exports are for the other bundles, which would otherwise have copies; they are not in this bundle's types.
 export { equal, isObject, misfit } from "./json.js"
 export { capture, isSuspension } from "./environment.js"
 export { Listeners, report, Value } from "./store.js"

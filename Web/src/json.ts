@@ -2,7 +2,7 @@ export const hasOwn = Object.hasOwn
 
 export const isObject = (value: any): value is Record<string, any> => typeof value === "object" && value !== null
 
-/** Sets a member; one that is called `__proto__` is a member as any other. */
+/** Sets a member; a member called `__proto__` is treated like any other. */
 export function define(object: object, name: string, value: unknown): void {
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }
@@ -11,7 +11,10 @@ function alike(a: any, b: any): boolean {
     return isObject(a) && isObject(b) && Array.isArray(a) === Array.isArray(b)
 }
 
-/** Whether two values are equal as JSON. Every value equals itself, NaN included: code that compares before it sends would never end otherwise. */
+/**
+ * Returns true if two values are equal as JSON. Every value equals itself, including NaN; otherwise code that compares before it sends
+ * would loop forever.
+ */
 export function equal(a: any, b: any): boolean {
     if (a === b || (a !== a && b !== b)) return true
     if (!alike(a, b)) return false
@@ -22,15 +25,15 @@ export function equal(a: any, b: any): boolean {
 }
 
 /**
- * Returns the first part of a value that JSON cannot carry, with its path: `/position/x: NaN`; undefined where there is none. `JSON` writes
- * null for a number that is not finite, and leaves out a function. A member that is undefined is absent, as in JSON.
+ * Returns the first part of a value that JSON cannot carry, with its path: `/position/x: NaN`. Returns undefined if there is none. `JSON`
+ * writes null for a number that is not finite, and omits functions. An undefined member is absent, as in JSON.
  *
- * @param takesBigInts whether the coder writes a bigint, as the exact one does.
+ * @param takesBigInts true if the coder writes bigints, as the exact coder does.
  */
 export function misfit(value: any, takesBigInts?: boolean, above: unknown[] = []): string | undefined {
     const { length } = above
     if (typeof value?.toJSON === "function") {
-        // An invalid date.
+        // This is an invalid date.
         if (value.getTime && value.getTime() !== value.getTime()) return ": " + value
         value = value.toJSON()
     }
@@ -49,7 +52,10 @@ export function misfit(value: any, takesBigInts?: boolean, above: unknown[] = []
     return undefined
 }
 
-/** A new value with all that it has in common with the old one taken from there. What is new is nobody else's yet, and is changed. */
+/**
+ * Returns the new value with every part that equals the old one replaced by the old object. The new value has no other references yet, so
+ * it is changed in place.
+ */
 export function share(old: any, fresh: any): any {
     if (!alike(old, fresh)) return fresh
     const names = Object.keys(fresh)
@@ -64,7 +70,7 @@ export function share(old: any, fresh: any): any {
     return same ? old : fresh
 }
 
-/** The names of a path (RFC 6901). */
+/** Returns the names of a path (RFC 6901). */
 export function parsePath(path: string): string[] {
     if (path === "") return []
     if (path[0] !== "/" || /~(?![01])/.test(path)) throw new SyntaxError("no JSON pointer: " + path)
@@ -74,9 +80,9 @@ export function parsePath(path: string): string[] {
         .map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"))
 }
 
-/** The member or element of that name; undefined where there is none. */
+/** Returns the member or element with the given name; undefined if there is none. */
 export function member(value: any, name: string): any {
-    // An array has members besides its elements, `length` for one.
+    // An array has other members than its elements, for example `length`.
     return isObject(value) && hasOwn(value, name) && (!Array.isArray(value) || isIndex(name)) ? value[name] : undefined
 }
 

@@ -1,7 +1,7 @@
-/** How the exact coder and the codecs know such a number from other objects: they come from two files. */
+/** The mark by which the exact coder and the codecs recognize exact numbers: the two are in different files. */
 export const numberMark = Symbol.for("trebuchet.number")
 
-/** A number that a double cannot hold, as its text. Only the exact coder can write it. */
+/** A number that a double cannot hold, as text. Only the exact coder can write it. */
 export class ExactNumber {
     constructor(readonly text: string) {}
 
@@ -14,7 +14,7 @@ export class ExactNumber {
     valueOf() {
         return Number(this.text)
     }
-    /** `JSON` refuses to write a bigint, so it refuses this number instead of changing it. */
+    /** Returns a bigint, which `JSON` refuses to write. `JSON` therefore rejects this number and does not change it. */
     toJSON() {
         return 0n
     }

@@ -8,11 +8,11 @@ interface Operation {
 }
 
 /**
- * The value that a patch (RFC 6902) makes of another one. That one is not changed, and what the patch leaves alone is the same object in
- * both. Throws when an operation fails.
+ * Returns the value that a patch (RFC 6902) makes of another value, which stays unchanged. Both values share the objects that the patch
+ * does not touch. Throws when an operation fails.
  */
 export function applyPatch(value: unknown, patch: readonly Operation[]): unknown {
-    // Containers of the new value that no other place refers to: copied once, however many operations go through them.
+    // The containers that only the new value refers to. Each is copied once, for any number of operations.
     let fresh = new Set<object>()
     let root: any = value
 
@@ -38,7 +38,7 @@ export function applyPatch(value: unknown, patch: readonly Operation[]): unknown
             return isObject(container) && hasOwn(container, name) ? container[name] : fail(path)
         }, root)
 
-    /** Calls `edit` with the container that a path leads into, made ready for changes. */
+    /** Calls `edit` with the container at the end of a path, copied for changes. */
     const edit = (path: string, edit: (container: any, name: string) => void): void => {
         const names = parsePath(path)
         const last = names.pop()!
@@ -90,7 +90,7 @@ export function applyPatch(value: unknown, patch: readonly Operation[]): unknown
                 if (path.startsWith(from + "/")) fail(path)
                 if (path === from) continue
                 remove(from!)
-            } else fresh = new Set() // It is in two places now.
+            } else fresh = new Set() // The value now has two references.
             put(path, moved)
         } else fail(path)
     }

@@ -1,19 +1,23 @@
 import type { TrebuchetError } from "./errors.js"
 
-/** What an async iteration reads: values that wait, and then perhaps an error. */
+/** The buffer of an async iteration: waiting values, and optionally a final error. */
 export class Queue<T> implements AsyncIterator<T> {
     private _values: T[] = []
     private _error: TrebuchetError | undefined
     private _isOver = false
     private _readers: { _resolve(result: IteratorResult<T>): void; _reject(error: unknown): void }[] = []
-    /** Ends what fills it. */
+    /** Stops the source of the values. */
     _stop: () => void = () => {}
 
     get _count(): number {
         return this._values.length
     }
 
-    /** @param replaces whether values that wait are of no interest any more. */
+    /**
+     * Adds a value.
+     *
+     * @param replaces true if the value replaces the waiting ones.
+     */
     _put(value: T, replaces?: boolean): void {
         if (this._isOver) return
         const reader = this._readers.shift()
@@ -22,7 +26,7 @@ export class Queue<T> implements AsyncIterator<T> {
         this._values.push(value)
     }
 
-    /** Ends it, once what waits has been read. */
+    /** Ends the iteration after the waiting values have been read. */
     _end(error?: TrebuchetError): void {
         if (this._isOver) return
         this._isOver = true

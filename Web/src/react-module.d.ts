@@ -1,4 +1,4 @@
-/** Of React's types only what is used, so that nothing has to be installed to check ours. */
+/** The subset of React's types that is used here, so that the type check needs no installed packages. */
 declare module "react" {
     export function useMemo<T>(make: () => T, dependencies: readonly unknown[]): T
     export function useSyncExternalStore<T>(

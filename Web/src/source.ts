@@ -5,7 +5,7 @@ import { applyPatch } from "./patch.js"
 import { Listeners, Value } from "./store.js"
 import type { Filter, StreamStatus } from "./types.js"
 
-/** What a stream is of. */
+/** The subject of a stream. */
 export interface Target {
     readonly actorID: string
     readonly targetIdentifier: string
@@ -16,29 +16,29 @@ const waiting: StreamStatus = { phase: "waiting" }
 const live: StreamStatus = { phase: "live" }
 const stale: StreamStatus = { phase: "stale" }
 
-/** One stream of the server, for all who observe the same: which values are new, and where to take it up again. */
+/** One stream of the server, shared by all its observers. It determines the new values and the position to resume from. */
 export class Source {
     readonly _status = new Value(waiting)
     /** Called with each new value or event. */
     readonly _listeners = new Listeners<[unknown]>()
-    /** Called when it has ended. */
+    /** Called when the stream has ended. */
     readonly _ends = new Listeners<[TrebuchetError]>()
-    /** The newest value as JSON; undefined before the first one, and of events. */
+    /** The newest value as JSON; undefined before the first value, and for events. */
     _value: unknown
-    /** The line on which it was asked for, and by which call; undefined when it is to be asked for. */
+    /** The connection and the call that requested the stream; undefined if it must be requested. */
     _line: Line | undefined
     _callID: string | undefined
-    /** Whether the server has begun it on that line, if there is one. */
+    /** True if the server has begun the stream on that connection. */
     _hasBegun = false
     _streamID: string | undefined
     _epoch = ""
     _last = 0
-    /** Runs while nobody observes any more, or until it is asked for again. */
+    /** The timer that runs after the last observer has left, or until the next request. */
     _timer: unknown
 
     constructor(readonly _target: Target, readonly _isEvents: boolean) {}
 
-    /** What asks the server for it. */
+    /** Returns the message that requests the stream from the server. */
     _request(): [kind: string, payload: object] {
         const { _target: target, _callID: callID, _streamID: streamID } = this
         return streamID === undefined
@@ -46,9 +46,9 @@ export class Source {
             : ["streamResume", { streamID, callID, ...target, epoch: this._epoch, lastSequence: this._last }]
     }
 
-    /** The server has begun it. False when events have been lost. */
+    /** Handles the start of the stream. Returns false if events have been lost. */
     _started({ streamID, epoch, sequenceNumber }: any): boolean {
-        // In another life, too, if that has all that is here.
+        // Another incarnation also continues the stream if it contains everything that was received here.
         const goesOn = epoch === this._epoch || sequenceNumber === this._last
         if (this._isEvents && !goesOn && this._epoch) return false
         this._streamID = streamID
@@ -59,7 +59,7 @@ export class Source {
         return true
     }
 
-    /** The next value or event. False when it cannot be made out of what is here. */
+    /** Handles the next value or event. Returns false if it does not apply to the current value. */
     _take({ sequenceNumber: sequence, data, patch, base }: any): boolean {
         if (!(sequence > this._last)) return true
         if (this._isEvents) {
@@ -86,20 +86,20 @@ export class Source {
         return true
     }
 
-    /** Its line is no more, or leaves. */
+    /** Handles the loss or the drain of the connection. */
     _interrupted(): void {
         this._line = this._callID = undefined
         this._tell(this._value === undefined && !this._isEvents ? waiting : stale)
     }
 
-    /** It is to be asked for as if it had never been. The value stays. */
+    /** Resets the stream, so that it is requested from the beginning. The value stays. */
     _restarted(): void {
         this._line = this._callID = this._streamID = undefined
         this._epoch = ""
         this._last = 0
     }
 
-    /** Nobody observes it: the next to come begins it anew. */
+    /** Handles the departure of the last observer: the next observer restarts the stream. */
     _released(): void {
         this._restarted()
         if (this._status.getSnapshot().phase !== "failed") this._tell(waiting)

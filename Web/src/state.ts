@@ -6,10 +6,10 @@ import { Listeners, report } from "./store.js"
 import type { Streams } from "./streams.js"
 import type { Codec, Filter, State, Store, StreamStatus } from "./types.js"
 
-/** Not `undefined`, which is read too. */
+/** A placeholder other than `undefined`, which is a possible value. */
 const nothing = {}
 
-/** A state, or a part of one, as TypeScript reads it. */
+/** A state, or a part of one, converted for TypeScript. */
 export class ObservedState<T> implements State<T> {
     private _names: string[]
     private _raw: unknown = nothing
@@ -37,7 +37,7 @@ export class ObservedState<T> implements State<T> {
             try {
                 this._value = raw == null || !this._codec ? raw : this._codec.read(raw)
             } catch (error) {
-                // What was there stays: a view that asks can do nothing about it.
+                // The previous value stays: a view that reads it cannot handle the error.
                 report(error)
             }
         }

@@ -1,6 +1,6 @@
 import type { Store } from "./types.js"
 
-/** What a listener throws is told as any uncaught error is, and stops nobody else. */
+/** Reports an error of a listener like an uncaught error; other listeners are not affected. */
 export function report(error: unknown): void {
     const tell = (globalThis as any).reportError ?? console.error
     tell(error)
@@ -14,7 +14,7 @@ export class Listeners<Values extends unknown[] = []> {
     }
 
     add(listener: (...values: Values) => void): () => void {
-        // The same function may listen twice.
+        // A function may be added twice.
         const entry = { _call: listener }
         this._all.add(entry)
         return () => void this._all.delete(entry)
@@ -22,7 +22,7 @@ export class Listeners<Values extends unknown[] = []> {
 
     tell(...values: Values): void {
         for (const entry of [...this._all]) {
-            // It may have been taken out by one before it.
+            // An earlier listener may have removed it.
             if (!this._all.has(entry)) continue
             try {
                 entry._call(...values)
@@ -33,7 +33,7 @@ export class Listeners<Values extends unknown[] = []> {
     }
 }
 
-/** A value with listeners. It has no members of its own besides: the services, where those have other names, extend it. */
+/** A value with listeners. It has no other members: the services, whose bundle mangles names differently, extend this class. */
 export class Value<T> implements Store<T> {
     readonly getSnapshot: () => T
     readonly getServerSnapshot: () => T

@@ -4,25 +4,28 @@ import type { Environment } from "./environment.js"
 import { TrebuchetError } from "./errors.js"
 import { Source, Target } from "./source.js"
 
-/** Milliseconds that a stream goes on when nobody observes it any more: a view that is made anew takes it over. And until one is asked for anew. */
+/**
+ * The milliseconds that an unobserved stream stays open, so that a recreated view can reuse it. It is also the delay before a stream is
+ * requested again.
+ */
 const lingering = 100
-/** The longest that a server can have us wait before a stream is asked for again. */
+/** The longest delay in milliseconds that a server can demand before a stream is requested again. */
 const longestWait = 600_000
 
-/** The streams of a client: which message belongs to which. They outlive their connection; on the next one each is taken up where it was. */
+/** The streams of a client; each message is assigned to its stream. Streams outlive their connection, and each resumes on the next one. */
 export class Streams {
     _connection!: Connection
-    /** By what they are of, as long as anybody holds them: one stream for all who observe the same. */
+    /** The referenced streams by target: one stream for all observers of the same target. */
     private _known = new Map<string, WeakRef<Source>>()
     private _forgotten = new FinalizationRegistry<string>((key) => {
         if (!this._known.get(key)?.deref()) this._known.delete(key)
     })
-    /** Those that are observed. */
+    /** The observed streams. */
     private _active = new Set<Source>()
 
     constructor(private _world: Environment, private _nextNumber: () => number) {}
 
-    /** Asked for on the line of now, and not begun. */
+    /** Returns the number of streams that were requested on the current connection and have not begun. */
     _beginning = (): number => {
         let count = 0
         for (const source of this._active) if (source._callID && !source._hasBegun) count++
@@ -40,7 +43,7 @@ export class Streams {
         return source
     }
 
-    /** Asks for it as long as anybody observes it. Gives what ends that. */
+    /** Requests the stream while it has observers. Returns a function that ends the observation. */
     _observe(source: Source, listener: (value: any) => void, failed: (error: TrebuchetError) => void): () => void {
         const ends = [source._listeners.add(listener), source._ends.add(failed)]
         this._world.clearTimeout(source._timer)
@@ -52,10 +55,10 @@ export class Streams {
         }
     }
 
-    /** Asks for it, unless that was done on the line of now. */
+    /** Requests the stream, unless it was requested on the current connection. */
     _begin(source: Source): void {
         const { _line: line, _isClosed: isClosed, _error: error } = this._connection
-        // Not before who observes has what ends it.
+        // The failure is delayed until the observer has the function that ends the observation.
         const fail = (error: TrebuchetError): void => void Promise.resolve().then(() => this._fail(source, error))
         if (isClosed) fail(error!)
         if (!line || source._line === line) return
@@ -64,7 +67,7 @@ export class Streams {
         const size = byteCount(text)
         if (size > (line._terms ?? usualTerms).messageSize) {
             source._callID = undefined
-            // Before the server has said what it takes, it is asked for once it has.
+            // The request waits until the server has announced its limits.
             if (line._terms) fail(new TrebuchetError("invalidArguments", `${source._target.targetIdentifier} makes a message of ${size} bytes`))
             return
         }
@@ -73,7 +76,7 @@ export class Streams {
         this._connection._write(line, text)
     }
 
-    /** Asks for it again, or lets it go when nobody observes it by then. */
+    /** Requests the stream again after a delay, or releases it if it has no observers then. */
     private _later(source: Source, milliseconds: number): void {
         this._world.clearTimeout(source._timer)
         if (this._connection._isClosed) return
@@ -87,7 +90,7 @@ export class Streams {
         source._released()
     }
 
-    /** One that has not begun is ended when it does. */
+    /** Ends the stream at the server. A stream that has not begun is ended when it begins. */
     private _stop(source: Source): void {
         if (source._line && source._hasBegun) this._end(source._line, source._streamID)
     }
@@ -98,7 +101,8 @@ export class Streams {
 
     private _fail(source: Source, error: TrebuchetError): void {
         source._failed(error)
-        // What may pass is asked for again; other errors wait for the next connection. Who listens to events is done with them.
+        // The client requests the stream again after a temporary error; other errors wait for the next connection. Errors end event
+        // subscriptions.
         const { code, retryAfter } = error
         if (source._listeners.size && (code === "rateLimited" || code === "unavailable")) {
             const wait = retryAfter! > 0 ? Math.min(retryAfter!, longestWait) : 1000
@@ -106,7 +110,7 @@ export class Streams {
         }
     }
 
-    // What the connection tells
+    // Notifications from the connection
 
     _opened(): void {
         for (const source of this._active) if (source._listeners.size) this._begin(source)
@@ -124,7 +128,7 @@ export class Streams {
         }
     }
 
-    /** The call that was to begin a stream was refused. */
+    /** Handles the refusal of the call that requests a stream. */
     _refused({ callID, error }: any, line: Line): void {
         const source = this._find((each) => each._line === line && each._callID === callID)
         if (source && error) this._didFail(source, errorOf(error))
@@ -138,22 +142,22 @@ export class Streams {
             if (!source._started(payload)) this._lose(source, line, streamID, "begin anew")
             return
         }
-        // What one was called on another line is another's name here.
+        // Stream IDs are valid on one connection; the same ID names a different stream on another.
         const source = this._find((each) => each._line === line && each._hasBegun && each._streamID === streamID)
         if (!source) return
         if (kind === "streamData") {
             if (source._take(payload)) return
             if (source._isEvents) return this._lose(source, line, streamID, "did not come")
-            // A whole value is asked for.
+            // This requests a full value.
             this._end(line, streamID)
             source._interrupted()
             source._restarted()
-            // Not again and again without a pause.
+            // The pause prevents a busy retry loop.
             this._later(source, lingering)
         } else if (kind === "streamError") this._didFail(source, errorOf(payload))
         else if (kind === "streamEnd") {
             const { reason } = payload
-            // It goes on with the next connection.
+            // The stream resumes on the next connection.
             if (reason === "serverDraining" || reason === "connectionClosed") source._interrupted()
             else if (reason === "actorTerminated") this._fail(source, new TrebuchetError("actorNotFound", "the actor is gone"))
             else this._fail(source, new TrebuchetError("unavailable", "the stream has ended: " + reason))
@@ -161,7 +165,7 @@ export class Streams {
     }
 
     private _didFail(source: Source, error: TrebuchetError): void {
-        // It was asked for too late for a server that ends, and is again with the next one.
+        // The request was too late for a draining server, and is repeated on the next connection.
         if (error.code === "unavailable" && source._line !== this._connection._line) source._interrupted()
         else this._fail(source, error)
     }

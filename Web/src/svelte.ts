@@ -1,6 +1,6 @@
 import type { Store } from "./types.js"
 
-/** A store in Svelte's form: `const todos = readable(list.state)`, and then `$todos`. Also for a part, or a status. */
+/** Returns a store in Svelte's form: `const todos = readable(list.state)`, and then `$todos`. It also accepts a part or a status. */
 export function readable<T>(store: Store<T>): { subscribe(run: (value: T) => void): () => void } {
     return {
         subscribe(run) {
@@ -9,7 +9,7 @@ export function readable<T>(store: Store<T>): { subscribe(run: (value: T) => voi
             try {
                 tell()
             } catch (error) {
-                // Nobody has what ends it.
+                // The caller did not receive the function that ends the subscription.
                 end()
                 throw error
             }

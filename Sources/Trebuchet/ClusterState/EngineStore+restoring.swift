@@ -24,7 +24,9 @@ extension EngineStore {
         if partition.isRemoved(under: lease.fence) {
             guard top > 0 else { return false }
             try await remove(partition, at: top, under: lease)
-            report("the engine had again the log of actor '\(partition.name)', which was removed: it is removed again")
+            report(
+                "the coordination store restored the deleted log of actor '\(partition.name)'; the log is deleted again"
+            )
             return true
         }
         guard top < seen.offset else { return false }
@@ -41,8 +43,8 @@ extension EngineStore {
             try await append(again: entry, behind: top + UInt64(index), to: partition, under: lease)
         }
         report(
-            "the engine lost the newest \(entries.count) entries of the log of actor '\(partition.name)': this node has written them again; "
-                + "to lose none set 'appendfsync always' at the server")
+            "the coordination store lost the newest \(entries.count) entries of the log of actor '\(partition.name)'; this node wrote "
+                + "them again; set 'appendfsync always' at the server to prevent the loss")
         return true
     }
 
@@ -82,7 +84,7 @@ extension EngineStore {
             throw Self.elsewhere(partition.name)
         case .full, .leaseOver, .topDiffers, .repeated:
             partition.forget()
-            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not written again yet")
+            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not restored yet")
         }
     }
 
@@ -94,7 +96,8 @@ extension EngineStore {
         if try await restore(partition, from: top.offset, under: lease) {
             (contents, top, _, size) = try await read(partition)
             guard let seen = partition.seen(under: lease.fence), seen.offset <= top.offset else {
-                throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not where it was")
+                throw StateStoreError(
+                    .unavailable, "the log of actor '\(partition.name)' is not at the expected position")
             }
         }
         return (contents, top, size)
@@ -184,8 +187,8 @@ extension EngineStore {
                 try await restore(partition, from: reading.top.offset, under: lease)
             } else if reading.lacks(known) {
                 report(
-                    "the engine lost the newest entries of the log of actor '\(name)', which this node does not own any more: the next "
-                        + "owner continues without them")
+                    "the coordination store lost the newest entries of the log of actor '\(name)', which this node no longer owns; "
+                        + "the next owner continues without them")
                 if reading.top.fence > known.fence { partition.forget(all: true) }
             }
         }
@@ -218,7 +221,7 @@ extension EngineStore {
             defer { reports.count = 0 }
             return (reports.log, reports.count - Self.mostReports)
         }
-        if more > 0 { log?("the engine lost entries of \(more) more logs") }
+        if more > 0 { log?("the coordination store lost entries of \(more) more logs") }
     }
 }
 

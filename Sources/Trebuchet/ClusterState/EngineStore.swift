@@ -104,7 +104,7 @@ final class EngineStore: PerActorStore {
         for (name, writes) in groups {
             guard let name else {
                 throw StateStoreError(
-                    .failed, "'\(writes[0].key)' belongs to no actor, and the engine has logs of actors alone")
+                    .failed, "'\(writes[0].key)' belongs to no actor; the coordination store has only logs of actors")
             }
             try await write(writes, to: name.text)
         }

@@ -45,7 +45,8 @@ struct OperatorOptions: Sendable {
         OptionSpec(
             "--drain-delay", "SECONDS",
             "at shutdown, time between an unready /readyz and the goAway to clients (0)"),
-        OptionSpec("--drain-timeout", "SECONDS", "at shutdown, time for in-flight calls (10)"),
+        OptionSpec(
+            "--drain-timeout", "SECONDS", "at shutdown, time to hand slots over and to end in-flight calls (10)"),
     ]
 
     /// The address and the credentials of an endpoint.

@@ -50,7 +50,7 @@ enum ServeCommand {
             ),
             OptionSpec(
                 "--after-data-loss", "WHAT",
-                "after data loss in the store: end, or continue with the remaining data; nodes with auth always end (end)"
+                "after data loss in the store: end, or continue with the remaining data; not with auth (end)"
             ),
             OptionSpec(
                 "--show-errors", nil,

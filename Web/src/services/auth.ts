@@ -9,45 +9,54 @@ interface Grant {
     accessSeconds: number
 }
 
-/** Those that are a call and no more. */
+/** The methods that only forward a call. */
 const plain = { sendCode: "sendMagicCode(to:)", sessions: "sessions()", endSession: "endSession(_:)", endOtherSessions: "endOtherSessions()" }
-/** Those whose answer signs in. */
+/** The methods whose response signs the user in. */
 const signingIn = { signInAsGuest: "signInAsGuest()", verifyCode: "verifyMagicCode(email:code:)", signInWithToken: "signIn(idToken:provider:nonce:)" }
 
-/** Milliseconds that a tab waits for the session's lock, longer than a renewal takes. Its holder is suspended then. */
+/**
+ * The milliseconds that a tab waits for the session's lock, which is longer than a renewal takes. After that time the holder is assumed to
+ * be suspended.
+ */
 const lockPatience = 15_000
-/** The result of a renewal of a session that has changed meanwhile. */
+/** The result of a renewal whose session has changed in the meantime. */
 const again = Symbol()
 
-/** What is kept of a session. */
+/** The stored form of a session. */
 interface Kept {
     token: string
     user: User
 }
 
-/** Who a session asks for help. */
+/** The services that a session uses. */
 export interface SessionOwner {
     readonly client: Client
-    /** A client that is nobody, until `_leave`. */
+    /** Returns an anonymous client, which `_leave` closes. */
     _anonymous(): Client
     _leave(client: Client): void
-    /** Resolves when nothing waits of who is signed in, or after 30 seconds of connection. Rejects without one for 10 seconds. */
+    /**
+     * Resolves when no write or publication of the user waits, or after 30 seconds of connection. Rejects after 10 seconds without a
+     * connection.
+     */
     _sent(isLeaving?: boolean): Promise<void>
     _accountChanged(before: string): void
 }
 
-/** Events of the page that a session handles. */
+/** The page events that a session handles. */
 const kinds = ["storage", "pageshow", "resume", "freeze", "pagehide"]
 
-/** Keeps the session: signs in and out, and gives each connection its token. A session is renewed over a short connection of its own, so that the others begin signed in. */
+/**
+ * Manages the session: signs in and out, and provides the token of each connection. A session is renewed over a separate short connection,
+ * so that the others begin signed in.
+ */
 export class Session extends Value<SignIn> {
-    /** The session that this tab has taken last, also where the app has cleared the storage since. */
+    /** The session that this tab has last adopted, even if the app has cleared the storage since. */
     private _last: Kept | null
-    /** What the storage has still where that is kept in memory alone: there is none, or it took nothing. */
+    /** The content of the storage while the session is in memory only, because there is no storage or a write failed. */
     private _old: unknown = this
     private _access: string | undefined
     private _goodUntil = 0
-    /** The access token that was shown to connect last, and whether that has come to a connection. */
+    /** True if the access token was last used for a connection attempt that has not succeeded yet. */
     private _wasShown = false
     private _turn = 0
     private _renewal: Promise<User | undefined> | undefined
@@ -64,7 +73,7 @@ export class Session extends Value<SignIn> {
         for (const kind of kinds) (globalThis as any).addEventListener?.(kind, this._look, capture)
     }
 
-    /** Whose writes are made now: the user's id, or nothing. */
+    /** The id of the user who makes writes now; empty for an anonymous user. */
     get _account(): string {
         return this.getSnapshot().user?.id ?? ""
     }
@@ -72,10 +81,10 @@ export class Session extends Value<SignIn> {
     async signOut(): Promise<void> {
         const kept = this._kept ?? this._last
         if (!kept) return
-        // Another tab has signed in as somebody else, whose session is not meant: this one follows.
+        // Another tab has signed in as a different user. Its session must not be ended, so this tab adopts it.
         if (kept.user.id !== this._account) return this._follow()
         await this._owner._sent(true)
-        // A call that was lost may have been done: asked again, the server says so.
+        // A lost call may have succeeded; the server reports that when the call is repeated.
         const end = (): Promise<void> =>
             this._call("signOut(_:)", [kept.token]).catch((error) => {
                 if (error.code === "unknownOutcome") return end()
@@ -83,7 +92,7 @@ export class Session extends Value<SignIn> {
             })
         await end()
         await this._exclusively(() => {
-            // Somebody else may have signed in meanwhile in another tab, who is taken with the next connection.
+            // Another tab may have signed in as a different user in the meantime. The next connection adopts that user.
             if ((this._kept ?? kept).user.id === kept.user.id) this._forget()
             this._follow()
         })
@@ -100,7 +109,7 @@ export class Session extends Value<SignIn> {
     }
 
     private _call(target: string, args: unknown[]): Promise<any> {
-        // As many as it has: what is left out is null.
+        // The call has as many arguments as the target has parameters; omitted ones are null.
         args.length = target.split(":").length - 1
         return this._owner.client.actor("auth").call(target, args)
     }
@@ -108,10 +117,10 @@ export class Session extends Value<SignIn> {
     private async _signIn(target: string, args: unknown[]): Promise<User> {
         await this._owner._sent()
         const grant = await this._call(target, args)
-        // Behind a renewal that is under way. Not earlier: the call may need a connection, which may need a renewal.
+        // This waits for a renewal in progress. It must not start earlier: the call may need a connection, which may need a renewal.
         await this._exclusively(() => {
             this._take(grant)
-            // What was opened as somebody else is opened anew over another connection.
+            // The new connection reopens everything that was opened for the previous user.
             this._owner.client.reconnect()
         })
         return grant.user
@@ -119,16 +128,17 @@ export class Session extends Value<SignIn> {
 
     // Tokens
 
-    /** The token for a new connection. */
+    /** Returns the token for a new connection. */
     _token = async (): Promise<string | undefined> => {
         const turn = ++this._turn
-        // Whoever makes the client has it after this.
+        // This pause ensures that the creator of the client has received it.
         await null
         const { status } = this._owner.client
-        // It came to no connection, or to the end of one: the server may not know it any more, which a browser does not tell.
+        // The token was not accepted by a connection, or the connection ended. The server may no longer accept it, and a browser does not
+        // report that.
         if (this._wasShown || status.getSnapshot().error?.code === "unauthenticated") this._access = undefined
         if (!this._access || Date.now() > this._goodUntil) await this.refresh()
-        // Else it is asked for anew, for another attempt.
+        // Otherwise another attempt requests the token again.
         if (turn === this._turn) this._wasShown = !!this._access
         return this._access
     }
@@ -138,7 +148,7 @@ export class Session extends Value<SignIn> {
     }
 
     private async _renew(): Promise<User | undefined | typeof again> {
-        // Read anew each time: another tab may have renewed it, or signed out.
+        // The stored session is read each time: another tab may have renewed it, or signed out.
         const kept = this._kept
         if (!kept) {
             if (this._account) this._forget("elsewhere")
@@ -146,9 +156,10 @@ export class Session extends Value<SignIn> {
         }
         const client = this._owner._anonymous()
         try {
-            // An answer that was lost: for half a minute the same token gives the same next one.
+            // A response may be lost: for half a minute the same token returns the same successor.
             const grant = await client.actor("auth").call("refresh(_:)", [kept.token], { timeout: 10_000 })
-            // The session may have changed meanwhile: by a sign-in or sign-out, or by another tab while this page was suspended. The newer one stays.
+            // The session may have changed in the meantime, by a sign-in, a sign-out, or another tab while this page was suspended. The
+            // newer session stays.
             if (this._kept?.token !== kept.token) return again
             this._take(grant)
         } catch (error: any) {
@@ -162,9 +173,9 @@ export class Session extends Value<SignIn> {
     }
 
     /**
-     * Runs an action in one tab at a time, where the tabs share a session: a token that is used twice would end it. A suspended tab may hold
-     * the lock for any time, so a waiting tab steals it. An action that waits for an answer must check, before it stores a session, that the
-     * stored one is still the one that it began with.
+     * Runs an action in one tab at a time, if the tabs share a session: a token that is used twice would end it. A suspended tab may hold
+     * the lock for any time, so a waiting tab steals it. An action that waits for a response must check, before it stores a session, that
+     * the stored session is still the initial one.
      */
     private async _exclusively<T>(action: () => T | Promise<T>): Promise<T> {
         const locks = this._options.storage && (globalThis as any).navigator?.locks
@@ -179,22 +190,22 @@ export class Session extends Value<SignIn> {
         try {
             await locks.request(this._key, { signal: patience.signal }, hold)
         } catch {
-            // The wait was too long; or the lock was stolen from this tab, whose action runs already.
+            // The wait timed out, or another tab stole the lock while this tab's action runs.
             if (!done) await locks.request(this._key, { steal: true }, hold).catch(() => {})
         }
         clearTimeout(timer)
-        // Locks may be refused, as in a page without storage.
+        // Locks may be unavailable, as in a page without storage.
         return done ?? action()
     }
 
     private _look = (event: any): void => {
-        // Else all other tabs would wait for this one.
+        // Otherwise all other tabs would wait for this one.
         if (isSuspension(event)) this._release()
-        // No key: all was cleared.
+        // An event without a key means that the whole storage was cleared.
         else if (event.type !== "pagehide" && (event.key ?? this._key) === this._key && (this._kept?.user.id ?? "") !== this._account) this._follow()
     }
 
-    /** The next connection is that of who is kept; the token here may be somebody else's. */
+    /** Reconnects as the stored user; the token in memory may belong to another user. */
     private _follow(): void {
         this._access = undefined
         this._owner.client.reconnect()
@@ -204,17 +215,17 @@ export class Session extends Value<SignIn> {
         for (const kind of kinds) (globalThis as any).removeEventListener?.(kind, this._look, capture)
     }
 
-    // What is known
+    // Stored session
 
     private get _kept(): Kept | null {
         const stored = this._stored
-        // What another tab has stored since is newer.
+        // A session that another tab has stored since is newer.
         if (stored === this._old) return this._last
         try {
             const kept = JSON.parse(stored!)
             return typeof kept.token === "string" && typeof kept.user.id === "string" ? kept : null
         } catch {
-            // Nothing is kept, or something else than a session.
+            // The storage is empty, or holds something other than a session.
             return null
         }
     }
@@ -223,7 +234,7 @@ export class Session extends Value<SignIn> {
         try {
             return this._options.storage!.getItem(this._key)
         } catch {
-            // There is none, or it may not be read.
+            // There is no storage, or reading it is not permitted.
             return null
         }
     }
@@ -238,18 +249,18 @@ export class Session extends Value<SignIn> {
             else storage.removeItem(this._key)
             this._old = this
         } catch (error) {
-            // The one that it has is not good any more, so this page goes on with its own.
+            // The stored session is no longer valid, so this page continues with its session in memory.
             report(error)
         }
     }
 
-    /** Stores what could not be stored, if it can be now. */
+    /** Retries a failed write to the storage. */
     _keepAgain(): void {
         if (this._old !== this) this._keep(this._kept)
     }
 
     private _take({ user, refreshToken, accessToken, accessSeconds }: Grant): void {
-        // Kept before it is used.
+        // The session is stored before it is used.
         this._keep({ token: refreshToken, user })
         this._access = accessToken
         this._wasShown = false

@@ -9,20 +9,20 @@ import { OpenRoom } from "./room.js"
 import { type Client, connect, type JSONCoder, Listeners } from "./trebuchet.js"
 import type { Auth, PendingStore, Services, ServicesOptions } from "./types.js"
 
-/** Milliseconds between two looks for writes of tabs that are gone. */
+/** The milliseconds between two searches for writes of closed tabs. */
 const adoptEvery = 30_000
 
-/** A server of the services: one connection, who is signed in there, and what uses it. */
+/** A server with services: one connection, the signed-in user, and the open rooms and collections. */
 export class Backend implements Services {
     readonly client: Client
     readonly auth: Auth
-    /** By its whole name, for files of other versions. */
+    /** The build identifier. Its name is not mangled, so that files of other versions can read it. */
     readonly build = build
-    /** Counts connections: what was opened over another one is not open any more. */
+    /** The number of connections so far; rooms and queries opened over an earlier one are closed. */
     _line = 0
     _isLive = false
     _isClosed = false
-    /** Called when a connection is there, and when it is lost. */
+    /** The listeners that are called when a connection is made or lost. */
     readonly _changes = new Listeners()
     readonly _store: PendingStore | null | undefined
     readonly _json: JSONCoder
@@ -37,7 +37,7 @@ export class Backend implements Services {
         this._store = pending
         this._json = _options.json ?? JSON
         this._session = new Session(this, _options, key)
-        // It has the methods that it makes of tables.
+        // The session creates its methods from tables.
         this.auth = this._session as unknown as Auth
         this.client = connect(_url, { ..._options, token: this._session._token })
         this.client.status.subscribe(() => {
@@ -53,9 +53,9 @@ export class Backend implements Services {
         })
         const look = (): void => {
             this._timer = setTimeout(look, adoptEvery)
-            // It keeps no process of Node's running.
+            // The timer does not keep a Node process running.
             this._timer.unref?.()
-            // Also without a connection: what waits shows, and is counted.
+            // This also runs without a connection, so that waiting writes are shown and counted.
             this._adopt()
         }
         look()
@@ -94,7 +94,7 @@ export class Backend implements Services {
         this._changes.tell()
     }
 
-    // For the session
+    // Functions for the session
 
     _anonymous(): Client {
         const client = connect(this._url, this._options)
@@ -110,12 +110,12 @@ export class Backend implements Services {
     async _sent(isLeaving = false): Promise<void> {
         const areWaiting = (): boolean =>
             [...this._collections.values()].some(({ _pending }) => _pending.some(isWaiting)) ||
-            // What nobody has published does not hold up a sign-in: the room may be waiting for that.
+            // Waiting publications of an anonymous user do not delay a sign-in: the room may be waiting for that sign-in.
             (!!this._account && [...this._rooms.values()].some(({ _publishing }) => _publishing))
-        // So long over a connection, and for one.
+        // The limits are 30 seconds with a connection, and 10 seconds without one.
         for (let [left, patience, before] = [30_000, 10_000, Date.now()]; left > 0 && (areWaiting() || (isLeaving && !this._isLive)); ) {
             await wait(20)
-            // Not 20 ms each time: timers of a hidden page are late.
+            // The elapsed time may exceed 20 ms: timers of a hidden page are late.
             const spent = Date.now() - before
             before += spent
             if (this._isLive) left -= spent
@@ -124,12 +124,12 @@ export class Backend implements Services {
     }
 
     _accountChanged(before: string): void {
-        // Before anything is done as somebody else.
+        // The reconnect precedes all actions of the new user.
         this.client.reconnect()
         for (const collection of this._collections.values()) collection._accountChanged(before)
     }
 
-    /** Writes of tabs that are gone, and of those before a reload, are sent here. */
+    /** Adopts the writes of closed tabs, and of this page before a reload. */
     private _adopt(): void {
         this._session._keepAgain()
         const store = this._store
@@ -140,8 +140,8 @@ export class Backend implements Services {
             .finally(() => (this._adopting = undefined))
     }
 
-    /** Clients for a moment. */
+    /** The temporary clients. */
     private _others = new Set<Client>()
-    /** Secrets of this tab, those of others that are gone among them. */
+    /** The secrets of this tab, including those adopted from closed tabs. */
     readonly _mine = new Set<string>()
 }

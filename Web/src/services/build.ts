@@ -3,14 +3,14 @@ import { report } from "./trebuchet.js"
 
 declare const BUILD: string
 
-/** Of which sources this file is; `scripts/web` says it. */
+/** The identifier of the sources of this file, set by `scripts/web`. */
 export const build = BUILD
 
 let wasTold = false
 
 /**
- * Files that are loaded later know the insides of those that were there before. Throws where the two are of different sources, as when the
- * server was brought up to date while the page was open, which is told once as an uncaught error is.
+ * Throws if a file that was loaded later has different sources, as when the server is updated while the page is open. Such files depend on
+ * the internals of the files loaded before. The mismatch is reported once, like an uncaught error.
  */
 export function needSame(other: { readonly build: string }): void {
     if (other.build === build) return

@@ -9,24 +9,24 @@ import { secret } from "./secret.js"
 import { type Client, Listeners, report, type TrebuchetError } from "./trebuchet.js"
 import type { KeptWrite, Page, Pages, PendingStore, Query, QueryOptions, RefusedWrite, Writes } from "./types.js"
 
-/** Bytes of a write, about: a message that is larger than the server takes would end the connection. */
+/** The maximum size of a write, approximately, in bytes: a message larger than the server's limit would end the connection. */
 const largestWrite = 256 << 10
 
-/** A collection as a client has it: the writes that wait, by whose they are, and the results that show it. */
+/** The client's view of a collection: the waiting writes by account, and the query results that show them. */
 export class LiveCollection {
-    /** Queries that somebody observes. */
+    /** The observed queries. */
     readonly _open = new Set<LiveQuery>()
-    /** Those that anybody holds: queries by what they ask for, and each of those with pages. */
+    /** All referenced queries: plain queries by their JSON, paged queries by identity. */
     private _queries = new Map<unknown, WeakRef<LiveQuery>>()
     private _forgotten = new FinalizationRegistry<unknown>((key) => {
         if (!this._queries.get(key)?.deref()) this._queries.delete(key)
     })
-    /** Who is told of refused writes. */
+    /** The listeners for refused writes. */
     private _refusals = new Listeners<[RefusedWrite]>()
     private _writes = new Map<string, PendingWrites>()
-    /** Accounts whose writes are being sent. */
+    /** The accounts whose writes are being sent. */
     private _sending = new Set<string>()
-    /** That something cannot be kept. */
+    /** True if the failure to persist a write was reported. */
     private _wasTold = false
 
     constructor(readonly _backend: Backend, readonly _name: string) {
@@ -36,7 +36,7 @@ export class LiveCollection {
         _backend._changes.add(() => this._sendAll())
     }
 
-    // What is read
+    // Reads
 
     query(options: QueryOptions = {}): Query<any> {
         const { _json: json } = this._backend
@@ -70,12 +70,12 @@ export class LiveCollection {
         return this._call("get(_:)", [wireQuery(options)], 30_000)
     }
 
-    /** Without a timeout it ends with its answer, or with the connection. */
+    /** Calls a method of the collection. Without a timeout the call ends with its response, or with the connection. */
     _call(target: string, args: unknown[], timeout = 0, client: Client = this._backend.client): Promise<any> {
         return client.actor("collections/" + this._name).call(target, args, { timeout })
     }
 
-    /** What waits, or is not seen in all results, of who is signed in. */
+    /** The writes of the current user that wait or that some results do not show yet. */
     get _pending(): PendingWrite[] {
         return this._writes.get(this._backend._account)?._all ?? []
     }
@@ -84,13 +84,13 @@ export class LiveCollection {
         for (const query of this._open) query._show()
     }
 
-    /** Forgets the writes that all results show. */
+    /** Removes the writes that all results show. */
     _forgetSeen(): void {
         const seen = Math.min(...[...this._open].map(({ _seen }) => _seen))
         for (const [account, writes] of this._writes) writes._forget(account === this._backend._account ? seen : Infinity)
     }
 
-    // What is written
+    // Writes
 
     transaction(write: (transaction: Writes<void>) => void): Promise<void> {
         const made: Command[] = []
@@ -124,7 +124,7 @@ export class LiveCollection {
             if (!commands.every(idOf)) throw failure("invalidArguments", "the id is missing")
             if (text.length > largestWrite) throw failure("invalidArguments", "a write has 256 KiB at most")
             if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
-            // A copy: what the app does with its own afterwards is another thing.
+            // The write is a copy, so that the app can change its own objects.
             const write = writes._add(json.parse(text) as Command[], Date.now(), account)
             if (store) this._keep(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) })
             write._end = (error) => (error ? reject(error) : resolve())
@@ -135,13 +135,13 @@ export class LiveCollection {
     }
 
     /**
-     * It is not sent before it is kept: else one that was sent, and is gone with the tab, could not be told from one that never was.
-     * Where nothing can be kept it is sent all the same while there is a connection, which is told once.
+     * Persists a write before it is sent. Otherwise a write that was sent and lost with the tab would look like one that was never sent. If
+     * it cannot be persisted, the write is still sent while there is a connection, and the failure is reported once.
      */
     private async _keep(store: PendingStore, writes: PendingWrites, write: PendingWrite, kept: KeptWrite): Promise<void> {
         write.isBeingKept = true
         try {
-            // Before the first is kept: nobody else sends it then.
+            // The claim precedes the first persisted write, so that no other tab sends it.
             await (writes._claimed ??= store.claim(writes._secret))
             await store.add(kept)
         } catch (error) {
@@ -164,10 +164,10 @@ export class LiveCollection {
         this._sendAll()
     }
 
-    /** Takes over what another tab, that is gone, has left. */
+    /** Takes over the writes of a closed tab. */
     _adopt(account: string, left: PendingWrite[]): void {
         const { _all: all, _secret: own } = this._of(account)
-        // They were made before those of this page, and behind what was taken over earlier.
+        // These writes precede the writes of this page, and follow those adopted earlier.
         all.splice(all.findIndex(({ secret }) => secret === own) >>> 0, 0, ...left)
         this._changed()
     }
@@ -175,15 +175,18 @@ export class LiveCollection {
     _refused(write: PendingWrite, error: TrebuchetError, index = 0): void {
         const { commands, _end: end } = write
         end?.(error)
-        // What the app's own throws stops nobody.
+        // An error of one listener does not affect the others.
         this._refusals.tell({ collection: this._name, id: commands[index] && idOf(commands[index]!), commands, error })
     }
 
-    /** What waits of the account of before waits until it is signed in again, and nobody for it; what nobody wrote is sent all the same. */
+    /**
+     * Suspends the waiting writes of the previous account until it is signed in again; their promises reject now. Anonymous writes are
+     * still sent.
+     */
     _accountChanged(before: string): void {
         if (before) this._giveUp(before, failure("unauthenticated", "signed out"))
         this._forgetSeen()
-        // Those too that nobody observes: what somebody else has read is shown to nobody.
+        // This includes unobserved queries: results that a previous user has read are hidden.
         for (const query of this._queries.values()) query.deref()?._show()
         this._sendAll()
     }
@@ -208,17 +211,20 @@ export class LiveCollection {
             this._sending.add(account)
             loadWrites()
                 .then(({ send }) => send(this._backend, this, account, writes))
-                // Not again and again without a pause.
+                // The pause prevents a busy retry loop.
                 .catch(() => wait(1000))
                 .then(() => {
                     this._sending.delete(account)
-                    // There may be more by now, or it may be the turn of this account again.
+                    // There may be more writes now, or the account may be permitted to send again.
                     this._sendAll()
                 })
         }
     }
 
-    /** Writes are sent as who made them, those of nobody over a connection of nobody. */
+    /**
+     * Returns true if writes of the account can be sent now. Writes are sent as the user who made them; anonymous writes use an anonymous
+     * connection.
+     */
     _isTurnOf(account: string): boolean {
         return this._backend._isLive && (!account || account === this._backend._account)
     }

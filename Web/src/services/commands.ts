@@ -1,16 +1,16 @@
 import type { Document, Writes } from "./types.js"
 import { copied, isSame, merged, withoutNull } from "./values.js"
 
-/** A command, as it goes over the wire: an object with one member, its kind. */
+/** A command in its wire form: an object with one member, its kind. */
 export type Command = Record<string, any>
 
-/** What each has before its options. */
+/** The parameters of each kind that precede the options. */
 const kinds = {
     create: "fields", update: "id fields", merge: "id fields", increment: "id field by", link: "id field target", unlink: "id field target",
     expire: "id expiresIn", delete: "id", check: "id",
 }
 
-/** Makes commands, of which `put` decides what becomes. */
+/** Returns the methods that create commands; `put` handles each command. */
 export function commands<Result>(put: (command: Command) => Result): Writes<Result> {
     const made: any = {}
     for (const [kind, text] of Object.entries(kinds)) {
@@ -23,14 +23,15 @@ export function commands<Result>(put: (command: Command) => Result): Writes<Resu
     return made
 }
 
-/** The id of what it writes to. */
+/** Returns the id of the document that a command writes to. */
 export const idOf = (command: Command): string => Object.values(command)[0].id
 
 /**
- * What is there after a command, as the server does it: undefined for no document. Throws when it cannot be done. Pure.
+ * Returns the document after a command, with the same result as on the server; undefined if there is no document. Throws if the command
+ * fails. Pure.
  *
- * @param number stands for the number of the write that the server will give it.
- * @param creator who makes it; nobody when it is empty.
+ * @param number a placeholder for the revision that the server will assign.
+ * @param creator the user who makes the command; empty for an anonymous user.
  */
 export function perform(command: Command, document: Document | undefined, number: number, time: number, creator?: string): Document | undefined {
     const kind = Object.keys(command)[0]!
@@ -42,7 +43,7 @@ export function perform(command: Command, document: Document | undefined, number
     need((ifRevision ?? document?.revision) === document?.revision)
     for (const name of Object.keys(values)) need(document && isSame(document.fields[name], values[name]))
 
-    // The server's time is the time here until the server has set it.
+    // The local time stands in for the server's time until the server has set it.
     const set = copied(fields, (value) => (isSame(value, { $serverTime: true }) ? time : value))
     const written = { revision: number, updatedAt: time }
     const end = expiresIn && { expiresAt: time + expiresIn * 1000 }

@@ -1,22 +1,22 @@
 import type { RoomEvent } from "./types.js"
 
-/** A place in the events of a room, and those of its lives before, as far as it has what they had. */
+/** A position in the events of a room, with the positions in its earlier incarnations whose events it includes. */
 export type EventPosition = { epoch: string; last: number; earlier?: { epoch: string; last: number }[] }
 
-/** Which events of a room a client has seen: so it has each once, in order, and knows of those that it has missed. Pure. */
+/** Tracks the room events that a client has received, so that each is delivered once and in order, and missed events are counted. Pure. */
 export class Cursor {
     private _epoch: string | undefined
     private _earlier: { epoch: string; last: number }[] = []
     _last = 0
     _missed = 0
 
-    /** The room is joined; it is where `events` says. */
+    /** Sets the position after a join; `events` is the position of the room. */
     _joined({ epoch, last, earlier = [] }: EventPosition): void {
-        // Others know of the client from the first time on. A room that has moved may have lost what it had last; one that was made anew
-        // counts from one again.
+        // Other members know the client from its first join on. A migrated room may have lost its latest events; a new incarnation restarts
+        // its event numbers at one.
         if (this._epoch === undefined) this._last = last
         else if (this._epoch !== epoch) {
-            // The newest life that both know: a room that was restored knows an earlier one only.
+            // This selects the newest incarnation that both know: a restored room knows only an earlier one.
             const lives = new Map([...earlier, { epoch, last }].map((life) => [life.epoch, life.last]))
             const mine = [...this._earlier, { epoch: this._epoch, last: this._last }]
             const known = mine.filter((life) => lives.has(life.epoch)).pop()
@@ -26,12 +26,12 @@ export class Cursor {
         this._earlier = earlier
     }
 
-    /** Whether others lie between, which are to be asked for before. */
+    /** Returns true if earlier events are missing and must be requested first. */
     _isBehind({ number }: RoomEvent): boolean {
         return number > this._last + 1
     }
 
-    /** Whether it is new. */
+    /** Returns true if the event is new. */
     _take({ number }: RoomEvent): boolean {
         if (number <= this._last) return false
         this._missed += number - this._last - 1

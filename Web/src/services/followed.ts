@@ -1,8 +1,9 @@
 import type { State, TrebuchetError } from "./trebuchet.js"
 
 /**
- * Follows a state that the server shows to connections alone that have asked for it in another way first. The client asks for it by
- * itself on each connection, which is refused when that comes too early: then it is to be followed anew. Gives what ends it.
+ * Follows a state that the server shows only to connections that have opened it with a call. The client requests the state automatically on
+ * each connection. The server refuses a request that arrives before that call; the state must then be followed again. Returns a function
+ * that ends this.
  */
 export function follow<T>(
     state: State<T>,

@@ -1,7 +1,7 @@
 import { Backend } from "./backend.js"
 import type { Services, ServicesOptions } from "./types.js"
 
-/** Connects to the services of a server, as `connect` does. Returns at once, and goes on until `close()`. */
+/** Connects to the services of a server, as `connect` does. Returns immediately, and retries until `close()`. */
 export function services(url: string | URL, options: ServicesOptions = {}): Services {
     return new Backend(String(new URL(url, (globalThis as any).location?.href)), options)
 }

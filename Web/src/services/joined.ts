@@ -9,9 +9,9 @@ import type { TrebuchetError } from "./trebuchet.js"
 import type { Peer, RoomEvent, RoomStatus } from "./types.js"
 import { copied, isSame } from "./values.js"
 
-/** Events that wait to be published; one more is refused. */
+/** The maximum number of events that wait to be published; further events are refused. */
 const waitingEvents = 256
-/** Reasons that may pass, besides those of all services. */
+/** The temporary errors of rooms, in addition to those of all services. */
 const passing = /^(roomClosed|roomFull|serverFull|tooManySessions|alreadyJoined|kicked)$/
 
 function pauseOf(error: any, failures: number, isSignedIn?: unknown): number | undefined {
@@ -20,7 +20,7 @@ function pauseOf(error: any, failures: number, isSignedIn?: unknown): number | u
     return error.data[reason].retryAfterMilliseconds ?? error.retryAfter ?? delayAfter(failures)
 }
 
-/** The same call would be answered the same. */
+/** Returns true if a repeated call would fail in the same way. */
 const isFinal = (error: any): boolean => pauseAfter(error, 0) === undefined
 
 const aboutPresence = /TooLarge|tooDeep|invalidValue/
@@ -28,7 +28,7 @@ const aboutPresence = /TooLarge|tooDeep|invalidValue/
 interface Publication {
     readonly _topic: string
     readonly _payload: unknown
-    /** Who publishes it; empty for nobody. */
+    /** The id of the user who publishes the event; empty for an anonymous user. */
     readonly _account: string
     _resolve(number: number): void
     _reject(error: unknown): void
@@ -38,32 +38,35 @@ const wasLeft = (): TrebuchetError => failure("cancelled", "the room was left")
 
 const joining = "join(presence:token:attempt:)"
 
-/** What the server is not known to show. */
+/** The value of `_shown` while the presence at the server is unknown. */
 const unknown = NaN
 
-/** What keeps this client in a room, over all its connections, until it leaves. */
+/** Keeps this client in a room, over all its connections, until it leaves. */
 export class JoinedRoom {
     private _actor: string
     private _attempt = secret()
     private _token: string | null = null
-    /** Those that it has had, which may be in the roster until their grace is over. */
+    /** The memberships of this client, which may remain in the roster until their grace period ends. */
     private _sessions = new Set<string>()
     private _cursor = new Cursor()
     private _shown: unknown = unknown
-    /** What was to be shown last. */
+    /** The presence that was last sent. */
     private _sent: unknown = null
     private _outbox: Publication[] = []
     private _events: (() => void) | undefined
     private _incoming: RoomEvent[] = []
     private _mustCatchUp = false
     private _isTaking = false
-    /** Grows with each connection, and when the room is to be joined anew. */
+    /** A counter that increases with each connection, and when the room must be joined again. */
     private _turn = 0
     private _isJoined = false
-    /** The connection over which a join was sent that has no answer: it may have made a session. */
+    /** The connection over which a join was sent without a response; the join may have created a membership. */
     private _asked = 0
     private _failures = 0
-    /** The error of a stream that ended while the room was joined, until that stream begins again; and whether it is that of events. */
+    /**
+     * The error of a stream that ended while the room was joined, until that stream begins again. `_isOfEvents` is true if it is the event
+     * stream.
+     */
     private _refusal: TrebuchetError | undefined
     private _isOfEvents = false
     private _left: Promise<void> | undefined
@@ -83,7 +86,7 @@ export class JoinedRoom {
         this._begin()
     }
 
-    // What the app does
+    // Methods for the app
 
     _publish(topic: string, payload: unknown, account: string): Promise<number> {
         return new Promise((resolve, reject) => {
@@ -105,7 +108,7 @@ export class JoinedRoom {
         this._left = new Promise((resolve) => (this._didLeave = resolve))
         this._rejectAll(wasLeft())
         if (this._status.phase === "left") this._didLeave()
-        // Also one whose join is under way, or was and had no answer: the server may have it.
+        // This includes a join in progress and a join without a response: the server may have performed it.
         else if (this._token || this._asked) this._begin()
         else this._end()
         return this._left
@@ -119,14 +122,14 @@ export class JoinedRoom {
         for (const each of this._outbox.splice(0)) each._reject(error)
     }
 
-    /** What somebody has published who is not signed in any more goes out in nobody else's name. */
+    /** Rejects waiting events of users who are no longer signed in: events are never published as another user. */
     private _rejectOthers(): void {
         const { _account: account } = this._backend
         for (const each of this._outbox) if (each._account !== account) each._reject(failure("unauthenticated", "somebody else is signed in"))
         this._outbox = this._outbox.filter((each) => each._account === account)
     }
 
-    // Over one connection
+    // On one connection
 
     private _call(target: string, args: unknown[]): Promise<any> {
         return this._backend.client.actor(this._actor).call(target, args)
@@ -156,7 +159,7 @@ export class JoinedRoom {
                 if (this._left) return await this._leaveNow(turn)
                 await this._join(turn)
                 await this._talk(turn)
-                // It was lost while it was joined.
+                // The membership was lost while the room was joined.
                 if (this._isCurrent(turn) && !this._left && this._failures++) await wait(delayAfter(this._failures))
             } catch (error) {
                 if (!this._isCurrent(turn)) return
@@ -169,14 +172,14 @@ export class JoinedRoom {
 
     private async _join(turn: number): Promise<void> {
         if (this._isJoined) return
-        // A presence that is refused keeps nobody out.
+        // A refused presence does not prevent the join.
         const { presence: wanted, _refused: refused } = this._room
         const presence = wanted === refused ? null : wanted
         const shown = copied(presence)
         this._sent = presence
         this._asked = this._backend._line
         const { token, session, events } = await this._call(joining, [presence, this._token, this._attempt]).catch((error) => {
-            // It was refused, so there is nothing to leave.
+            // The join was refused, so there is nothing to leave.
             if (reasonOf(error) || isFinal(error)) this._asked = 0
             throw error
         })
@@ -199,11 +202,11 @@ export class JoinedRoom {
 
     private async _leaveNow(turn: number): Promise<void> {
         try {
-            // What may have been done over another connection is done again, which tells who one is.
+            // A join that may have succeeded over another connection is repeated; its response identifies the membership.
             if (this._asked && this._asked !== this._backend._line) await this._join(turn)
             await this._call("leave(token:)", [this._token])
         } catch (error) {
-            // The session is not there any more, which is what was wanted; or it cannot be had again, and ends with its grace.
+            // The membership no longer exists, as intended; or it cannot be resumed, and ends with its grace period.
             if (reasonOf(error) === "rateLimited" || !(reasonOf(error) || isFinal(error))) throw error
         }
         if (turn === this._turn) this._end()
@@ -219,16 +222,16 @@ export class JoinedRoom {
         this._didLeave()
     }
 
-    /** One call after the other: that keeps the order. */
+    /** Sends presence and events one call at a time, which preserves their order. */
     private async _talk(turn: number): Promise<void> {
         while (this._isCurrent(turn) && this._isJoined && !this._left) {
             const { presence, _refused: refused } = this._room
-            // In turns: neither holds up the other.
+            // Presence and events alternate, so that neither delays the other.
             if (!isSame(this._shown, presence) && presence !== refused) {
                 const shown = copied(presence)
                 this._shown = unknown
                 this._sent = presence
-                // As a whole: the server tells the others what has changed in it.
+                // The presence is sent as a whole; the server sends its changes to the other members.
                 await this._call("setPresence(_:)", [presence])
                 this._shown = shown
                 this._tell("joined", this._refusal)
@@ -244,14 +247,14 @@ export class JoinedRoom {
         try {
             event._resolve(await this._call("publish(topic:payload:)", [event._topic, event._payload]))
         } catch (error) {
-            // Not done: after joining again, or after a pause.
+            // The event was not published. It is retried after another join, or after a pause.
             if (/^(notJoined|roomClosed|rateLimited)$/.test(reasonOf(error) ?? "")) throw error
             event._reject(error)
         }
         this._outbox = this._outbox.filter((each) => each !== event)
     }
 
-    /** How long to wait before it is tried again; undefined when that would be of no use on this connection. */
+    /** Returns the delay before the next attempt; undefined if another attempt on this connection would be useless. */
     private _failed(error: any): number | undefined {
         const reason = reasonOf(error)
         const failures = this._failures++
@@ -260,7 +263,8 @@ export class JoinedRoom {
                 return pauseAfter(error, failures)
             case "notSignedIn":
             case "notYours":
-                // Signing in may take a moment longer than the connection. Else somebody else has signed in, or nobody, and joins as such.
+                // A sign-in may take slightly longer than the connection. Otherwise the user has changed or signed out, and the client
+                // joins as the current user.
                 if (reason === "notSignedIn" && failures < 3) return delayAfter(failures)
                 this._attempt = secret()
                 this._token = null
@@ -273,7 +277,7 @@ export class JoinedRoom {
             case "notJoined":
                 break
             default:
-                // What the server cannot read, or the coder cannot write, has no reason.
+                // A presence that the server cannot read, or the coder cannot write, gives an error without a reason.
                 if (aboutPresence.test(reason ?? "") || (error.code === "invalidArguments" && this._sent != null)) {
                     this._room._refused = this._sent
                     this._tell(this._isJoined ? "joined" : "joining", error)
@@ -290,15 +294,16 @@ export class JoinedRoom {
         }
         this._isJoined = false
         if (reason === "kicked") this._tell("joining", error)
-        // The first time at once: the connection was another one, or the room was just made anew.
+        // The first attempt is immediate: the connection was replaced, or the room was just activated again.
         return pauseOf(error, failures) ?? (failures ? delayAfter(failures) : 0)
     }
 
-    /** A stream of the room has ended: this client is no member any more, or is not authorized. */
+    /** Handles the end of a stream of the room: this client is no longer a member, or is not authorized. */
     private _lost(error?: TrebuchetError, isOfEvents = false): void {
         if (!this._isJoined) return
         this._isJoined = false
-        // The client joins again at once. When the stream ends again before it has begun, the client shows the error and waits longer each time.
+        // The client joins again immediately. When the stream ends again before it has begun, the client shows the error and waits longer
+        // each time.
         if (this._refusal) {
             this._failures++
             this._tell("joining", error)
@@ -317,15 +322,15 @@ export class JoinedRoom {
         this._tell(phase, error === refusal ? undefined : error)
     }
 
-    // Who is there
+    // Members
 
     private _tellPeers(members: Record<string, Peer>): void {
         this._begun(false)
-        // Numbers as names are in their order.
+        // Numeric member names are in ascending order.
         this._room.peers._show(Object.values(members).filter(({ id }) => !this._sessions.has(id)))
     }
 
-    // What is published
+    // Events
 
     private _follow(turn: number): void {
         this._events?.()
@@ -355,13 +360,14 @@ export class JoinedRoom {
         this._takeEvents(turn)
     }
 
-    /** In order; what lies between is asked for before. */
+    /** Delivers events in order; missing events are requested first. */
     private async _takeEvents(turn: number): Promise<void> {
         if (this._isTaking) return
         this._isTaking = true
         for (let failures = 0; turn === this._turn && (this._mustCatchUp || this._incoming[0]); ) {
             if (this._mustCatchUp || this._cursor._isBehind(this._incoming[0]!)) {
-                // Before: who follows anew while this is answered has to ask once more, for what lies between.
+                // The flag is cleared first: a subscription that begins during this request needs another request, for the events in
+                // between.
                 this._mustCatchUp = false
                 try {
                     const events = await this._history(null, this._cursor._last)
@@ -370,7 +376,7 @@ export class JoinedRoom {
                 } catch (error) {
                     this._mustCatchUp = true
                     const pause = pauseOf(error, failures++)
-                    // The room is to be joined anew, which comes back to here.
+                    // The room must be joined again, which calls this function again.
                     if (pause === undefined) this._lost()
                     await wait(pause ?? delayAfter(failures))
                     continue

@@ -2,8 +2,9 @@ import { loadOffline } from "./loaded.js"
 import type { PendingStore } from "./types.js"
 
 /**
- * Keeps writes in IndexedDB, and holds a Web Lock for each secret that is this tab's: the system gives it back when the tab is gone,
- * however that came. Undefined where there are none. What does so is trebuchet-offline.js, which is loaded when there is something to do.
+ * Returns a store that keeps writes in IndexedDB and holds a Web Lock for each secret of this tab. The browser releases the lock when the
+ * tab ends, for any reason. Returns undefined if either API is unavailable. The implementation is trebuchet-offline.js, which is loaded on
+ * first use.
  */
 export function pendingStore(
     name: string,
@@ -14,7 +15,7 @@ export function pendingStore(
     let store: PendingStore | undefined
     let isClosed = false
     const made: any = {
-        // Nothing is loaded to be closed.
+        // Closing does not load the implementation.
         close() {
             isClosed = true
             store?.close()
@@ -24,7 +25,7 @@ export function pendingStore(
         made[method] = async (...args: [any]) => {
             const { openStore } = await loadOffline()
             store ??= openStore(name, database, locks)
-            // While it was loaded.
+            // The store was closed while the implementation was loading.
             if (isClosed) store.close()
             return store[method](...args)
         }

@@ -11,15 +11,15 @@ export interface WireResult {
     readonly documents: readonly Document[]
 }
 
-/** Documents by their ids; undefined for one that is not there. */
+/** Documents by id; undefined for an absent document. */
 export type Documents = Map<string, Document | undefined>
 
-/** Stands behind the numbers of all writes of the server. */
+/** A number greater than the numbers of all writes of the server. */
 const createdHere = 2 ** 52
 
 const byID = (documents: readonly Document[] = []): Documents => new Map(documents.map((each) => [each.id, each]))
 
-/** What a command made last, and of what: with many writes that wait, each is done once and not for each that follows. */
+/** The last result of each command, with its input. Each command is performed once, and not again for each later write that waits. */
 const made = new WeakMap<Command, [before: Document | undefined, number: number, after: Document | undefined]>()
 
 function performOnce(command: Command, document: Document | undefined, number: number, { time, account }: PendingWrite): Document | undefined {
@@ -30,7 +30,10 @@ function performOnce(command: Command, document: Document | undefined, number: n
     return after
 }
 
-/** What writes make of documents. What cannot be done is left out, with all that belongs together: the server may have done it, and the answer not be here. */
+/**
+ * Returns the documents that writes change. A write with a failing command is skipped as a whole: the server may have performed it already,
+ * before its response arrives.
+ */
 function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (command: Command, write: PendingWrite) => boolean): Documents {
     const touched: Documents = new Map()
     writes.forEach((write, place) => {
@@ -53,14 +56,14 @@ function performAll(writes: PendingWrite[], documents: Documents, isLeftOut: (co
 const isUncertain = (write: PendingWrite): unknown => write.wasSent && isWaiting(write)
 
 /**
- * Documents as they were before writes were sent that add to them, as an increment does, and have no answer yet. A result that comes
- * meanwhile may have those writes or not; until the answer says it, the writes are shown over what was there before. Pure.
+ * The earlier documents of sent writes that have no response and depend on the earlier value, such as increments. A result that arrives in
+ * the meantime may or may not include those writes. Until their responses, the writes are shown over the earlier documents. Pure.
  */
 export class Uncertain {
     _documents: Documents = new Map()
     private _since: PendingWrite | undefined
 
-    /** Another result comes behind this one, which shows all up to `seen`. */
+    /** Records documents of a result before a newer result replaces it; `result` shows all writes up to `seen`. */
     _keep(result: WireResult | undefined, seen: number, writes: PendingWrite[]): void {
         this._forget(writes)
         this._since = writes.find(isUncertain)
@@ -73,18 +76,18 @@ export class Uncertain {
         }
     }
 
-    /** Writes may have their answers. */
+    /** Discards the documents once writes have their responses. */
     _forget(writes: PendingWrite[]): void {
         if (writes.find(isUncertain) !== this._since) this._documents = new Map()
     }
 }
 
 /**
- * The documents of a result as they will be when the writes are done. The result itself stays as the server sent it, so a newer one
- * never undoes a write that waits, and a refused write leaves nothing behind. Pure.
+ * Returns the documents of a result with the waiting writes applied. The result itself stays as the server sent it. A newer result
+ * therefore never undoes a waiting write, and a refused write has no lasting effect. Pure.
  *
- * @param seen the last write that the result shows; -1 when there is none yet.
- * @param kept documents in place of those of the result, see `Uncertain`.
+ * @param seen the last write that the result shows; -1 before the first result.
+ * @param kept documents that replace those of the result, see `Uncertain`.
  */
 export function overlay(result: WireResult, query: WireQuery, writes: PendingWrite[], seen: number, kept: Documents = new Map()): readonly Document[] {
     const { documents, hasMore } = result
@@ -99,10 +102,10 @@ export function overlay(result: WireResult, query: WireQuery, writes: PendingWri
     const shown = documents.filter(({ id }) => !touched.has(id))
     for (const document of touched.values()) {
         if (!document || !matches(document, query.conditions)) continue
-        // Others, that are not known here, stand before one that is new: behind the result, and before one that begins behind a place.
+        // Documents that are unknown here may precede a new one: behind the result, and before a result that begins after a cursor.
         const isHidden = (hasMore && documents[0] && precedes(documents.at(-1)!, document, order)) || (after && !(documents[0] && precedes(documents[0], document, order)))
         if (isHidden && !known.has(document.id)) continue
-        // Before the first that it precedes.
+        // The document is inserted before the first one that it precedes.
         let [place, end] = [0, shown.length]
         while (place < end) {
             const middle = (place + end) >> 1

@@ -1,27 +1,27 @@
 import type { Command } from "./commands.js"
 import type { TrebuchetError } from "./trebuchet.js"
 
-/** A write that the server has not answered, or whose answer is not seen in all results yet. */
+/** A write that has no response yet, or that some results do not show yet. */
 export interface PendingWrite {
-    /** Of the tab that has made it: with the number it tells the server which write this is. */
+    /** The secret of the tab that made the write; with the number it identifies the write to the server. */
     readonly secret: string
     readonly number: number
-    /** The user's id; empty for nobody. */
+    /** The user's id; empty for an anonymous user. */
     readonly account: string
     readonly commands: Command[]
-    /** When it was made, in milliseconds since 1970 by the clock here. */
+    /** The local time at which the write was made, in milliseconds since 1970. */
     readonly time: number
-    /** It is not kept on the disk yet, and is not sent before. */
+    /** True while the write is not on the disk; it is not sent before. */
     isBeingKept?: boolean
-    /** It was sent, perhaps in vain. */
+    /** True if the write was sent, possibly without success. */
     wasSent?: boolean
-    /** The number of the server's write, once it is done. */
+    /** The revision of the write at the server, once it is done. */
     revision?: number
-    /** Tells who waits for it. */
+    /** Settles the promise of the caller. */
     _end?: ((error?: TrebuchetError) => void) | undefined
 }
 
-/** What the server says of a write. */
+/** The server's response to a write. */
 export interface Outcome {
     number: number
     revision: number
@@ -30,15 +30,15 @@ export interface Outcome {
     shown?: Record<string, number>
 }
 
-/** Writes that are done and wait to be seen; the first of more are not shown any more. */
+/** The maximum number of completed writes that some results do not show yet; the oldest excess writes are no longer shown. */
 const doneLimit = 1000
-/** Whether the server has not answered it. */
+/** Returns true if the write has no response yet. */
 export const isWaiting = ({ revision }: PendingWrite): boolean => revision === undefined
 
-/** The writes of an account to a collection, in the order in which they are done: those of tabs that are gone, and then one's own. Pure. */
+/** The writes of an account to a collection, in execution order: those of closed tabs, then those of this tab. Pure. */
 export class PendingWrites {
     _all: PendingWrite[] = []
-    /** Resolves when no other tab will send them. */
+    /** Resolves when no other tab will send the writes. */
     _claimed: Promise<boolean> | undefined
     private _last = 0
 
@@ -58,7 +58,7 @@ export class PendingWrites {
         this._all = this._all.filter((each) => each !== write)
     }
 
-    /** Forgets what all results show: they are at this write, or behind it. */
+    /** Removes the writes that all results show; every result includes the writes up to `seen`. */
     _forget(seen: number): void {
         this._all = this._all.filter((each) => isWaiting(each) || each.revision! > seen)
         let excess = this._all.length - this._waiting.length - doneLimit

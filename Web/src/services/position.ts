@@ -1,19 +1,19 @@
 /**
- * Up to which write a result shows what the server has. A result has the number of the last write that changed it, and does not come
- * again where later ones change nothing in it; the server says so with its tickets and with the answers of writes: "your result, once it
- * is at this write, shows all up to that one". Pure.
+ * Tracks the last write of the server that a result reflects. A result has the revision of the last write that changed it. The server does
+ * not send it again for later writes that leave it unchanged. Tickets and write responses therefore state that a result at one revision
+ * reflects all writes up to another. Pure.
  */
 export class Position {
     private _shown = -1
     private _sure = -1
     private _expected: [shown: number, through: number] | undefined
 
-    /** -1 before there is a result. */
+    /** The last reflected write; -1 before the first result. */
     get _seen(): number {
         return this._shown < 0 ? -1 : Math.max(this._shown, this._sure)
     }
 
-    /** What comes now is another view's, perhaps of a server that has begun anew. */
+    /** Resets the position for the results of another view, possibly at a restarted server. */
     _begin(): void {
         this._sure = -1
         this._expected = undefined

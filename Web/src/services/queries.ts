@@ -1,10 +1,10 @@
 import type { Document, QueryOptions, Where } from "./types.js"
 import { comparePlaces, compareTexts, isRecord, isSame, kindOf } from "./values.js"
 
-/** A condition, as it goes over the wire. */
+/** A condition in its wire form. */
 export type Condition = { field: string; comparison: string; value: unknown } | { any: Condition[][] }
 
-/** A query, as it goes over the wire. */
+/** A query in its wire form. */
 export interface WireQuery {
     conditions: Condition[]
     order: { field: string; isDescending: boolean }[]
@@ -16,7 +16,7 @@ export interface WireQuery {
 function conditionsOf(where: Where = {}): Condition[] {
     return Object.entries(where).flatMap(([field, test]: [string, any]): Condition[] => {
         if (field === "$any") return [{ any: test.map(conditionsOf) }]
-        // What is undefined is null, as in a document: left out, it would let all match.
+        // An undefined value is null, as in a document; an omitted condition would match every document.
         if (!isRecord(test)) return [{ field, comparison: "equal", value: test ?? null }]
         return Object.entries(test as object).map(([comparison, value]) => ({ field, comparison, value: value ?? null }))
     })
@@ -26,12 +26,12 @@ export function wireQuery({ where, order = [], limit, after, counts }: QueryOpti
     return {
         conditions: conditionsOf(where),
         order: [order].flat().map((field) => ({ field: field.replace(/^-/, ""), isDescending: field[0] === "-" })),
-        // What is undefined is not on the wire.
+        // Undefined options are absent on the wire.
         ...({ limit, after, counts } as object),
     }
 }
 
-/** What a path leads to in a document: `a.b`, where `\` makes a dot a part of a name; `$` begins what the server knows. */
+/** Returns the value at a path in a document: `a.b`. A `\` makes a dot part of a name; a leading `$` selects server metadata. */
 function valueAt(document: any, path: string): any {
     if (path[0] === "$") return document[path.slice(1)]
     const names = path.match(/(\\.|[^.\\])+/gs) ?? [path]
@@ -49,7 +49,7 @@ function holds(document: Document, condition: Condition): boolean {
     if (comparison === "in") return value.some((each: unknown) => isSame(present, each))
     if (comparison === "prefix") return typeof present === "string" && present.startsWith(value)
     if (/qual$/.test(comparison) && comparison.length < 9) return isSame(present, value) === (comparison === "equal")
-    // Numbers with numbers, and texts with texts.
+    // Numbers compare only with numbers, and texts only with texts.
     const kind = kindOf(present)
     if (kind !== kindOf(value) || (kind !== 2 && kind !== 3)) return false
     const order = comparePlaces(present, value)
@@ -58,7 +58,7 @@ function holds(document: Document, condition: Condition): boolean {
 
 export const matches = (document: Document, conditions: Condition[]): boolean => conditions.every((each) => holds(document, each))
 
-/** Whether one document stands before another. */
+/** Returns true if one document precedes another. */
 export function precedes(one: Document, other: Document, order: WireQuery["order"]): boolean {
     for (const { field, isDescending } of order) {
         const sign = comparePlaces(valueAt(one, field), valueAt(other, field))

@@ -11,13 +11,13 @@ import type { Document, Pages, QueryStatus } from "./types.js"
 import { Listeners, type State, type TrebuchetError } from "./trebuchet.js"
 import { isSame } from "./values.js"
 
-/** Milliseconds that a query stays open when nobody observes it any more: a view that is made anew takes it over. */
+/** The milliseconds that an unobserved query stays open, so that a recreated view can reuse it. */
 const lingering = 100
 
-/** Documents that the server shows at once. */
+/** The maximum number of documents in one result. */
 const largestLimit = 10_000
 
-/** Follows the result of a query, and shows it with the writes that are not in it yet. */
+/** Follows the result of a query, and shows it with the writes that it does not include yet. */
 export class LiveQuery implements Pages<any> {
     private _listeners = new Listeners()
     private _items: readonly any[] | undefined
@@ -26,20 +26,22 @@ export class LiveQuery implements Pages<any> {
     private _position = new Position()
     private _uncertain = new Uncertain()
     private _error: TrebuchetError | undefined
-    /** The connection that it is open on, 0 for none, and what the answers of writes call it there. */
+    /**
+     * The connection that the query is open on; 0 if it is not open. `_number` identifies the query in write responses on that connection.
+     */
     private _line = 0
-    /** The connection over which it was asked for last. */
+    /** The connection over which the query was last requested. */
     private _asked = 0
     private _number: number | undefined
     private _view: string | undefined
     private _state: State<WireResult> | undefined
     private _unfollow: () => void = () => {}
-    /** Grows with each reason to look anew: what was begun for an older one is given up. */
+    /** A counter that increases with each reason to check the query; operations of an older count are abandoned. */
     private _turn = 0
     private _failures = 0
     private _end: (() => void) | undefined
     private _timer: any
-    /** Who is shown. */
+    /** The account whose result is shown. */
     private _account: string
     readonly status = new Shown<QueryStatus>({ phase: "waiting", hasMore: false, pending: 0 })
     private _page: number
@@ -77,22 +79,22 @@ export class LiveQuery implements Pages<any> {
         return this._isOthers ? undefined : this._shown.get(String(id))
     }
 
-    /** What somebody else has read is shown to nobody, also where it was not looked after since. */
+    /** True if the result belongs to a previous user. Such a result is hidden, even if it was not updated since. */
     private get _isOthers(): boolean {
         return !!this._account && this._account !== this._backend._account
     }
 
-    /** Whether it is open on the connection of now. */
+    /** True if the query is open on the current connection. */
     private get _isOpen(): boolean {
         return this._line === this._backend._line
     }
 
-    /** The last write of the server that it shows. */
+    /** The last write of the server that the query shows. */
     get _seen(): number {
         return this._error && !this._result ? Infinity : this._position._seen
     }
 
-    /** The last answer of a write: by the numbers of queries, which results show what was done. */
+    /** Handles the latest write response; `shown` has, by query number, the revisions of the results that include the writes. */
     _isTold(shown: Record<string, number>, through: number): void {
         const mine = this._isOpen ? shown[this._number!] : undefined
         if (mine !== undefined) this._position._isTold(mine, through)
@@ -122,12 +124,12 @@ export class LiveQuery implements Pages<any> {
 
     private _close(): void {
         const { _collection: collection } = this
-        // Also one whose opening is under way: calls keep their order.
+        // This includes a query that is being opened: calls keep their order.
         if (this._asked && this._asked === this._backend._line) collection._call("close(_:)", [this._query]).catch(() => {})
         this._asked = this._line = 0
     }
 
-    /** Opens it on the connection of now, if it is not. */
+    /** Opens the query on the current connection, unless it is open. */
     private async _look(): Promise<void> {
         const { _backend: backend } = this
         const turn = ++this._turn
@@ -175,11 +177,11 @@ export class LiveQuery implements Pages<any> {
     }
 
     /**
-     * The view is gone, or its permissions have changed: the query is opened again at once. When the view is refused again before a result has
-     * come, the query shows the error and waits longer each time.
+     * Reopens the query immediately after its view has ended or its permissions have changed. When the view is refused again before a
+     * result has arrived, the query shows the error and waits longer each time.
      */
     private async _lost(error: TrebuchetError): Promise<void> {
-        // Before it is open on the connection, its opening begins the stream anew.
+        // Before the query is open on the connection, its opening restarts the stream.
         if (!this._isOpen) return
         const turn = ++this._turn
         this._line = 0
@@ -192,7 +194,7 @@ export class LiveQuery implements Pages<any> {
         if (turn === this._turn) this._look()
     }
 
-    /** A result has come. */
+    /** Resets the error state after a result. */
     private _isShown(): void {
         this._error = undefined
         this._failures = 0
@@ -213,13 +215,13 @@ export class LiveQuery implements Pages<any> {
         this._show()
     }
 
-    // Showing
+    // Presentation
 
     _show(): void {
         const { _pending: pending } = this._collection
         const { _account: account } = this._backend
         if (account !== this._account) {
-            // What somebody else has read goes. What nobody in particular has read stays until there is more.
+            // The result of a previous user is removed. The result of an anonymous user stays until a newer one arrives.
             if (this._account) {
                 this._result = undefined
                 this._position = new Position()
@@ -233,7 +235,7 @@ export class LiveQuery implements Pages<any> {
         this._shown = new Map(
             shown.map((document) => {
                 const old = this._shown.get(document.id)
-                // What has not changed is the same object.
+                // Unchanged fields stay the same object.
                 return [document.id, old && isSame(old.fields, document.fields) ? { ...document, fields: old.fields } : document]
             })
         )

@@ -7,16 +7,16 @@ import { Listeners } from "./trebuchet.js"
 import type { Peer, Room, RoomEvent, RoomStatus } from "./types.js"
 import { copied, merged } from "./values.js"
 
-/** A room as the app has it. What joins it and talks there is trebuchet-rooms.js, which is loaded for the first one. */
+/** The app's view of a room. The code that joins it and exchanges messages is trebuchet-rooms.js, which is loaded for the first room. */
 export class OpenRoom implements Room<any> {
     readonly peers = new Shown<readonly Peer[]>([])
     readonly status = new Shown<RoomStatus>({ phase: "joining", missed: 0 })
     readonly _listeners = new Listeners<[RoomEvent]>()
-    /** Events that are not published yet. */
+    /** The number of events that are not published yet. */
     _publishing = 0
-    /** The presence that was refused. */
+    /** The refused presence. */
     _refused: unknown
-    /** Called when there is something else to show, or somebody to tell of events. */
+    /** Called when the presence changes or a listener is added. */
     _changed: () => void = () => {}
     private _joined: Promise<JoinedRoom>
     private _left: Promise<void> | undefined
@@ -31,9 +31,9 @@ export class OpenRoom implements Room<any> {
 
     set(presence: any): void {
         needJSON("presence", presence, this._backend._json)
-        // What was refused is tried once more when it is to be shown again.
+        // A refused presence is tried once more when it is set again.
         this._refused = this
-        // A copy: what the app changes in its own is shown when it is set.
+        // The presence is a copy: changes that the app makes to its own object take effect at the next `set`.
         this.presence = copied(presence)
         this._changed()
     }

@@ -6,11 +6,11 @@ import { pauseAfter, reasonOf, wait } from "./refusals.js"
 import { sentenceOf } from "./sentences.js"
 import { type Client, type JSONCoder, TrebuchetError } from "./trebuchet.js"
 
-/** What the server takes at once. */
+/** The maximum number of writes, and of their bytes, that the server accepts at once. */
 const batchLimit = 32
 const batchBytes = 256 << 10
 
-/** What is to be sent next: the first that are not answered, those that were sent before too, all of one tab. */
+/** Returns the next writes to send: the first without a response, including writes that were sent before, all of one tab. */
 export function batchOf(writes: PendingWrites, limit = batchLimit, json: JSONCoder = JSON): PendingWrite[] {
     const { _waiting: waiting } = writes
     let bytes = 0
@@ -23,13 +23,13 @@ export function batchOf(writes: PendingWrites, limit = batchLimit, json: JSONCod
 }
 
 /**
- * Sends what waits of an account: in order, a batch at a time, each until it is answered. The backend comes by itself: in a collection of
- * another version it may have another name.
+ * Sends the waiting writes of an account in order, one batch at a time, each until it has a response. The backend is a separate parameter:
+ * its name in a collection of another version may differ.
  */
 export async function send(backend: Backend, collection: LiveCollection, account: string, writes: PendingWrites): Promise<void> {
     needSame(backend)
     let own: Client | undefined
-    /** So many go one by one: the server has refused all of them together, perhaps for one that it cannot read. */
+    /** The number of writes to send one by one: the server has refused all of them together, perhaps because it cannot read one of them. */
     let apart = 0
     try {
         for (let failures = 0; collection._isTurnOf(account); ) {
@@ -48,7 +48,7 @@ export async function send(backend: Backend, collection: LiveCollection, account
                 const pause = pauseAfter(error, failures++, account)
                 if (pause !== undefined) {
                     await wait(pause)
-                    // The connection is another one's: of another tab's session, or from before.
+                    // The connection belongs to another account: to the session of another tab, or to an earlier one.
                     if (reasonOf(error) === "otherAccount" && collection._isTurnOf(account) && !own) backend.client.reconnect()
                     continue
                 }
@@ -60,7 +60,7 @@ export async function send(backend: Backend, collection: LiveCollection, account
             }
             failures = 0
             if (apart) apart--
-            // Queries have their numbers for one connection.
+            // Query numbers are valid on one connection.
             if (!own && line === backend._line) tell(collection, outcomes)
             await settle(collection, writes, secret, outcomes)
         }
@@ -75,7 +75,7 @@ function tell(collection: LiveCollection, outcomes: Outcome[]): void {
     for (const query of collection._open) query._isTold(shown, through)
 }
 
-/** Notes an answer. A write that was refused is forgotten. Gives the write. */
+/** Records a response. A refused write is removed. Returns the write. */
 export function settleOne(writes: PendingWrites, secret: string, { number, revision, error }: Outcome): PendingWrite | undefined {
     const write = writes._all.find((each) => each.secret === secret && each.number === number)
     if (write && !error) write.revision = revision
@@ -94,6 +94,7 @@ async function settle(collection: LiveCollection, writes: PendingWrites, secret:
             collection._refused(write, refusal as TrebuchetError, index)
         } else write._end?.()
     }
-    // Before the next are sent: the server remembers so many outcomes and no more. What stays is sent again, and not done again.
+    // This precedes the next batch: the server remembers a limited number of outcomes. A write that stays in the store is sent again, and
+    // not performed again.
     await collection._backend._store?.remove(outcomes.map(({ number }) => ({ secret, number }))).catch(() => {})
 }

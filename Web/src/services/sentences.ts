@@ -1,4 +1,4 @@
-/** What the server says of writes that it refuses, by the case of its `CollectionError`; with members of that. */
+/** The server's messages for refused writes, by the case of `CollectionError`; the placeholders are members of the case. */
 const sentences: Record<string, string> = {
     unknownCaller: "the server does not know its callers",
     invalidName: "a collection's name has letters, digits, '-', '_' and '.'",
@@ -23,7 +23,9 @@ const sentences: Record<string, string> = {
     refused: "the server takes no writes: {_0}",
 }
 
-/** Why a write was refused, as the server says it of a query; the error itself where it is one that is not known here. */
+/**
+ * Returns the reason why a write was refused, in the server's wording for queries. Returns the error itself if its case is unknown here.
+ */
 export function sentenceOf(error: Record<string, any>): string {
     const [name = "", members]: [string?, any?] = Object.entries(error)[0] ?? []
     if (!members || !Object.hasOwn(sentences, name)) return "refused: " + JSON.stringify(error)

@@ -1,4 +1,4 @@
-// A bundle of its own: pages that keep no writes do not load it.
+// This is a separate bundle: pages that persist no writes do not load it.
 import type { Backend } from "./backend.js"
 import { needSame } from "./build.js"
 import type { Command } from "./commands.js"
@@ -9,17 +9,17 @@ import type { KeptWrite, PendingStore } from "./types.js"
 const tableName = "writes"
 /** The version of the database's schema. */
 const version = 1
-/** The timeout of the database in milliseconds: it may wait for a suspended tab. */
+/** The timeout of the database in milliseconds: the database may wait for a suspended tab. */
 const patience = 10_000
 
-/** The answer of a request of IndexedDB. */
+/** Returns the result of an IndexedDB request. */
 const answer = <T>(request: any): Promise<T> =>
     new Promise((resolve, reject) => {
         request.onsuccess = () => resolve(request.result)
         request.onerror = () => reject(request.error)
     })
 
-/** Rejects when the timeout expires. */
+/** Returns the result of a promise, or rejects when the timeout expires. */
 async function within<T>(answer: Promise<T>, why: () => string): Promise<T> {
     let timer
     const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(failure("timeout", why())), patience)))
@@ -30,7 +30,7 @@ async function within<T>(answer: Promise<T>, why: () => string): Promise<T> {
     }
 }
 
-/** What `pendingStore` gives. */
+/** Opens the store that `pendingStore` returns. */
 export function openStore(name: string, database: any, locks: any): PendingStore {
     let opened: Promise<any> | undefined
     let isClosed = false
@@ -59,11 +59,11 @@ export function openStore(name: string, database: any, locks: any): PendingStore
         opened?.then((database) => database.close()).catch(() => {})
         forget()
     }
-    /** Opens the database again after a failure, and after the browser or this store has closed it. */
+    /** Begins a transaction. Opens the database again after a failure, and after the browser or this store has closed it. */
     const begin = async (mode?: string, options?: object, isRepeated?: boolean): Promise<any> => {
         try {
             const transaction = (await (opened ??= open())).transaction(tableName, mode, options)
-            // What is written last is kept all the same, and leaves nothing open.
+            // The last write is still persisted, and the database does not stay open.
             if (isClosed) end()
             return transaction
         } catch (error: any) {
@@ -79,7 +79,7 @@ export function openStore(name: string, database: any, locks: any): PendingStore
     }
     const kinds = ["freeze", "pagehide"]
     for (const kind of kinds) (globalThis as any).addEventListener?.(kind, rest, capture)
-    /** Resolves when what `change` has asked for is on the disk. */
+    /** Resolves when the changes that `change` requests are on the disk. */
     const write = async (change: (table: any) => void): Promise<void> => {
         const transaction = await begin("readwrite", { durability: "strict" })
         change(transaction.objectStore(tableName))
@@ -87,7 +87,7 @@ export function openStore(name: string, database: any, locks: any): PendingStore
             transaction.oncomplete = () => resolve()
             transaction.onabort = () => reject(transaction.error)
         })
-        // It then ends also in a page that is suspended now.
+        // The transaction then also ends in a page that is suspended now.
         transaction.commit?.()
         return within(done, unanswered)
     }
@@ -101,7 +101,7 @@ export function openStore(name: string, database: any, locks: any): PendingStore
                 const hold = (lock: unknown): unknown => {
                     resolve(!!lock && !isClosed)
                     if (isClosed) return
-                    // Held until the promise ends, and by nobody when there is none.
+                    // The lock is held until the promise ends; without a lock there is no promise.
                     return lock && new Promise<void>((release) => releases.push(release))
                 }
                 locks.request(name + secret, { ifAvailable: true }, hold).catch(reject)
@@ -115,21 +115,24 @@ export function openStore(name: string, database: any, locks: any): PendingStore
     }
 }
 
-/** Secrets that are claimed, and whose writes could not be read yet. */
+/** The claimed secrets whose writes could not be read yet. */
 const claims = new WeakMap<PendingStore, Set<string>>()
 
-/** Takes over writes of tabs that are gone, and those of before a reload. Another user's are left to a tab where he is signed in. */
+/**
+ * Adopts the writes of closed tabs, and those made before a reload. Another user's writes are left to a tab in which that user is signed
+ * in.
+ */
 export async function adopt(backend: Backend, store: PendingStore): Promise<void> {
     needSame(backend)
     const claimed = claims.get(store) ?? new Set()
     claims.set(store, claimed)
-    // In the order in which they were made: each load of a page has a secret of its own.
+    // The order is that in which the writes were made: each page load has a separate secret.
     const accounts = new Map((await store.all()).sort((a, b) => a.time - b.time).map(({ secret, account }) => [secret, account]))
     for (const [secret, account] of accounts) {
         if (backend._mine.has(secret) || (account && account !== backend._account)) continue
         if (!claimed.has(secret) && !(await store.claim(secret))) continue
         claimed.add(secret)
-        // Read again: their tab may have sent some in the meantime.
+        // The writes are read again: their tab may have sent some in the meantime.
         const left = (await store.all()).filter((write) => write.secret === secret).sort((a, b) => a.number - b.number)
         backend._mine.add(secret)
         const commandsOf = ({ json, commands }: KeptWrite): Command[] => (json ? (backend._json.parse(json) as Command[]) : commands)

@@ -1,2 +1,2 @@
-// A bundle of its own: pages without rooms do not load it.
+// This is a separate bundle: pages without rooms do not load it.
 export { JoinedRoom } from "./joined.js"

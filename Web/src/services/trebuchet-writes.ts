@@ -1,2 +1,2 @@
-// A bundle of its own, which is loaded once there is something to send and a connection for it.
+// This is a separate bundle, which is loaded once there are writes to send and a connection for them.
 export { send } from "./sent.js"

@@ -1,3 +1,3 @@
-// What the services take of trebuchet.js, which their bundle imports: an app has it anyway.
+// The services import these symbols from trebuchet.js, which every app loads anyway.
 export { capture, connect, equal, isObject, isSuspension, Listeners, misfit, report, TrebuchetError, Value } from "../index.js"
 export type { Client, JSONCoder, State } from "../index.js"

@@ -1,22 +1,22 @@
 import { equal } from "./trebuchet.js"
 
-/** As exact numbers have it, which come from another file. */
+/** The mark of exact numbers, which come from another file. */
 const numberMark = Symbol.for("trebuchet.number")
 
-/** The place of a value among others by its kind: absent and null, booleans, numbers, texts, arrays, objects. */
+/** Returns the sort rank of a value by its kind: absent and null, booleans, numbers, texts, arrays, objects. */
 export const kindOf = (value: any): number =>
     value == null
         ? 0
         : Array.isArray(value)
         ? 4
-        : // An exact number; what else writes itself as JSON is as little an object with members.
+        : // An exact number; other values with `toJSON` are not objects with members, either.
         typeof value.toJSON === "function"
         ? 2
         : ({ boolean: 1, number: 2, bigint: 2, string: 3 } as Record<string, number>)[typeof value] ?? 5
 
 export const isRecord = (value: any): boolean => kindOf(value) === 5
 
-/** As long as a text is in order by its bytes in UTF-8, which JavaScript's own order is not for characters beyond 16 bits. */
+/** Returns a text that sorts by its bytes in UTF-8. JavaScript's own order differs for characters beyond 16 bits. */
 const sortable = (text: string): string => text.replace(/[\ue000-\uffff]/g, "\ud7ff$&")
 
 export function compareTexts(one: string, other: string): number {
@@ -24,16 +24,16 @@ export function compareTexts(one: string, other: string): number {
     return left < right ? -1 : +(left > right)
 }
 
-/** The order of places by a value: as by `kindOf`, and among booleans, numbers and texts. */
+/** Compares two values in sort order: by `kindOf`, then by value among booleans, numbers and texts. */
 export function comparePlaces(one: any, other: any): number {
     const kind = kindOf(one)
     return kind - kindOf(other) || (kind === 3 ? compareTexts(one, other) : (kind < 3 && one - other) || 0)
 }
 
-/** Members that are null are none. */
+/** Returns the members that are not null. */
 export const withoutNull = (members: object): any => Object.fromEntries(Object.entries(members).filter(([, member]) => member !== null))
 
-/** A value as a merge patch makes it (RFC 7396); neither is changed. */
+/** Returns the result of a merge patch (RFC 7396); neither argument is changed. */
 export function merged(value: any, patch: any): any {
     if (!isRecord(patch)) return patch
     const own = isRecord(value) ? value : {}
@@ -41,16 +41,16 @@ export function merged(value: any, patch: any): any {
     return Object.fromEntries(members.map(([name, member]) => [name, Object.hasOwn(patch, name) ? merged(own[name], member) : member]))
 }
 
-/** A copy, for what the app does with its own afterwards, as JSON has it, but for numbers that a double cannot hold. */
+/** Returns a copy in JSON's form, which later changes by the app do not affect. Numbers that a double cannot hold are preserved. */
 export function copied(value: any, change: (value: any) => any = (value) => value): any {
     if (typeof value?.toJSON === "function" && !value[numberMark]) value = value.toJSON()
     value = change(value)
-    // What is undefined is null in an array and absent in an object, as in JSON.
+    // An undefined value is null in an array and absent in an object, as in JSON.
     if (Array.isArray(value)) return value.map((each) => copied(each, change) ?? null)
     if (!isRecord(value)) return value
     const members = Object.entries(value).filter(([, member]) => member !== undefined)
     return Object.fromEntries(members.map(([name, member]) => [name, copied(member, change)]))
 }
 
-/** Whether two values are equal as JSON; null and absent are. */
+/** Returns true if two values are equal as JSON; null equals absent. */
 export const isSame = (one: unknown, other: unknown): boolean => equal(one ?? null, other ?? null)

@@ -58,14 +58,15 @@ public final class ClusterMembership: Sendable {
     }
 }
 
-/// The reaction of a node to a data loss of its coordination store: the store was emptied, or a fence decreased. In any case the
-/// node refuses writes at once and logs the loss with the level `error`.
+/// The reaction of a node to a data loss of its coordination store: the store was emptied, a fence decreased, or a log lacks
+/// acknowledged entries that the node cannot write again. In any case the node refuses writes at once and logs the loss with the
+/// level `error`.
 public enum DataLossPolicy: String, Sendable, CaseIterable {
-    /// `TrebuchetServer.run()` ends in order and throws `dataLoss`. The next process starts a new generation from the remaining
-    /// data.
+    /// `TrebuchetServer.run()` ends in order and throws `dataLoss`. The next process continues with the remaining data; an
+    /// emptied store begins a new generation.
     case end
-    /// The server continues and starts a new generation from the remaining data: its connections and its node-local actors stay. A
-    /// server whose accounts are in the coordination store ends nevertheless.
+    /// The server continues with the remaining data; an emptied store begins a new generation. The server's
+    /// connections and its node-local actors stay. A server whose accounts are in the coordination store ends nevertheless.
     case `continue`
 }
 

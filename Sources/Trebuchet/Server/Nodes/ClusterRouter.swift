@@ -138,7 +138,7 @@ final class ClusterRouter: Sendable {
             }
             log(
                 .error,
-                "cluster: node \(node.name) starts a new generation with the current data of the coordination store")
+                "cluster: node \(node.name) continues with the remaining data of the coordination store")
             store.forgetAll()
             member.beginAgain()
             try? await Task.sleep(for: member.settings.roundInterval)
