@@ -33,7 +33,7 @@ import TrebuchetCluster
         await node.end()
     }
 
-    @Test("a node that is to continue starts a new generation, keeps its connections, and says so in the log")
+    @Test("a node that is to continue continues, keeps its connections, and says so in the log")
     func continues() async throws {
         let engine = MemoryEngine()
         let lines = Journal()
@@ -54,7 +54,7 @@ import TrebuchetCluster
         #expect(await eventually { await problem(node.server) == nil })
         #expect(await node.server.connectionCount == 1 && node.server.status == .serving)
         #expect(lines.entries.contains { $0.contains("has lost data") })
-        #expect(lines.entries.contains { $0.contains("starts a new generation") })
+        #expect(lines.entries.contains { $0.contains("continues with the remaining data") })
         await node.server.shutdown(drain: .zero)
         try await running.value
         await node.end()

@@ -187,7 +187,7 @@ import TrebuchetCluster
         #expect(await store.checkEnds())
         #expect(lines.entries.isEmpty)
         for _ in 0..<2 { #expect(await store.checkEnds(isSettled: true)) }
-        #expect(lines.entries.map { $0.contains("the log of actor 'a', which this node does not own") } == [true])
+        #expect(lines.entries.map { $0.contains("the log of actor 'a', which this node no longer owns") } == [true])
     }
 
     @Test("kept entries have at most so many bytes, of all logs together, and the oldest go first")
