@@ -30,7 +30,7 @@ struct StreamLoad {
         report.add(prefix + "percent_of_actors", 100 * ours / theirs)
     }
 
-    // The same loop occurs four times, because the isolation of the sender is the subject of the measurement.
+    // This loop occurs four times, because the measurement compares isolations of the sender.
 
     @concurrent private func streamRate() async -> Double {
         let chain = await StreamChain()

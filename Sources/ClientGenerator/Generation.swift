@@ -2,7 +2,7 @@
 package struct Generation: Sendable {
     /// The options of the generator.
     package struct Options: Sendable {
-        /// Whether 64-bit integers are `bigint` unless a comment specifies otherwise.
+        /// True to generate `bigint` for 64-bit integers without a comment that specifies another type.
         package var usesBigint = false
         /// The flags that are true in `#if`.
         package var defines: Set<String> = []

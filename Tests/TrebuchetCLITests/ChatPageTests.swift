@@ -11,7 +11,7 @@ import TrebuchetTesting
             .deletingLastPathComponent()
         let page = try String(contentsOf: root.appendingPathComponent("Docs/Guides/Services.md"), encoding: .utf8)
         let start = try #require(page.range(of: "## A chat in ten minutes\n")).upperBound
-        let end = try #require(page.range(of: "### The same in Swift\n")).lowerBound
+        let end = try #require(page.range(of: "### A client in Swift\n")).lowerBound
         return page[start..<end].split(separator: "\n").filter { $0.hasPrefix("    ") }.map { line in
             let end = line.range(of: " # ")
             return (
