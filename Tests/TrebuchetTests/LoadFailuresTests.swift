@@ -39,11 +39,11 @@ import TrebuchetActors
         }
         let lines = world.lines.withLock { $0 }
         #expect(lines.count == 1)
-        #expect(lines.first?.hasPrefix("error actor 'todos' has not been loaded for 10 s") == true)
+        #expect(lines.first?.hasPrefix("error actor 'todos' could not be loaded for 10 s") == true)
         #expect(lines.first?.contains("the disk is gone") == true)
         #expect(failures.count == 1)
         #expect(try await failures.noting("todos") { 1 } == 1)
-        #expect(world.lines.withLock { $0.last } == "notice actor 'todos' is loaded again")
+        #expect(world.lines.withLock { $0.last } == "notice actor 'todos' was loaded after failures")
         #expect(failures.count == 0)
     }
 

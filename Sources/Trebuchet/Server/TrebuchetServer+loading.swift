@@ -28,8 +28,8 @@ extension TrebuchetServer {
         guard parts.nodes != nil, locals.persists(type) else { return }
         parts.logAt(
             .warning,
-            "'\(name)' has persisted states, and this node has no store for actors of its own: they are in memory and gone when the "
-                + "process ends; give the server a store (trebuchet serve --data FILE), or expose it by a pattern with "
+            "actor '\(name)' has persisted states, but this node has no store for its node-local actors: the states are lost when the "
+                + "process ends; pass a store (trebuchet serve --data FILE), or expose the actor by a pattern with "
                 + "placement: .cluster")
     }
 }

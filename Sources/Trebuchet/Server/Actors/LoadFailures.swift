@@ -69,13 +69,13 @@ final class LoadFailures: Sendable {
         let reason = (error as? TrebuchetError)?.message ?? "\(error)"
         log(
             .error,
-            "actor '\(name.text)' has not been loaded for \(lasting / 1_000_000_000) s, and its calls fail: \(reason); look after the "
-                + "store: each call tries again")
+            "actor '\(name.text)' could not be loaded for \(lasting / 1_000_000_000) s, and its calls fail: \(reason); repair the "
+                + "store, each call retries the load")
     }
 
     private func didLoad(_ name: ActorName) {
         let failure = failures.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: name) }
-        if failure?.isLogged == true { log(.notice, "actor '\(name.text)' is loaded again") }
+        if failure?.isLogged == true { log(.notice, "actor '\(name.text)' was loaded after failures") }
     }
 
     private static func forget(_ failures: inout [ActorName: Failure], at now: UInt64) {

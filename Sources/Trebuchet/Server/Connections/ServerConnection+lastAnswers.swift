@@ -3,11 +3,11 @@ internal import TrebuchetActors
 /// Calls and streams that still wait when a stopping server closes its connections.
 extension ServerConnection {
     private static var notMade: TrebuchetError {
-        TrebuchetError(.unavailable, "the server is shutting down, and the call was not made: call again")
+        TrebuchetError(.unavailable, "the server is shutting down and did not execute the call; retry")
     }
     private static var unknown: TrebuchetError {
         TrebuchetError(
-            .unknownOutcome, "the server is shutting down, and the call has not ended: it may have been made")
+            .unknownOutcome, "the server is shutting down during the call, which may have taken effect")
     }
 
     /// Answers the calls that still wait: with `unknownOutcome`, or with `unavailable` when they have not begun. A call that its

@@ -31,7 +31,7 @@ extension ServerShard {
     private func endWaitingCalls() {
         let error = TrebuchetError(
             .unknownOutcome,
-            "the server is shutting down, and what the call has changed is not written: it may be written yet")
+            "the server is shutting down before the change of the call was persisted; it may be persisted later")
         for writer in writers {
             writer.endCalls(error) { ($0 as? ServerConnection)?.isServer == false }
         }

@@ -194,9 +194,9 @@ final class ClusterRouter: Sendable {
         guard isDone == nil else { return }
         log(
             .warning,
-            "cluster: node \(node.name) could not give all away within \(limit), and stops: "
-                + (member.trouble?.message ?? "calls of its actors have not ended")
-                + "; other nodes take over when its leases end")
+            "cluster: node \(node.name) did not release all slots within \(limit) and stops: "
+                + (member.trouble?.message ?? "calls of its actors are still running")
+                + "; other nodes take the slots when its leases expire")
     }
 
     /// Stops the exchange of messages with other nodes.
