@@ -99,6 +99,7 @@ import TrebuchetCluster
         // Two of the entries had not reached the replica that takes over.
         let replica = MemoryEngine()
         guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(1)) else {
+            Issue.record("the slot was not acquired")
             return
         }
         for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(2).enumerated() {
@@ -201,6 +202,7 @@ import TrebuchetCluster
         try await begin(engine)
         if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            Issue.record("the slot was not acquired")
             return
         }
         let store = EngineStore(engine, mostPartitions: 10) {
@@ -221,6 +223,7 @@ import TrebuchetCluster
         let memory = MemoryEngine(limits: limits)
         let engine = FaultyEngine(memory)
         guard case .acquired(let lease) = try await memory.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            Issue.record("the slot was not acquired")
             return
         }
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }

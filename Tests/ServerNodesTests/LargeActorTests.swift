@@ -32,6 +32,7 @@ import TrebuchetCluster
         let node = try ClusterNode(name: "a")
         let slot = ClusterSlot(of: name)
         guard case .acquired(let lease) = try await engine.acquire(slot, for: node, lasting: .seconds(60)) else {
+            Issue.record("the slot was not acquired")
             return
         }
         let store = EngineStore(engine) { _ in lease }
@@ -63,7 +64,10 @@ import TrebuchetCluster
         guard
             case .acquired(let lease) = try await engine.acquire(
                 ClusterSlot(of: name), for: node, lasting: .seconds(60))
-        else { return }
+        else {
+            Issue.record("the slot was not acquired")
+            return
+        }
         way.set { $0.confirms = true }
         let key = StateKey("n", "k", partition: name)
         let store = EngineStore(way) { _ in lease }

@@ -173,6 +173,7 @@ import TrebuchetCluster
         let isOwner = Mutex(true)
         let node = try ClusterNode(name: "n")
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(600)) else {
+            Issue.record("the slot was not acquired")
             return
         }
         let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }

@@ -30,7 +30,10 @@ struct RestoredServerTests {
         guard
             case .acquired(let lease) = try await engine.acquire(
                 log.slot, for: try ClusterNode(name: "n"), lasting: .seconds(3_600))
-        else { return }
+        else {
+            Issue.record("the slot was not acquired")
+            return
+        }
         let lines = Journal()
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         store.report { lines.note($0) }

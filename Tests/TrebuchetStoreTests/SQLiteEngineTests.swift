@@ -12,6 +12,7 @@ struct SQLiteEngineTests {
         let (node, log) = (try ClusterNode(name: "a"), ClusterLog("todos"))
         var engine = SQLiteEngine(over: store)
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            Issue.record("the slot was not acquired")
             return
         }
         #expect(lease.fence == 1)
@@ -29,6 +30,7 @@ struct SQLiteEngineTests {
         #expect(try await engine.append(LogAppend([0], expectedTop: 40), to: log, under: lease) == .fenced(1))
         let next = try ClusterNode(name: "a")
         guard case .acquired(let later) = try await engine.acquire(log.slot, for: next, lasting: .seconds(60)) else {
+            Issue.record("the slot was not acquired")
             return
         }
         #expect(later.fence == 2)

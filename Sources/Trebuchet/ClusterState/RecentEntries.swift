@@ -1,13 +1,12 @@
+internal import Platform
 internal import Synchronization
 internal import TrebuchetCluster
 
 /// The newest entries of all logs that the coordination store has acknowledged to this node, in case it restarts with an older log.
 final class RecentEntries: Sendable {
     private struct State {
-        /// Entries before `first` have been dropped.
-        var entries: [(partition: ActorLog?, bytes: Int)] = []
-        var first = 0
-        /// The number of the entry at `first`.
+        var entries = WorkQueue<(partition: ActorLog, bytes: Int)>()
+        /// The number of the oldest entry.
         var number: UInt64 = 0
         var bytes = 0
     }
@@ -27,21 +26,15 @@ final class RecentEntries: Sendable {
     /// Adds an entry of a log.
     func add(_ entry: [UInt8], to partition: ActorLog, at place: LogPosition) {
         state.withLock { state in
-            let number = state.number + UInt64(state.entries.count - state.first)
+            let number = state.number + UInt64(state.entries.count)
             state.entries.append((partition, entry.count + Self.overhead))
             state.bytes += entry.count + Self.overhead
             partition.didAcknowledge(entry, number, at: place)
-            while state.bytes > mostBytes, state.first < state.entries.count {
-                let oldest = state.entries[state.first]
-                oldest.partition?.dropRecent(upTo: state.number)
+            while state.bytes > mostBytes, !state.entries.isEmpty {
+                let oldest = state.entries.removeFirst()
+                oldest.partition.dropRecent(upTo: state.number)
                 state.bytes -= oldest.bytes
-                state.entries[state.first].partition = nil
-                (state.first, state.number) = (state.first + 1, state.number + 1)
-            }
-            // Compacts when half of them are dropped, so that each is moved once on average.
-            if state.first * 2 > state.entries.count {
-                state.entries.removeFirst(state.first)
-                state.first = 0
+                state.number += 1
             }
         }
     }

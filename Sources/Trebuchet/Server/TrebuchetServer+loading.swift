@@ -1,4 +1,5 @@
 internal import Distributed
+internal import Platform
 internal import TrebuchetActors
 
 /// Loading of persisted states before the first call.
@@ -10,14 +11,17 @@ extension TrebuchetServer {
         await (try? directory.activate(name, for: nil)?.value) != nil
     }
 
-    /// Retries to load an actor until that succeeds, its name is another actor's, or the server ends.
-    func keepLoading(_ name: ActorName) {
+    /// The delays between attempts to load an actor that is exposed by its name.
+    private static let loadBackoff = Backoff(first: .seconds(1), limit: .seconds(10))
+
+    /// Retries to load an actor until that succeeds, the name is exposed again, or the server ends.
+    func keepLoading(_ name: ActorName, _ registration: ActorDirectory.Registration) {
         Task { [weak self] in
-            var pause = Duration.seconds(1)
+            var failures = 1
             while true {
-                try? await Task.sleep(for: pause)
-                guard let self, !isStopping, directory.isUnloaded(name), await !load(name) else { return }
-                pause = min(pause * 2, LoadFailures.patience)
+                try? await Task.sleep(for: Self.loadBackoff.delay(afterFailures: failures))
+                guard let self, !isStopping, directory.isUnloaded(name, registration), await !load(name) else { return }
+                failures += 1
             }
         }
     }

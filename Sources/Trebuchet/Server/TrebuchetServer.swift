@@ -202,7 +202,7 @@ public final class TrebuchetServer: Sendable {
             await forget(name)
             if old?.actor !== actor { await retire(old) }
         }
-        if await !load(ActorName(name)) { keepLoading(ActorName(name)) }
+        if await !load(ActorName(name)) { keepLoading(ActorName(name), registration) }
     }
 
     /// Waits until the states of an unexposed actor are written.

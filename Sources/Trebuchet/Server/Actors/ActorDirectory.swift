@@ -10,8 +10,12 @@ final class ActorDirectory: ActorHost, Sendable {
 
     /// The type of an actor and the way to create it.
     struct Registration: Sendable {
+        /// Tells registrations of one name apart.
+        final class Token: Sendable {}
+
         let type: ActorType
         let make: Factory
+        let token = Token()
         /// The policy for actors that are deactivated when idle; nil for others.
         var idle: IdlePolicy?
         /// Indicates whether it lives on one node of several, the owner of the slot of its name.
@@ -78,9 +82,9 @@ final class ActorDirectory: ActorHost, Sendable {
     func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
     func actor(_ name: ActorName) -> (any DistributedActor)? { record(name)?.actor }
 
-    /// Returns whether an actor that was exposed by name has not been loaded yet.
-    func isUnloaded(_ name: ActorName) -> Bool {
-        contents.withLock { $0.loading[name] != nil && $0.records[name] == nil }
+    /// Returns whether the actor of this registration by name is still registered and has not been loaded yet.
+    func isUnloaded(_ name: ActorName, _ registration: Registration) -> Bool {
+        contents.withLock { $0.loading[name]?.token === registration.token && $0.records[name] == nil }
     }
 
     func mayGo(_ name: ActorName) -> Bool {

@@ -81,7 +81,7 @@ final class RemoteCallForwarder {
         _ message: borrowing Message, _ callID: [UInt8], _ asked: RequestedStream?, _ stream: ForwardedStream?,
         isRepeatable: Bool
     ) {
-        guard let call = connection.begin(message, callID) else { return }
+        guard let call = connection.begin(message, callID, isPermitted: true) else { return }
         call.stream = asked
         callCount += 1
         // A message that was at this node before precedes one that has just arrived.

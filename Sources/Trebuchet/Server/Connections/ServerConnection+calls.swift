@@ -249,7 +249,7 @@ extension ServerConnection {
             } else {
                 false
             }
-        guard let call = begin(message, isInTransit: isInTransit) else { return }
+        guard let call = begin(message, isInTransit: isInTransit, isPermitted: true) else { return }
         note(method, of: record?.type, message, in: call)
         let connection = self
         start(method, of: record, message, call) { connection.finish(call, $0, from: call.home) }

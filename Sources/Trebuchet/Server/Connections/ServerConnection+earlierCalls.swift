@@ -29,7 +29,7 @@ extension ServerConnection {
         guard session.utf8.count <= CallSessionRegistry.longest, let parts = QualifiedCallSessionID(session),
             parts.instance != shard.answers.names.instance
         else { return fail(message, Self.ofEarlierServer) }
-        guard let call = begin(message) else { return }
+        guard let call = begin(message, isPermitted: true) else { return }
         call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
         // If only its node may write the actor, a call without a record has changed nothing and never will.
         let runsAgain = isPlaced(ActorName(message.actorName))

@@ -166,11 +166,9 @@ extension ServerConnection {
             continuing(call) { message.withMessage { handleAgain($0) } }
             return true
         }
-        if let upstream {
+        if upstream != nil {
             withdraw(call)
-            let name = request.name.resumed
-            upstream.send(name == nil ? .refused : .moved, name ?? request.callID)
-            return true
+            return beginsElsewhere(request.name, request.callID)
         }
         guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
         withdraw(call)

@@ -11,7 +11,7 @@ extension ServerConnection {
 
     /// Calls an `@Idempotent` method for a client that may repeat the call. Authorization and arguments have been checked.
     func callOnce(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
-        guard let name = callName(message), let call = begin(message) else { return }
+        guard let name = callName(message), let call = begin(message, isPermitted: true) else { return }
         note(.table(method), of: record?.type, message, in: call)
         callOnce(name, method, of: record, message, call)
     }

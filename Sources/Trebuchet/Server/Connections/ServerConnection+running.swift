@@ -10,14 +10,14 @@ extension ServerConnection {
     ///   - isInTransit: True if the call runs in place on another reactor.
     ///   - isPermitted: True if the rules, where there are any, have just permitted it.
     func begin(
-        _ message: borrowing Message, isInTransit: Bool = false, isPermitted: Bool = true
+        _ message: borrowing Message, isInTransit: Bool = false, isPermitted: Bool
     ) -> InFlightCall? {
         begin(message, Array(message.callID), isInTransit: isInTransit, isPermitted: isPermitted)
     }
 
     /// - Parameter callID: The identifier for cancellation.
     func begin(
-        _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool = true
+        _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool
     ) -> InFlightCall? {
         // Taken before user code may run here.
         let earlier = takeContinued()

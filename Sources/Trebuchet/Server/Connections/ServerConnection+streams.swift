@@ -128,7 +128,7 @@ extension ServerConnection {
             shard.continued = nil
             return begin(request, of: record)
         }
-        guard let call = begin(message, request.key) else { return }
+        guard let call = begin(message, request.key, isPermitted: true) else { return }
         // A resumption waits for an owner without a time limit.
         if request.seen != nil, isPlaced(request.name.actor) { call.timer?.cancel() }
         wait(for: request.name.actor, request, call)

@@ -110,6 +110,7 @@ final class ClusterRouter: Sendable {
         var settled: UInt64?
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
+            defer { store.endReports() }
             let count = engine.connectionCount
             let now = MonotonicClock.nowWithSleep
             if count != checked {
@@ -119,7 +120,6 @@ final class ClusterRouter: Sendable {
             } else if let moment = settled, now >= moment, await store.checkEnds(isSettled: true) {
                 settled = nil
             }
-            store.endReports()
         }
     }
 
