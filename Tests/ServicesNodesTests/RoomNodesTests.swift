@@ -93,6 +93,44 @@ import TrebuchetCluster
         }
     }
 
+    @Test("a room whose log refuses the first note of its activation is activated again")
+    func refusedNote() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        let nodes = [try ServiceNode("a", engine), try ServiceNode("b", engine, through: way)]
+        try await Node.with(nodes.map(\.node)) {
+            let room = nodes[0].room
+            let ada = try await App(nodes[1]).presence("Ada", in: room)
+            await shows(ada) { $0.isConnected }
+            let before = way.appendCount
+            way.set { $0.fencesAppends = true }
+            try await nodes[0].node.kill()
+            #expect(await eventually { way.appendCount > before })
+            way.set { $0.fencesAppends = false }
+            let bob = try await App(nodes[1]).presence("Bob", in: room)
+            await shows(bob) { $0.peersList.map(\.data.name) == ["Ada"] }
+        }
+    }
+
+    @Test("a room that could not be loaded takes no place of others")
+    func unloadable() async throws {
+        let engine = MemoryEngine()
+        let way = FaultyEngine(engine)
+        var limits = RoomLimits()
+        limits.rooms = 1
+        let node = try ServiceNode("a", engine, through: way, rooms: limits)
+        try await Node.with([node.node]) {
+            way.set { $0.isAway = true }
+            for number in 0..<3 {
+                let room = try await node.node.client().resolve(Room.self, id: "rooms/chat-\(number)")
+                await #expect(throws: (any Error).self) { try await room.leave(token: nil) }
+            }
+            way.set { $0.isAway = false }
+            let ada = try await App(node).presence("Ada", in: "other")
+            await shows(ada) { $0.isConnected }
+        }
+    }
+
     @Test("a member whose node has died, and who comes back by another one in time, stays")
     func memberStays() async throws {
         try await withServices(["a", "b", "c"]) { nodes in

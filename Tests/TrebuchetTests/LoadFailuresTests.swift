@@ -54,6 +54,24 @@ import TrebuchetActors
         #expect(failures.count == 0)
     }
 
+    @Test("failures that are over take no line of later ones, and a failure long ago does not last")
+    func later() async {
+        let world = World()
+        let failures = world.failures()
+        for _ in 0...1 {
+            for number in 0..<LoadFailures.mostLines { await fail(failures, "lists/\(number)") }
+            world.advance(10)
+        }
+        #expect(world.lines.withLock { $0 }.count == LoadFailures.mostLines)
+        world.advance(3_600)
+        await fail(failures, "lists/0")
+        #expect(world.lines.withLock { $0 }.count == LoadFailures.mostLines)
+        await fail(failures, "todos")
+        world.advance(10)
+        await fail(failures, "todos")
+        #expect(world.lines.withLock { $0.last }?.hasPrefix("error actor 'todos' could not be loaded for 10 s") == true)
+    }
+
     @Test("actors that nobody asks for any more are forgotten, and there is room for so many")
     func bounded() async {
         let world = World()

@@ -84,6 +84,8 @@ extension TrebuchetServer {
     /// Deactivates an actor whose log accepts no more changes. The next call or subscription activates it from its persisted
     /// state, here or on another node.
     private func giveUp(_ name: String) async {
+        // A write can be refused before the activation has registered its record.
+        _ = await directory.activation(of: ActorName(name))?.result
         guard let record = directory.record(ActorName(name)), let persisted = record.persisted,
             await persisted.hasBeenGivenUp
         else { return }

@@ -25,8 +25,9 @@ extension LocalActors {
             try writer.claim.take()
             noted = try await store.values(of: name, in: A.notesNamespace)
         } catch {
-            throw TrebuchetError(
-                .unavailable, "the idempotency records of actor '\(name)' cannot be loaded: \(error.message)")
+            // As with states: no call has started, so its callers can retry at the owner node.
+            let text = "the notes of actor '\(name)' cannot be loaded: \(error.message)"
+            throw error.code == .conflict ? TrebuchetError.moved(text) : TrebuchetError(.unavailable, text)
         }
         let outcome: Result<PersistedStates, any Error> = await home.reactor.perform {
             // The actor's executor is this reactor.

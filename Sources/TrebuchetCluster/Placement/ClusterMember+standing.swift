@@ -40,15 +40,16 @@ extension ClusterMember {
     }
 
     /// Restarts the member after `run()` has thrown `dataLoss`, in the current generation of the coordination store.
-    package func beginAgain() {
+    package func beginAgain() -> Bool {
         state.withLock { state in
-            guard state.failure?.code == .dataLoss, state.phase == .ended, !state.isDraining else { return }
+            guard state.failure?.code == .dataLoss, state.phase == .ended, !state.isDraining else { return false }
             var next = ClusterMember.State(book: LeaseTable(span: span), info: state.info)
             // Running work ends in its order.
             (next.contact, next.handovers) = (state.contact, state.handovers)
             (next.news, next.isTelling) = (state.news, state.isTelling)
             next.contact.beginAgain()
             state = next
+            return true
         }
     }
 }

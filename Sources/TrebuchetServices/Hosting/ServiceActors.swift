@@ -56,6 +56,16 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
     /// Releases the reservation of an actor that could not be created.
     func giveBack(_ name: String) { _ = parts.withLock { $0.removeValue(forKey: ByteText(name)) } }
 
+    /// Releases the reservation of an actor whose activation failed, unless its name has an actor again.
+    func giveBackIfGone(_ name: String) {
+        // Returned, so that a last reference is released without the lock: its deinitializer takes the lock again.
+        _ = parts.withLock { parts in
+            let part = parts[ByteText(name)]?.part
+            if part == nil { parts[ByteText(name)] = nil }
+            return part
+        }
+    }
+
     /// Registers a created actor under its reserved name.
     ///
     /// - Parameter look: called once after `time`, because the caller that caused the activation may never call the actor.

@@ -87,6 +87,9 @@ final class ActorDirectory: ActorHost, Sendable {
         contents.withLock { $0.loading[name]?.token === registration.token && $0.records[name] == nil }
     }
 
+    /// The activation in progress of a name; nil without one.
+    func activation(of name: ActorName) -> Task<ActorRecord, any Error>? { contents.withLock { $0.activating[name] } }
+
     func mayGo(_ name: ActorName) -> Bool {
         contents.withLock { contents in
             guard contents.mayGo, contents.loading[name] == nil, let pattern = contents.pattern(for: name) else {

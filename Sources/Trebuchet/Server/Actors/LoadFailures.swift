@@ -54,12 +54,13 @@ final class LoadFailures: Sendable {
     private func didFail(_ name: ActorName, _ error: any Error) {
         let now = clock()
         let lasting: UInt64? = failures.withLock { failures in
-            var failure = failures[name] ?? Failure(since: now, last: now)
+            var failure =
+                failures[name].flatMap { Self.isRecent($0, at: now) ? $0 : nil } ?? Failure(since: now, last: now)
             failure.last = now
             let lasting = now - min(now, failure.since)
             let isNews =
                 !failure.isLogged && lasting >= Self.patience.nanoseconds
-                && failures.values.count(where: \.isLogged) < Self.mostLines
+                && failures.values.count(where: { $0.isLogged && Self.isRecent($0, at: now) }) < Self.mostLines
             failure.isLogged = failure.isLogged || isNews
             if failures[name] == nil, failures.count >= Self.most { Self.forget(&failures, at: now) }
             if failures[name] != nil || failures.count < Self.most { failures[name] = failure }
@@ -78,8 +79,11 @@ final class LoadFailures: Sendable {
         if failure?.isLogged == true { log(.notice, "actor '\(name.text)' was loaded after failures") }
     }
 
+    private static func isRecent(_ failure: Failure, at now: UInt64) -> Bool {
+        now - min(now, failure.last) < memory.nanoseconds
+    }
+
     private static func forget(_ failures: inout [ActorName: Failure], at now: UInt64) {
-        let memory = memory.nanoseconds
-        failures = failures.filter { now - min(now, $0.value.last) < memory }
+        failures = failures.filter { isRecent($0.value, at: now) }
     }
 }

@@ -29,7 +29,10 @@ extension ServerConnection {
             crossing.away.append(batch)
             shard.reactor.gather(batch, for: there.reactor)
         }
-        let limit = timeLimit(of: message).nanoseconds
+        // A call that comes back from where it waited keeps its deadline.
+        let now = shard.reactor.now
+        let limit =
+            takeContinued().map { $0.deadline > now ? $0.deadline - now : 0 } ?? timeLimit(of: message).nanoseconds
         batch.add(record, method, message, limit: limit)
         watch(crossing, until: batch.beganByReactor &+ limit)
         load.inTransit += 1

@@ -18,6 +18,8 @@ extension ServerConnection {
         abandonCrossing(Self.unknown)
         for call in Array(running.values) { endWaiting(call) }
         for request in Array(beginning.values) {
+            // A refusal may have ended the connection.
+            guard isOpen else { return }
             request.stake.withdraw(nil)
             didBegin(request)
             refuseOrMove(request.name, request.callID)

@@ -140,7 +140,8 @@ final class ClusterRouter: Sendable {
                 .error,
                 "cluster: node \(node.name) continues with the remaining data of the coordination store")
             store.forgetAll()
-            member.beginAgain()
+            // False for a node that is draining: it ends.
+            guard member.beginAgain() else { return }
             try? await Task.sleep(for: member.settings.roundInterval)
         }
     }

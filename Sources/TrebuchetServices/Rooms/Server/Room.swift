@@ -45,7 +45,10 @@ distributed actor Room {
         self.actorSystem = actorSystem
     }
 
-    deinit { timer?.cancel() }
+    deinit {
+        timer?.cancel()
+        host.giveBackIfGone(name)
+    }
 
     // MARK: Members
 

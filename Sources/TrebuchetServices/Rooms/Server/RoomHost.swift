@@ -154,6 +154,9 @@ public final class RoomHost: Sendable {
     /// Releases the name of a room that has moved to another node.
     func giveBack(_ name: String) { rooms.giveBack(name) }
 
+    /// Releases the name of a room whose activation failed.
+    func giveBackIfGone(_ name: String) { rooms.giveBackIfGone(name) }
+
     /// Deactivates an unused room, unless a client joins meanwhile.
     func letGo(_ room: Room, _ name: String) async { await rooms.letGo(room, name) }
 
