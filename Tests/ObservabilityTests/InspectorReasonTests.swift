@@ -84,11 +84,16 @@ distributed actor PatchedStateActor {
             func write(_ time: Int) async throws {
                 try await slate.write(String(repeating: "\(time % 10)", count: 20_000), at: time % 4)
             }
-            // Until the sockets between the two are full.
-            var times = 0
-            while try await connected()?["writable"].flag == true, times < 2_000 {
-                for time in times..<times + 10 { try await write(time) }
-                times += 10
+            // Until the sockets between the two are full: the kernel may still take some of the output after the first look.
+            var (times, settled, held) = (0, 0, 0)
+            while settled < 5, times < 2_000 {
+                let look = try await connected()
+                let now = look?["heldBytes"].count ?? 0
+                if look?["writable"].flag == true || now <= 200_000 {
+                    for time in times..<times + 10 { try await write(time) }
+                    times += 10
+                }
+                (settled, held) = (now > 200_000 && now == held ? settled + 1 : 0, now)
             }
             try await write(times)
             let version = try await Self.newest(rig)

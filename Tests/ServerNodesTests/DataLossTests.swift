@@ -147,6 +147,8 @@ import TrebuchetCluster
         await ownAll([node])
         #expect(await eventually { await problem(node.server) == nil })
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == true })
+        // The log reports only a node that it has seen ready.
+        await lines.wait { $0.contains { $0.contains("a is there") } }
         faulty.set { $0.isAway = true }
         clock.advance(by: Node.settings.leaseDuration)
         #expect(await eventually { node.member.slotCount == 0 })

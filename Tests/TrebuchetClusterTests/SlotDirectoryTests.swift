@@ -4,9 +4,9 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// Who waits for the owner of a slot.
+/// Lookups of slot owners by one node.
 @Suite(.timeLimit(.minutes(5))) struct SlotDirectoryTests {
-    @Test("who waits hears at once that it is this node")
+    @Test("a lookup that waits ends as soon as this node owns the slot")
     func own() async throws {
         let world = MemberWorld()
         let node = try world.start()
@@ -19,5 +19,35 @@ import Testing
         directory.didAcquire(slot)
         #expect(try await owner == node.member.node)
         #expect(!directory.isWaiting(for: slot))
+    }
+
+    @Test("an excluded owner is not returned again until another node has owned the slot")
+    func excluded() async throws {
+        let engine = MemoryEngine()
+        let (old, next) = (try ClusterNode(name: "old"), try ClusterNode(name: "next"))
+        let slot = ClusterSlot(of: "a")
+        let directory = SlotDirectory(engine)
+        let lease = try #require(try await acquire(slot, for: old, engine))
+        #expect(try await directory.owner(of: slot) == old)
+        directory.exclude(old, from: slot)
+        #expect(directory.knownOwner(of: slot) == nil)
+        #expect(try await directory.owner(of: slot) == nil)
+        #expect(try await engine.release(lease))
+        let second = try #require(try await acquire(slot, for: next, engine))
+        #expect(try await directory.owner(of: slot) == next)
+        // It is the owner again, which a lookup after the next one may find.
+        directory.forget(slot, ownedBy: next)
+        #expect(try await engine.release(second))
+        _ = try #require(try await acquire(slot, for: old, engine))
+        #expect(try await directory.owner(of: slot) == old)
+    }
+
+    private func acquire(
+        _ slot: ClusterSlot, for node: ClusterNode, _ engine: MemoryEngine
+    ) async throws -> SlotLease? {
+        guard case .acquired(let lease) = try await engine.acquire(slot, for: node, lasting: .seconds(3_600)) else {
+            return nil
+        }
+        return lease
     }
 }

@@ -9,11 +9,20 @@ public final class SlotDirectory: Sendable {
     /// The known owners and the lookups in progress, under the lock.
     private struct State {
         var owners: [ClusterSlot: ClusterNode] = [:]
+        /// Owners that accept no more calls for their slots, although their leases are still valid.
+        var excluded: [ClusterSlot: ClusterNode] = [:]
         /// The lookups in progress, which concurrent callers share.
         var asking: [ClusterSlot: OwnerLookup] = [:]
         /// The pauses before further lookups.
         var pauses: [ClusterSlot: Set<Task<Void, Never>>] = [:]
         var willKnow: (@Sendable (ClusterSlot, ClusterNode) -> Void)?
+
+        /// Returns whether a looked-up owner is excluded; another owner ends the exclusion.
+        mutating func isExcluded(_ owner: ClusterNode, _ slot: ClusterSlot) -> Bool {
+            guard let excluded = excluded[slot] else { return false }
+            if excluded != owner { self.excluded[slot] = nil }
+            return excluded == owner
+        }
     }
 
     private let engine: any ClusterEngine
@@ -114,13 +123,22 @@ public final class SlotDirectory: Sendable {
         state.withLock { if $0.owners[slot] == node { $0.owners[slot] = nil } }
     }
 
+    /// Removes the owner of a slot, because that node is stopping and has refused. The slot has no owner then until another node
+    /// has acquired it: a call that is sent to a stopping node again may arrive when the node is gone, with an unknown outcome.
+    package func exclude(_ node: ClusterNode, from slot: ClusterSlot) {
+        state.withLock { state in
+            if state.owners[slot] == node { state.owners[slot] = nil }
+            state.excluded[slot] = node
+        }
+    }
+
     /// Removes the owner of a slot that this node is about to own.
     package func forget(_ slot: ClusterSlot) { state.withLock { $0.owners[slot] = nil } }
 
     /// Starts a lookup. Called under the lock.
     private func ask(_ slot: ClusterSlot) -> OwnerLookup {
         Task {
-            let answer: Result<ClusterNode?, ClusterEngineError>
+            var answer: Result<ClusterNode?, ClusterEngineError>
             do throws(ClusterEngineError) {
                 let owner = try await engine.holder(of: slot)?.lease.owner
                 // The member knows its own leases best: without a lease it does not own the slot, or not yet.
@@ -128,10 +146,17 @@ public final class SlotDirectory: Sendable {
             } catch {
                 answer = .failure(error)
             }
-            if case .success(let owner?) = answer { state.withLock { $0.willKnow }?(slot, owner) }
+            if case .success(let owner?) = answer {
+                if state.withLock({ $0.isExcluded(owner, slot) }) {
+                    answer = .success(nil)
+                } else {
+                    state.withLock { $0.willKnow }?(slot, owner)
+                }
+            }
             state.withLock { state in
                 state.asking[slot] = nil
-                if case .success(let owner?) = answer { state.owners[slot] = owner }
+                // The node may have been excluded meanwhile: its caller looks the owner up again.
+                if case .success(let owner?) = answer, !state.isExcluded(owner, slot) { state.owners[slot] = owner }
             }
             return answer
         }

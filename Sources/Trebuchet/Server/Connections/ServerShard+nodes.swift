@@ -24,9 +24,15 @@ extension ServerShard {
         return nodes.member.keeps(slot)
     }
 
-    /// Looks up the owner of a slot again after a pause: the node does not own it, or is gone.
+    /// Looks up the owner of a slot again after a pause: the node does not own it, or is gone. A stopping node is not asked again.
     func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) {
-        parts.nodes?.directory.forget(slot, ownedBy: node)
+        if let nodes = parts.nodes {
+            if nodes.exchange.isLeaving(node) {
+                nodes.directory.exclude(node, from: slot)
+            } else {
+                nodes.directory.forget(slot, ownedBy: node)
+            }
+        }
         queues?.askAgain(slot, waitingUpTo: limits.callTimeout)
     }
 

@@ -101,6 +101,9 @@ final class NodeTransport: Sendable {
         Self.break(ends)
     }
 
+    /// Returns whether the node has announced that it stops.
+    func isLeaving(_ node: ClusterNode) -> Bool { state.withLock { $0.peers[node]?.isLeaving == true } }
+
     /// Notifies other nodes that this node is being stopped: it no longer counts as live, but still responds.
     func leave() {
         let peers = state.withLock { state in
