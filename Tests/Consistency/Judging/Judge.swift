@@ -200,11 +200,13 @@ final class Judge {
 
     private func describeHang(_ what: String) async -> String {
         for crew in crews { crew.tell("status") }
+        tellWriters("status")
         try? await Task.sleep(for: .seconds(2))
         let lines = scores.now.status.map { "\n    \($0)" }.joined()
         return "after \(options.limit) the seed still waited \(what); the clients:\(lines)"
             + servers.map { "\n    a server: \($0?.lines.suffix(20) ?? [])" }.joined()
             + "\n    the writers: \(book.now.commits.count) mutations, \(book.now.published.count) events, \(book.now.hasFinished ? "finished" : "at work")"
+            + book.now.status.map { "\n    \($0)" }.joined()
     }
 
     // MARK: Faults

@@ -14,6 +14,9 @@ enum Output {
 
 /// What everybody in a crew is at, for who asks why it does not end.
 final class Whereabouts: Sendable {
+    /// Those of the writers of this process.
+    static let writers = Whereabouts()
+
     private let entries = Mutex<[String: String]>([:])
 
     func set(_ name: String, _ text: String?) { entries.withLock { $0[name] = text } }

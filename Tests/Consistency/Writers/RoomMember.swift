@@ -46,10 +46,17 @@ final class RoomMember {
     /// The last thing that it does: until it is acknowledged.
     func finish() async {
         var event = 10_000
-        repeat { event += 1 } while await !publish(event)
-        Output.say("last \(number) \(event)")
         while true {
+            event += 1
+            if await publish(event) { break }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        Output.say("last \(number) \(event)")
+        defer { Whereabouts.writers.set("member \(number)", nil) }
+        while true {
+            Whereabouts.writers.set("member \(number)", "updates its presence")
             do { return try await presence.update { $0.mood = "done" } } catch {
+                Whereabouts.writers.set("member \(number)", "updates its presence again after \(error)")
                 try? await Task.sleep(for: .milliseconds(50))
             }
         }
@@ -58,11 +65,14 @@ final class RoomMember {
     @discardableResult
     private func publish(_ event: Int) async -> Bool {
         let label = "\(Label("\(number)", Writing.room, event))"
+        Whereabouts.writers.set("member \(number)", "publishes \(label)")
         do {
             try await talk.publish(label)
+            Whereabouts.writers.set("member \(number)", nil)
             Output.say("published \(label)")
             return true
         } catch {
+            Whereabouts.writers.set("member \(number)", "could not publish \(label): \(error)")
             let isUnknown = (error as? TrebuchetError).map { [.unknownOutcome, .timeout].contains($0.code) } ?? false
             if strictness == .ordered { Output.finding("member \(number): publishing \(label) ended with \(error)") }
             Output.say("\(isUnknown ? "uncertain" : "unpublished") \(label)")

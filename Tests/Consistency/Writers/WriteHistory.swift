@@ -21,6 +21,8 @@ final class WriteHistory: Sendable {
         var reports: [MemberReport] = []
         var reportCount = 0
         var findings: [String] = []
+        /// The current operation of each writer, after a request of the judge.
+        var status: [String] = []
         var hasJoined = false
         var hasFinished = false
         /// What nobody should have said.
@@ -45,6 +47,7 @@ final class WriteHistory: Sendable {
             case "uncertain": contents.uncertain.insert(rest)
             case "unpublished": contents.unpublished.insert(rest)
             case "last": break
+            case "status": contents.status.append(rest)
             case "finding": contents.findings.append(rest)
             case "joined": contents.hasJoined = true
             case "finished": contents.hasFinished = true

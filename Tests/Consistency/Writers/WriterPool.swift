@@ -52,9 +52,14 @@ struct WriterPool: Sendable {
             switch line {
             case "finish":
                 isOver.set(true)
-                await work.value
-                for member in members { await member.finish() }
-                Output.say("finished")
+                // Other requests are answered meanwhile.
+                Task { [members] in
+                    await work.value
+                    for member in members { await member.finish() }
+                    Output.say("finished")
+                }
+            case "status":
+                for line in Whereabouts.writers.lines { Output.say("status \(line)") }
             default:
                 var reports: [MemberReport] = []
                 for member in members { reports.append(await member.report) }
