@@ -27,7 +27,7 @@ import Trebuchet
             try String(contentsOf: folder.appending(path: $0), encoding: .utf8)
         }.joined()
         let blocks = page.matches(of: /(?s)```swift\n(.*?)```/).map(\.output.1)
-        #expect(blocks.count > 8)
+        #expect(blocks.count > 6)
         for block in blocks { #expect(source.contains(block), "in none of them:\n\(block)") }
     }
 
