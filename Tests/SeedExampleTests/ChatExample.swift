@@ -87,7 +87,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
 @MainActor private func print(_ line: String) { Terminal.current?.print(line) }
 
 @Suite(.timeLimit(.minutes(5))) @MainActor struct ChatExample {
-    @Test("two of the chats that Docs/Guides/Services.md shows see each other, publish, write and sign in")
+    @Test("two of the chats that Docs/Guides/ChatTutorial.md shows see each other, publish, write and sign in")
     func chats() async throws {
         let codes = AsyncStream<String>.makeStream()
         let accounts = try await Accounts(mailer: ClosureMailer { code, _ in codes.continuation.yield(code) })
@@ -158,7 +158,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
     func page() throws {
         let file = URL(filePath: #filePath)
         let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        let page = try String(contentsOf: root.appending(path: "Docs/Guides/Services.md"), encoding: .utf8)
+        let page = try String(contentsOf: root.appending(path: "Docs/Guides/ChatTutorial.md"), encoding: .utf8)
         let source = try String(contentsOf: file, encoding: .utf8)
         let chat = try #require(source.firstMatch(of: /(?ms)^@MainActor final class Chat \{.*?^\}/)).output
         #expect(page.contains(chat))

@@ -3,15 +3,15 @@ import TestSupport
 import Testing
 import TrebuchetTesting
 
-/// Runs the commands of the chat in Docs/Guides/Services.md, each line in a shell, in the order of the page.
+/// Runs the commands of the chat in Docs/Guides/ChatTutorial.md, each line in a shell, in the order of the page.
 @Suite(.timeLimit(.minutes(5))) struct ChatPageTests {
     /// The lines of the part that begins with one heading and ends at another, each with what the page says that comes of it.
     private static func commands() throws -> [(line: String, comment: String)] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
-        let page = try String(contentsOf: root.appendingPathComponent("Docs/Guides/Services.md"), encoding: .utf8)
-        let start = try #require(page.range(of: "## A chat in ten minutes\n")).upperBound
-        let end = try #require(page.range(of: "### A client in Swift\n")).lowerBound
+        let page = try String(contentsOf: root.appendingPathComponent("Docs/Guides/ChatTutorial.md"), encoding: .utf8)
+        let start = try #require(page.range(of: "# A chat in ten minutes\n")).upperBound
+        let end = try #require(page.range(of: "## A client in Swift\n")).lowerBound
         return page[start..<end].split(separator: "\n").filter { $0.hasPrefix("    ") }.map { line in
             let end = line.range(of: " # ")
             return (

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetServices
 import TrebuchetTesting
 
-/// The example of Docs/Guides/TestingYourApp.md with sign-in and collections, and related promises of Services.md.
+/// The example of Docs/Guides/TestingYourApp.md with sign-in and collections, and related promises of Collections.md.
 @Suite(.timeLimit(.minutes(5))) struct AppTestExample {
     private struct Todo: Codable, Identifiable, Equatable, Sendable { var id: String; var title: String }
 
