@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import ChatWeb
 
-@Test("the calls that chat had")
+@Test("recorded calls of chat")
 func chatCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import GameModel
 
-@Test("the calls that matches/first had")
+@Test("recorded calls of matches/first")
 func matches_firstCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

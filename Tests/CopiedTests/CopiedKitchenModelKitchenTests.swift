@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import KitchenModel
 
-@Test("the calls that kitchen had")
+@Test("recorded calls of kitchen")
 func kitchenCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TodoModel
 
-@Test("the calls that shopping had")
+@Test("recorded calls of shopping")
 func shoppingCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TodosWeb
 
-@Test("the calls that web-todos had")
+@Test("recorded calls of web-todos")
 func web_todosCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

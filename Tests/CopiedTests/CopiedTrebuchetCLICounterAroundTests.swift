@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-@Test("the calls that counters/around had")
+@Test("recorded calls of counters/around")
 func counters_aroundCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

@@ -5,9 +5,9 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-@Test("the calls that counters/late had")
+@Test("recorded calls of counters/late")
 func counters_lateCalls() async throws {
-    // What state was before these calls is not known, as nobody looked at it then: it begins as in a new actor, and is not compared.
+    // The state of state before these calls was not recorded: it begins as in a new actor, and is not compared.
     let recorded = RecordedState()
     try await withTestServer { server in
         let actor = Counter(actorSystem: server.actorSystem)

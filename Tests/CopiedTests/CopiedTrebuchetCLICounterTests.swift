@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-@Test("the calls that counter had")
+@Test("recorded calls of counter")
 func counterCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

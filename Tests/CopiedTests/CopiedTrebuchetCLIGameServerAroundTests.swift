@@ -5,9 +5,9 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-@Test("the calls that games/around had")
+@Test("recorded calls of games/around")
 func games_aroundCalls() async throws {
-    // 100 calls before are left out: what they have changed is in the states that it begins with.
+    // 100 earlier calls are omitted: the changes are in the initial states.
     let recorded = RecordedState()
     try await withTestServer { server in
         let actor = GameServer(actorSystem: server.actorSystem)

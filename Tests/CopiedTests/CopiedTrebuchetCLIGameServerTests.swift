@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-@Test("the calls that game had")
+@Test("recorded calls of game")
 func gameCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in
@@ -20,8 +20,8 @@ func gameCalls() async throws {
         _ = try await actor.join(player: recorded(##""ada \"1\" \\#(2)""##))
         _ = try await actor.join(player: recorded(#""ada""#))
         _ = try await actor.advanceLevel()
-        // cheat(score:) is left out: it was refused before it began, with methodNotFound: actor 'game' has no method 'cheat(score:)'; it has advanceLevel(), join(player:), observeGameState, observeMetrics.
-        // join(player:) is left out: its arguments did not fit.
+        // cheat(score:) is omitted: it was rejected before execution with methodNotFound: actor 'game' has no method 'cheat(score:)'; it has advanceLevel(), join(player:), observeGameState, observeMetrics.
+        // join(player:) is omitted: its arguments were invalid.
         #expect(await recorded.isShown(##"{"level":2,"score":100,"players":["ada \"1\" \\#(2)","ada"]}"##, in: actor.observeGameState()))
         #expect(await recorded.isShown(#"{"joins":2,"levelsPlayed":1}"#, in: actor.observeMetrics()))
     }

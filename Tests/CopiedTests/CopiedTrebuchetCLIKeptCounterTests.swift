@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-@Test("the calls that counters/42 had")
+@Test("recorded calls of counters/42")
 func counters_42Calls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

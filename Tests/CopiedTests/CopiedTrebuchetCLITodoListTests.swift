@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-@Test("the calls that todos had")
+@Test("recorded calls of todos")
 func todosCalls() async throws {
     let recorded = RecordedState()
     try await withTestServer { server in

@@ -9,7 +9,7 @@ import { CallForm } from "./inspector-write.js"
 /** A value in the words of a patch, cut where it is long. */
 function operation({ op, path, from, value }) {
     const what = op === "move" || op === "copy" ? `from ${from}` : op === "remove" ? "" : format.json(value, 2_000)
-    return h("li", {}, h("span", { class: "op" }, op), h("span", { class: "path" }, path || "(all of it)"), h("span", { class: "val" }, what))
+    return h("li", {}, h("span", { class: "op" }, op), h("span", { class: "path" }, path || "(whole value)"), h("span", { class: "val" }, what))
 }
 
 const links = (connections) => connections.map((connection) => [h("a", { href: place.log({ connection }) }, `connection ${connection}`), " "])
@@ -33,12 +33,12 @@ export class Actor {
         this.streams = h("select", { "aria-label": "State", hidden: true, onchange: () => this.#choose(this.streams.value) })
         this.tree = new Tree()
         this.which = h("span", { class: "grow soft" })
-        this.older = h("button", { type: "button", title: "The version before (←)", onclick: () => this.#step(-1) }, "◀")
-        this.newer = h("button", { type: "button", title: "The version after (→)", onclick: () => this.#step(1) }, "▶")
+        this.older = h("button", { type: "button", title: "Previous version (←)", onclick: () => this.#step(-1) }, "◀")
+        this.newer = h("button", { type: "button", title: "Next version (→)", onclick: () => this.#step(1) }, "▶")
         this.live = h("button", { type: "button", onclick: () => this.#pick(null) }, "Live")
         this.count = h("span", { class: "soft grow" })
         const find = ({ key, target }) => key === "Enter" && this.#find(Number(target.value))
-        this.finder = h("input", { type: "number", min: 1, placeholder: "Number", "aria-label": "Version by its number", onkeydown: find })
+        this.finder = h("input", { type: "number", min: 1, placeholder: "Number", "aria-label": "Version number", onkeydown: find })
         this.missed = h("p", { class: "note line-note", hidden: true })
         this.detail = h("div", { class: "detail" })
         this.table = new Table(
@@ -50,11 +50,11 @@ export class Actor {
                 { title: "Skipped", kind: "right", cell: ({ skipped, behind }) => [skipped > 0 ? h("span", { class: "bad" }, format.count(skipped)) : "0", behind > 0 ? h("span", { class: "chip bad" }, `${format.count(behind)} behind`) : null] },
                 { title: "Bytes", kind: "right", cell: ({ bytes }) => format.bytes(bytes) },
             ],
-            { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since somebody looks.", pick: ({ version }) => this.#pick(version) })
+            { key: ({ stream, version }) => `${stream} ${version}`, empty: "None since recording began.", pick: ({ version }) => this.#pick(version) })
         const { time, method, caller, took, outcome } = callColumns
-        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
+        this.calls = new Table([time, method, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since recording began." })
         this.copied = h("pre", { class: "answer card", hidden: true })
-        this.copy = h("button", { type: "button", title: "A Swift test that makes these calls again", onclick: () => this.#copy() }, "Copy as test")
+        this.copy = h("button", { type: "button", title: "Generate a Swift test that repeats these calls", onclick: () => this.#copy() }, "Copy as test")
         this.form = writes ? new CallForm(name) : null
         const back = h("a", { href: "#/actors", class: "soft" }, "Actors /")
         this.element = h(
@@ -79,7 +79,7 @@ export class Actor {
 
     #causes({ calls, moreCalls }) {
         const [first] = calls
-        if (!first) return h("span", { class: "soft" }, "the server itself")
+        if (!first) return h("span", { class: "soft" }, "the server")
         const more = calls.length - 1 + moreCalls
         return [first.method ?? `call ${first.call}`, values(first), first.principal ? h("span", { class: "soft" }, " · ", brief(first.principal)) : null, more > 0 ? h("span", { class: "chip" }, `+ ${more}`) : null]
     }
@@ -104,7 +104,7 @@ export class Actor {
         const oldest = this.versions.at(-1)
         const isKept = found && (found !== oldest || number === oldest.version || number > (oldest.base ?? oldest.previous ?? Infinity))
         if (isKept) return this.#pick(found.version)
-        say(this.missed, `Of the versions from ${oldest.version} to ${this.versions[0].version} alone is known what made them.`)
+        say(this.missed, `Only versions ${oldest.version} to ${this.versions[0].version} are recorded.`)
         this.missed.hidden = false
     }
 
@@ -161,7 +161,7 @@ export class Actor {
         this.#showStreams(states)
         const state = states.find(({ stream }) => stream === this.stream)
         this.versions = this.#versionsOf(this.stream)
-        const problem = this.shown.hidden ? "Its type was exposed with inspectable: false, so that nothing of it is shown." : state?.problem
+        const problem = this.shown.hidden ? "The actor is exposed with inspectable: false; its contents are hidden." : state?.problem
         this.problem.hidden = !problem
         say(this.problem, problem ?? "")
         const isLive = this.version === null
@@ -180,7 +180,7 @@ export class Actor {
         const since = this.shown.recorded?.since
         const { kept, room } = this.shown.recorded ?? {}
         const number = format.count(this.versions.length)
-        say(this.count, !since ? "" : kept >= room ? `the last ${number}; of an actor ${room} are kept` : `${number} since ${format.clock(since).slice(0, 8)}`)
+        say(this.count, !since ? "" : kept >= room ? `last ${number} versions (limit ${room} per actor)` : `${number} since ${format.clock(since).slice(0, 8)}`)
         this.#showDetail(this.versions[at])
     }
 
@@ -198,8 +198,8 @@ export class Actor {
         if (text === this.detailed) return
         this.detailed = text
         if (!version) {
-            const waits = "What comes from now on is noted, with the calls that made it. The state as it was before is known as well."
-            return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Pick a version." : waits))
+            const waits = "New versions are recorded from now on, with the calls that made them. The previous state is known too."
+            return this.detail.replaceChildren(h("p", { class: "note" }, this.versions.length ? "Select a version." : waits))
         }
         const { delivered, skipped, skippedBy, behind, behindBy, calls, moreCalls, partial } = version
         const figure = (number, text) => h("div", {}, h("b", {}, format.count(number)), h("span", {}, text))
@@ -209,24 +209,24 @@ export class Actor {
             { title: "To version", kind: "right", cell: ({ time }) => (time ? format.time((version.time - time) / 1000) : "–") },
             ...(calls.some(({ trace }) => trace) ? [{ title: "Trace", kind: "short mono", cell: ({ trace }) => (trace ? brief(trace, 10) : "–") }] : []),
         ]
-        const table = new Table(columns, { key: ({ call }) => call, empty: "No call of a client: the server itself has changed it." })
+        const table = new Table(columns, { key: ({ call }) => call, empty: "No client call: the server changed the state." })
         table.show(calls)
         this.detail.replaceChildren(
             h("h2", {}, `Version ${version.version}`),
-            h("div", { class: "reach" }, figure(delivered.patch, "sent the difference"), figure(delivered.whole, "sent the whole"), figure(skipped, "skipped it"),
-                behind > 0 ? figure(behind, "have not got it yet") : null),
-            skippedBy?.length ? h("p", { class: "skippers" }, "Not sent to ", links(skippedBy), "which took nothing and got a later version, or none any more.") : "",
-            behindBy?.length ? h("p", { class: "skippers" }, "Waits for ", links(behindBy), "which take nothing now.") : "",
+            h("div", { class: "reach" }, figure(delivered.patch, "sent as a patch"), figure(delivered.whole, "sent as a whole value"), figure(skipped, "skipped"),
+                behind > 0 ? figure(behind, "not received yet") : null),
+            skippedBy?.length ? h("p", { class: "skippers" }, "Not sent to ", links(skippedBy), "(not writable at that time; a later version followed, or none).") : "",
+            behindBy?.length ? h("p", { class: "skippers" }, "Pending for ", links(behindBy), "(not writable).") : "",
             h("h2", {}, calls.length > 1 ? `Made by ${format.count(calls.length + moreCalls)} calls` : "Made by"),
             h("div", { class: "scroll" }, table.element), moreCalls > 0 ? h("p", { class: "soft" }, `and ${format.count(moreCalls)} more`) : "",
-            partial ? h("p", { class: "bad" }, "There was too much to note all of it: others may have a part in it, and more may have been sent it.") : "",
-            h("h2", {}, version.base !== undefined ? `Difference from version ${version.base}` : "Whole value"),
+            partial ? h("p", { class: "bad" }, "Recording was sampled: further calls may have contributed, and further subscribers may have received it.") : "",
+            h("h2", {}, version.base !== undefined ? `Patch from version ${version.base}` : "Whole value"),
             h("ul", { class: "ops" }, this.#changes(version)))
     }
 
     #changes({ patch, value, base, bytes }) {
-        if (base === undefined && value !== undefined && value !== null) return h("li", {}, h("span", { class: "op" }, "is"), h("span"), h("span", { class: "val" }, format.json(value, 2_000)))
-        if (!patch) return h("li", {}, h("span", { class: "soft" }, `${format.bytes(bytes)}, not kept`))
+        if (base === undefined && value !== undefined && value !== null) return h("li", {}, h("span", { class: "op" }, "value"), h("span"), h("span", { class: "val" }, format.json(value, 2_000)))
+        if (!patch) return h("li", {}, h("span", { class: "soft" }, `${format.bytes(bytes)}, not recorded`))
         const most = 200
         const more = patch.length > most ? h("li", {}, h("span", { class: "soft" }, `${patch.length - most} more`)) : null
         return [patch.slice(0, most).map(operation), more]

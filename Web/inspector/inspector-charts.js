@@ -64,7 +64,7 @@ export class Chart {
         const known = points.filter(({ value }) => value !== null)
         this.area.setAttribute(
             "d", known.length > 1 ? `${trace(known, x, y)}L${x(known.at(-1).time).toFixed(2)} 40L${x(known[0].time).toFixed(2)} 40Z` : "")
-        say(this.top, most > 0 ? `top ${this.write(most)}` : "")
+        say(this.top, most > 0 ? `max ${this.write(most)}` : "")
         let shown = points.at(-1)
         let second = this.second?.points.at(-1)
         this.cross.setAttribute("d", "")

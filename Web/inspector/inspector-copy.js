@@ -105,18 +105,18 @@ export function swiftTest({ name, type, calls, versions, states, followed = 0 })
     const lacking = [...known].filter(([, { initial }]) => initial === undefined).map(([stream]) => property(stream))
     const notes = []
     const before = calls.length - made.length
-    if (before > 0) notes.push(`// ${before === 1 ? "1 call before is" : `${before} calls before are`} left out: what they have changed is in the states that it begins with.`)
+    if (before > 0) notes.push(`// ${before === 1 ? "1 earlier call is" : `${before} earlier calls are`} omitted: the changes are in the initial states.`)
     if (lacking.length > 0) {
-        const why = isKnown ? "is not known" : "is not known, as nobody looked at it then"
-        notes.push(`// What ${lacking.join(" and ")} was before these calls ${why}: it begins as in a new actor, and is not compared.`)
+        const why = isKnown ? "is unknown" : "was not recorded"
+        notes.push(`// The state of ${lacking.join(" and ")} before these calls ${why}: it begins as in a new actor, and is not compared.`)
     }
     // Lines that are no comments are calls, each of which has to end as it did.
-    if (!body.some((line) => !line.startsWith("//"))) body.push(`Issue.record("nothing is checked here: none of the calls can be made again")`)
+    if (!body.some((line) => !line.startsWith("//"))) body.push(`Issue.record("no checks: none of the calls can be repeated")`)
     const actor = parts.join(".")
     const identifier = name.replace(/[^A-Za-z0-9]+/g, "_").replace(/^(?=\d|$)/, "actor_")
     return [
         "import Testing", "import Trebuchet", "import TrebuchetTesting", "", `@testable import ${module}`, "",
-        `@Test(${literal(`the calls that ${name} had`)})`, `func ${identifier}Calls() async throws {`,
+        `@Test(${literal(`recorded calls of ${name}`)})`, `func ${identifier}Calls() async throws {`,
         ...notes.map((line) => `    ${line}`), "    let recorded = RecordedState()",
         "    try await withTestServer { server in", `        let actor = ${actor}(actorSystem: server.actorSystem)`,
         ...(begins.length > 0 ? ["        _ = try await actor.whenLocal { actor in"] : []),
@@ -137,7 +137,7 @@ function bodyOf(calls, versions, states) {
     lines.push(...writer.comparison())
     if (at < 0) return lines
     writer.isWhole = false
-    return [...lines, "// From here on it has changed by itself, too.", ...calls.slice(at).flatMap((call) => writer.statements(call))]
+    return [...lines, "// From here on, the state also changed without calls.", ...calls.slice(at).flatMap((call) => writer.statements(call))]
 }
 
 class Writer {
@@ -177,17 +177,17 @@ class Writer {
         const leave = (why) => {
             if (this.changed.has(call.call)) this.isWhole = false
             forget()
-            return [`// ${said(method ?? "A call")} is left out: ${said(why)}.`]
+            return [`// ${said(method ?? "A call")} is omitted: ${said(why)}.`]
         }
         const found = /^([\p{L}_][\p{L}\p{N}_]*)\((.*)\)$/u.exec(method ?? "")
-        if (refused !== undefined && refused !== null) return leave(`it was refused before it began, with ${error}${refused ? `: ${refused}` : ""}`)
-        if (!found) return leave("there is no such method")
-        if (!list) return leave(redacted ? "its arguments are shown to nobody" : "its arguments are not known")
+        if (refused !== undefined && refused !== null) return leave(`it was rejected before execution with ${error}${refused ? `: ${refused}` : ""}`)
+        if (!found) return leave("no such method")
+        if (!list) return leave(redacted ? "its arguments are redacted" : "its arguments are unknown")
         // Nor would they fit in Swift.
-        if (error === "invalidArguments") return leave("its arguments did not fit")
-        if (foreign.includes(error)) return leave(`it ended with ${error}, which is not the actor's doing alone`)
-        if (others?.length > 0) return leave(`it calls ${others.map((name) => `'${name}'`).join(" and ")}, and of other actors there are none in this test`)
-        if (identities(list).some((id) => this.lacking.has(id))) return leave("it names what is not known here")
+        if (error === "invalidArguments") return leave("its arguments were invalid")
+        if (foreign.includes(error)) return leave(`it ended with ${error}, which does not depend on the actor alone`)
+        if (others?.length > 0) return leave(`it calls ${others.map((name) => `'${name}'`).join(" and ")}, and the test has no other actors`)
+        if (identities(list).some((id) => this.lacking.has(id))) return leave("it refers to an unknown identity")
         const labels = found[2].split(":").slice(0, -1)
         const given = labels.map((label, at) => (label === "_" ? value(list[at]) : `${label}: ${value(list[at])}`)).join(", ")
         const text = `try await actor.${found[1]}(${given})`
@@ -203,7 +203,7 @@ class Writer {
 
     /** What is shown when the calls were made. */
     comparison() {
-        if (!this.isWhole) return ["// States are not compared: a call that has changed them is left out."]
+        if (!this.isWhole) return ["// States are not compared: a call that changed them is omitted."]
         return [...this.states].flatMap(([stream, { initial, at }]) => {
             const last = this.versions.findLast((version) => version.stream === stream)
             const state = last ? at(last.version) : initial

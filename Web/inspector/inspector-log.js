@@ -17,22 +17,22 @@ export class Log {
     constructor(_, parameters) {
         this.connection = Number(parameters.get("connection")) || null
         this.actor = parameters.get("actor")
-        this.search = h("input", { type: "search", placeholder: "Part of a line", "aria-label": "Part of a line", oninput: () => this.#show() })
+        this.search = h("input", { type: "search", placeholder: "Filter lines", "aria-label": "Filter lines", oninput: () => this.#show() })
         this.count = h("span", { class: "soft" })
         const level = ({ level }) => h("span", { class: ["error", "warning", "notice"].includes(level) ? "bad" : "soft" }, level)
         this.table = new Table(
             [
                 { title: "Time", kind: "short mono", cell: ({ time }) => format.clock(time) }, { title: "Level", kind: "short", cell: level },
-                { title: "What", kind: "name", cell: ({ message, fields }) => [message, fields.method ? h("span", { class: "mono soft" }, ` ${fields.method}`) : null] },
+                { title: "Message", kind: "name", cell: ({ message, fields }) => [message, fields.method ? h("span", { class: "mono soft" }, ` ${fields.method}`) : null] },
                 { title: "", cell: fields },
             ],
-            { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "Nothing since somebody looks." })
+            { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "No lines since recording began." })
         const chosen = this.actor ? `actor ${this.actor}` : this.connection ? `connection ${this.connection}` : null
         this.element = h(
             "div", {}, h("div", { class: "head" }, h("h1", {}, "Log"), this.count),
-            h("div", { class: "tools" }, this.search, chosen && h("a", { href: "#/log", class: "chip" }, `${chosen} alone ✕`)),
+            h("div", { class: "tools" }, this.search, chosen && h("a", { href: "#/log", class: "chip" }, `${chosen} ✕`)),
             h("div", { class: "card scroll" }, this.table.element),
-            h("p", { class: "note" }, "As the server's log has it at the level debug, since somebody looks."))
+            h("p", { class: "note" }, "Lines of the server's log at level debug, since recording began."))
     }
 
     get path() {
@@ -52,7 +52,7 @@ export class Log {
         const searched = this.search.value.toLowerCase()
         const found = this.lines.filter(({ level, message, fields }) => `${level} ${message} ${Object.values(fields).join(" ")}`.toLowerCase().includes(searched))
         this.table.show(found.slice(0, 100))
-        const rests = this.pauses > 0 ? `; there was too much to note all of it, ${format.count(this.pauses)} times` : ""
+        const rests = this.pauses > 0 ? `; recording was sampled ${format.count(this.pauses)} times` : ""
         say(this.count, `${format.count(found.length)} of the last ${format.count(this.lines.length)}${rests}`)
     }
 }

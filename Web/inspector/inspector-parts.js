@@ -75,7 +75,7 @@ export class Table {
     #selected
     #sought
 
-    constructor(columns, { key, empty = "Nothing here.", pick, still = false } = {}) {
+    constructor(columns, { key, empty = "No entries.", pick, still = false } = {}) {
         Object.assign(this, { columns, key, pick, still })
         this.body = h("tbody")
         const heads = columns.map(({ title, kind }) => h("th", { scope: "col", class: kind }, title))
@@ -169,8 +169,8 @@ export class Leaves {
 
     constructor(turned) {
         this.text = h("span")
-        this.back = h("button", { type: "button", onclick: () => turned((this.page -= 1)) }, "Back")
-        this.on = h("button", { type: "button", onclick: () => turned((this.page += 1)) }, "On")
+        this.back = h("button", { type: "button", onclick: () => turned((this.page -= 1)) }, "Previous")
+        this.on = h("button", { type: "button", onclick: () => turned((this.page += 1)) }, "Next")
         this.element = h("div", { class: "pages" }, this.text, this.back, this.on)
     }
 
@@ -198,7 +198,7 @@ export function brief(text, most = 14) {
 /** Who has called: a link to what else came over the connection. */
 export function caller({ connection, principal, address }) {
     if (!connection) return h("span", { class: "soft" }, "–")
-    return h("a", { href: place.connection(connection), title: address ?? "" }, brief(principal ?? "nobody"), h("span", { class: "soft" }, ` · ${connection}`))
+    return h("a", { href: place.connection(connection), title: address ?? "" }, brief(principal ?? "anonymous"), h("span", { class: "soft" }, ` · connection ${connection}`))
 }
 
 /** How many of the calls were noted, of those that were answered and of those that were refused: for these nobody counts but what clients were told. */
@@ -206,7 +206,7 @@ export function sampled(first, now) {
     const [noted, answered, refused, told] = ["noted", "answered", "refused", "told"].map((name) => now[name] - first[name])
     const ended = noted - refused
     // They are of nearly the same moment.
-    const parts = [`${format.count(ended)} of ${format.count(Math.max(ended, answered))} that were answered`]
-    if (refused > 0) parts.push(`${format.count(refused)} that were refused (clients were told ${format.count(Math.max(refused, told))} errors)`)
-    return `; sampled, as there are too many: ${parts.join(", and ")}`
+    const parts = [`${format.count(ended)} of ${format.count(Math.max(ended, answered))} answered calls`]
+    if (refused > 0) parts.push(`${format.count(refused)} rejected calls (${format.count(Math.max(refused, told))} errors sent to clients)`)
+    return `; sampled: ${parts.join(", and ")}`
 }

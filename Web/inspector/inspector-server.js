@@ -116,12 +116,12 @@ class Server {
             const headers = { Authorization: `Bearer ${token}` }
             answer = await fetch("/inspect/overview", { headers, cache: "no-store", credentials: "omit" })
         } catch {
-            return new Refused(0, "The server does not answer. It may have ended; the next one has another token.")
+            return new Refused(0, "The server does not respond. After a restart it has another token.")
         }
         // Another one is tried already.
         if (token !== this.token) return null
-        if (answer.status === 401) return new Refused(401, "The token is not the one of this server.")
-        return new Refused(answer.status, "The connection is lost, and is made again.")
+        if (answer.status === 401) return new Refused(401, "The token is invalid for this server.")
+        return new Refused(answer.status, "The connection was lost; reconnecting.")
     }
 
     call(actor, method, values, principal) {

@@ -22,7 +22,7 @@ function names(path) {
 }
 
 function step(container, name) {
-    if (!isContainer(container) || !Object.hasOwn(container, name)) throw new Error("the patch does not fit")
+    if (!isContainer(container) || !Object.hasOwn(container, name)) throw new Error("the patch does not apply")
     return container[name]
 }
 
@@ -107,7 +107,7 @@ export class Tree {
     show(value, flashes = true) {
         if (value === undefined) {
             this.root = undefined
-            return this.element.replaceChildren(h("span", { class: "soft" }, "The state of this version is not known here."))
+            return this.element.replaceChildren(h("span", { class: "soft" }, "The state of this version is not recorded."))
         }
         if (!this.root) {
             this.root = new Node(null, 0)

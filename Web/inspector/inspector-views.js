@@ -12,13 +12,13 @@ export class Overview {
         this.figures = figures
         const { histories: of } = figures
         this.charts = [
-            new Chart("Calls a second", of.calls, format.rate, { floor: 1 }),
+            new Chart("Calls per second", of.calls, format.rate, { floor: 1 }),
             new Chart("Latency, median", of.half, format.time, { second: of.slow }).named("99 %"),
             new Chart("Connections", of.connections, format.count, { floor: 1 }),
             new Chart("Longest turn", of.turn, format.time, { floor: 0.001 }),
-            new Chart("Deliveries a second", of.deliveries, format.rate, { floor: 1 }),
-            new Chart("Versions skipped a second", of.skipped, format.rate, { floor: 1 }),
-            new Chart("Memory", of.memory, format.bytes, { second: of.held }).named("held"),
+            new Chart("Deliveries per second", of.deliveries, format.rate, { floor: 1 }),
+            new Chart("Versions skipped per second", of.skipped, format.rate, { floor: 1 }),
+            new Chart("Memory", of.memory, format.bytes, { second: of.held }).named("buffered"),
             new Chart("Processor", of.processor, (share) => `${Math.round(100 * share)} %`, { floor: 0.1 }),
         ]
         this.facts = h("span", { class: "soft" })
@@ -36,7 +36,7 @@ export class Overview {
                 { title: "Busy", kind: "right", cell: ({ busy }) => (busy === null ? "–" : `${Math.round(100 * busy)} %`) },
                 { title: "Turns/s", kind: "right", cell: ({ rate }) => format.rate(rate) },
                 { title: "Longest turn", kind: "right", cell: ({ longestTurnSeconds: time }) => format.time(time) },
-                { title: "Held up", kind: "right", cell: ({ stalls }) => format.count(stalls) },
+                { title: "Stalls", kind: "right", cell: ({ stalls }) => format.count(stalls) },
             ],
             { key: ({ name }) => name })
         this.element = h(
@@ -55,7 +55,7 @@ export class Overview {
             this.facts,
             [
                 `${now.status}, up ${format.age(now.time - (now.process?.started ?? now.time))}`, `${format.count(now.actors)} actors`,
-                `${format.count(now.streams)} streams`, `${format.count(calls.active)} calls under way`,
+                `${format.count(now.streams)} streams`, `${format.count(calls.active)} calls in flight`,
                 `${format.count(deliveries.patch)} patches, ${format.count(deliveries.whole)} whole values and ${format.count(deliveries.event)} events sent`,
             ].join(" · "))
         this.methods.show(now.methods.slice(0, 20).map((row) => ({ ...row, rate: rates.methods.get(`${row.type} ${row.method}`) ?? null })))
@@ -65,7 +65,7 @@ export class Overview {
 
 export class Actors {
     constructor() {
-        this.search = h("input", { type: "search", placeholder: "Part of a name", "aria-label": "Part of a name", oninput: () => this.#search() })
+        this.search = h("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name", oninput: () => this.#search() })
         this.type = h("select", { "aria-label": "Type", onchange: () => this.#search() }, h("option", { value: "" }, "All types"))
         this.count = h("span", { class: "soft" })
         this.patterns = h("p", { class: "note" })
@@ -82,7 +82,7 @@ export class Actors {
                     ],
                 },
             ],
-            { key: ({ name }) => name, empty: "No actor is like that." })
+            { key: ({ name }) => name, empty: "No matching actors." })
         this.element = h(
             "div", {}, head("Actors", this.count), h("div", { class: "tools" }, this.search, this.type), card(this.table), this.leaves.element,
             this.patterns)
@@ -102,12 +102,12 @@ export class Actors {
     }
 
     show(shown) {
-        say(this.count, `${format.count(shown.all)} in all`)
+        say(this.count, `${format.count(shown.all)} total`)
         this.table.show(shown.actors)
         this.leaves.show(shown, "actors")
         this.#showTypes(shown.types)
         const names = shown.patterns.map(({ names, type }) => `${names} (${type})`).join(", ")
-        say(this.patterns, names && `Made or loaded when they are called: ${names}.`)
+        say(this.patterns, names && `Activated by calls: ${names}.`)
     }
 
     #showTypes(types) {
@@ -129,7 +129,7 @@ export class Connections {
             [
                 { title: "Connection", kind: "right", cell: ({ connection }) => h("a", { href: place.connection(connection) }, String(connection)) },
                 { title: "Address", kind: "short", cell: ({ address }) => address ?? "this process" },
-                { title: "Principal", kind: "short", cell: ({ principal }) => principal ?? h("span", { class: "soft" }, "nobody") },
+                { title: "Principal", kind: "short", cell: ({ principal }) => principal ?? h("span", { class: "soft" }, "anonymous") },
                 { title: "Protocol", kind: "right", cell: ({ protocol }) => (protocol ? String(protocol) : "–") },
                 { title: "Age", kind: "right", cell: ({ seconds }) => format.age(seconds) },
                 { title: "Streams", kind: "right", cell: ({ streams }) => format.count(streams) },
@@ -137,17 +137,17 @@ export class Connections {
                 { title: "Queue", kind: "right", cell: ({ heldBytes }) => format.bytes(heldBytes) },
                 {
                     title: "", cell: ({ connection, writable, draining, ofNode }) => [
-                        h("a", { href: place.log({ connection }), class: "chip" }, "log"), !writable && h("span", { class: "chip bad" }, "takes nothing"), draining && h("span", { class: "chip" }, "is to leave"),
-                        ofNode && h("span", { class: "chip" }, "of a node"),
+                        h("a", { href: place.log({ connection }), class: "chip" }, "log"), !writable && h("span", { class: "chip bad" }, "not writable"), draining && h("span", { class: "chip" }, "draining"),
+                        ofNode && h("span", { class: "chip" }, "node"),
                     ],
                 },
                 {
                     title: "Last error", cell: ({ lastError: error }) =>
                         error ? h("span", { title: format.clock(error.time) }, h("span", { class: "bad" }, error.error), ` ${error.refused ?? (why(error) || error.method || "")}`) : "",
                 },
-                ...(writes ? [{ title: "", kind: "right", cell: ({ connection }) => h("button", { type: "button", "data-cut": connection }, "Cut") }] : []),
+                ...(writes ? [{ title: "", kind: "right", cell: ({ connection }) => h("button", { type: "button", "data-cut": connection }, "Close") }] : []),
             ],
-            { key: ({ connection }) => connection, empty: "Nobody is connected." })
+            { key: ({ connection }) => connection, empty: "No connections." })
         this.element = h("div", {}, head("Connections", this.count), this.problem, card(this.table), this.leaves.element)
         this.table.body.addEventListener("click", ({ target }) => target.dataset?.cut && this.#cut(target.dataset.cut))
     }
@@ -191,7 +191,7 @@ export const callColumns = {
     method: { title: "Method", kind: "name", cell: (call) => [call.method ?? "–", values(call)] },
     actor: { title: "Actor", kind: "name", cell: ({ actor }) => (actor ? h("a", { href: place.actor(actor), class: "mono" }, actor) : "–") },
     caller: { title: "Caller", kind: "short", cell: caller },
-    took: { title: "Took", kind: "right", cell: ({ seconds }) => format.time(seconds) },
+    took: { title: "Duration", kind: "right", cell: ({ seconds }) => format.time(seconds) },
     outcome: {
         title: "Outcome", cell: (call) =>
             call.error ? [h("span", { class: "bad" }, call.error), ` ${why(call)}`] : h("span", { class: "soft" }, "answered"),
@@ -209,14 +209,14 @@ export class Calls {
         this.failed = h("input", { type: "checkbox", checked: parameters.has("failed"), onchange: () => this.#show() })
         this.count = h("span", { class: "soft" })
         const { time, method, actor, caller, took, outcome } = callColumns
-        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
+        this.table = new Table([time, method, actor, caller, took, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since recording began." })
         const all = this.connection && [
-            h("a", { href: "#/calls", class: "chip" }, `connection ${this.connection} alone ✕`), " ",
+            h("a", { href: "#/calls", class: "chip" }, `connection ${this.connection} ✕`), " ",
             h("a", { href: place.log({ connection: this.connection }), class: "chip" }, "Log"),
         ]
         this.element = h(
             "div", {}, head("Calls", this.count),
-            h("div", { class: "tools" }, this.search, h("label", { class: "check" }, this.failed, "with errors alone"), all), card(this.table))
+            h("div", { class: "tools" }, this.search, h("label", { class: "check" }, this.failed, "errors only"), all), card(this.table))
     }
 
     get path() {
@@ -254,22 +254,22 @@ export class Errors {
             new Table(
                 [
                     { title, cell: ({ name }) => name },
-                    { title: "A second", kind: "right", cell: ({ rate }) => format.rate(rate) },
-                    { title: "In all", kind: "right", cell: ({ count }) => format.count(count) },
+                    { title: "Per second", kind: "right", cell: ({ rate }) => format.rate(rate) },
+                    { title: "Total", kind: "right", cell: ({ count }) => format.count(count) },
                 ],
                 { key: ({ name }) => name, empty })
         this.tables = {
-            errors: table("Code", "Nobody was told an error."), refusals: table("Limit", "No limit was reached."),
-            refusedRequests: table("Status", "Everybody was let in."),
+            errors: table("Code", "No errors."), refusals: table("Limit", "No rejections by limits."),
+            refusedRequests: table("Status", "No rejected requests."),
         }
         const { time, method, actor, caller, outcome } = callColumns
-        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since somebody looks." })
+        this.recent = new Table([time, method, actor, caller, outcome], { key: ({ place, time }) => `${place} ${time}`, still: true, empty: "None since recording began." })
         const { errors, refusals, refusedRequests } = this.tables
         this.element = h(
-            "div", {}, head("Errors", h("span", { class: "soft" }, "since the server was made")),
-            h("div", { class: "two" }, part("What clients were told", card(errors)),
-                h("div", {}, part("Refused by a limit", card(refusals)), part("Connections and requests that were refused", card(refusedRequests)))),
-            part("The last calls with an error", card(this.recent)))
+            "div", {}, head("Errors", h("span", { class: "soft" }, "since server start")),
+            h("div", { class: "two" }, part("Errors sent to clients", card(errors)),
+                h("div", {}, part("Rejections by limit", card(refusals)), part("Rejected connections and requests", card(refusedRequests)))),
+            part("Latest failed calls", card(this.recent)))
     }
 
     path = "calls?failed=1&limit=100"
@@ -291,7 +291,7 @@ function facts(list, entries) {
 export class Store {
     constructor() {
         this.list = h("dl", { class: "card" })
-        this.none = h("p", { class: "note" }, "States live in memory alone: the server has no store. trebuchet serve --data FILE gives it one.")
+        this.none = h("p", { class: "note" }, "The server has no store: states are in memory only. Start it with trebuchet serve --data FILE to persist them.")
         this.element = h("div", {}, head("Store"), this.list, this.none)
     }
 
@@ -303,9 +303,9 @@ export class Store {
         if (!store) return
         facts(this.list, [
             ["Kind", store.type], ["Writes", format.count(store.writes)],
-            ["Mean time of a write", format.time(store.writes ? store.seconds / store.writes : null)],
-            ["Writes that failed", format.count(store.failures)],
-            ["Now", store.failing ? h("span", { class: "bad" }, store.failing) : "well"],
+            ["Mean write time", format.time(store.writes ? store.seconds / store.writes : null)],
+            ["Failed writes", format.count(store.failures)],
+            ["Status", store.failing ? h("span", { class: "bad" }, store.failing) : "healthy"],
         ])
     }
 }
@@ -313,23 +313,23 @@ export class Store {
 /** Rows of slots, folded where there are many. */
 function slotsOf(rows) {
     const all = h("span", { class: "mono soft" }, rows.join(", "))
-    return rows.length <= 8 ? all : h("details", {}, h("summary", {}, `${format.count(rows.length)} rows, from ${rows[0].split("–")[0]}`), all)
+    return rows.length <= 8 ? all : h("details", {}, h("summary", {}, `${format.count(rows.length)} ranges, from ${rows[0].split("–")[0]}`), all)
 }
 
 export class Nodes {
     constructor() {
         this.list = h("dl", { class: "card" })
         this.table = new Table(
-            [{ title: "Node", cell: ({ name }) => name }, { title: "", cell: ({ own }) => (own ? h("span", { class: "chip" }, "this one") : "") }],
+            [{ title: "Node", cell: ({ name }) => name }, { title: "", cell: ({ own }) => (own ? h("span", { class: "chip" }, "this node") : "") }],
             { key: ({ name }) => name })
-        this.none = h("p", { class: "note" }, "The server is alone. trebuchet serve --cluster URL --node NAME makes it one of several.")
+        this.none = h("p", { class: "note" }, "The server is not in a cluster. Start it with trebuchet serve --cluster URL --node NAME to join one.")
         this.slots = new Table(
             [
-                { title: "Node", kind: "short", cell: ({ node, known }) => [node ?? "none", !known && h("span", { class: "soft" }, " is to own, and was not asked yet")] },
+                { title: "Node", kind: "short", cell: ({ node, known }) => [node ?? "none", !known && h("span", { class: "soft" }, " (assigned, not confirmed)")] },
                 { title: "Slots", kind: "right", cell: ({ count }) => format.count(count) }, { title: "", cell: ({ slots }) => slotsOf(slots) },
             ],
             { key: ({ node, known }) => `${node} ${known}` })
-        this.some = h("div", {}, this.list, part("Nodes that are there", card(this.table)), part("Whose each slot is", card(this.slots)))
+        this.some = h("div", {}, this.list, part("Live nodes", card(this.table)), part("Slot owners", card(this.slots)))
         this.element = h("div", {}, head("Nodes"), this.some, this.none)
     }
 
@@ -340,9 +340,9 @@ export class Nodes {
         this.none.hidden = Boolean(shown.node)
         if (!shown.node) return
         facts(this.list, [
-            ["This node", shown.node], ["Slots that it owns", format.count(shown.slots)],
-            ["Slots taken and lost", `${format.count(shown.slotsTaken)} and ${format.count(shown.slotsLost)}`],
-            ["The engine", shown.engineProblem ? h("span", { class: "bad" }, shown.engineProblem) : "answers"],
+            ["This node", shown.node], ["Owned slots", format.count(shown.slots)],
+            ["Slots acquired and lost", `${format.count(shown.slotsTaken)} and ${format.count(shown.slotsLost)}`],
+            ["Coordination store", shown.engineProblem ? h("span", { class: "bad" }, shown.engineProblem) : "available"],
         ])
         this.table.show(shown.nodes.map((name) => ({ name, own: name === shown.node })))
         const owners = new Map()

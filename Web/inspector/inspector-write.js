@@ -9,13 +9,13 @@ export class CallForm {
         this.name = name
         this.method = h("select", { "aria-label": "Method" })
         this.values = h("textarea", { "aria-label": "Arguments", spellcheck: "false" })
-        this.principal = h("input", { placeholder: "nobody", "aria-label": "Principal", autocomplete: "off" })
+        this.principal = h("input", { placeholder: "anonymous", "aria-label": "Principal", autocomplete: "off" })
         this.answer = h("pre", { class: "answer", hidden: true })
         this.button = h("button", { class: "primary" }, "Call")
         this.element = h(
             "form", { class: "call", onsubmit: (event) => this.#call(event) },
-            h("label", {}, "Method", this.method), h("label", {}, "Arguments, as a JSON list", this.values),
-            h("div", { class: "tools" }, h("label", { title: "By its name alone: it has no roles and no claims" }, "As", this.principal), this.button), this.answer)
+            h("label", {}, "Method", this.method), h("label", {}, "Arguments (JSON array)", this.values),
+            h("div", { class: "tools" }, h("label", { title: "Principal id, without roles and claims" }, "As", this.principal), this.button), this.answer)
         this.method.addEventListener("change", () => this.#suggest())
     }
 

@@ -109,7 +109,7 @@ class Inspector {
 
     pause(isPaused) {
         this.isPaused = isPaused
-        say(element("pause"), isPaused ? "Go on" : "Pause")
+        say(element("pause"), isPaused ? "Resume" : "Pause")
         element("pause").classList.toggle("primary", isPaused)
         if (isPaused) this.status("paused", "paused")
         this.watch()
@@ -180,7 +180,7 @@ class Inspector {
         if (!error) return this.problem.remove()
         say(this.problem, error.message)
         if (!this.problem.isConnected) element("view").prepend(this.problem)
-        this.status("lost", error.status === 0 ? "not reached" : "in trouble")
+        this.status("lost", error.status === 0 ? "unreachable" : "error")
     }
 
     /** Without a token, or with a wrong one. */
@@ -198,9 +198,9 @@ class Inspector {
             this.begin()
         }
         element("view").replaceChildren(
-            h("form", { class: "link", onsubmit: use }, h("h1", {}, "Which server?"),
-                h("p", { class: "note" }, reason), h("p", { class: "note" }, "Open the link that trebuchet serve --inspector has printed, or put it here."),
-                field, h("button", { class: "primary" }, "Look inside")))
+            h("form", { class: "link", onsubmit: use }, h("h1", {}, "Connect to an inspector"),
+                h("p", { class: "note" }, reason), h("p", { class: "note" }, "Open the link that trebuchet serve --inspector printed, or paste it here."),
+                field, h("button", { class: "primary" }, "Connect")))
         field.focus()
     }
 }
@@ -226,4 +226,4 @@ function chooseTheme() {
 chooseTheme()
 const inspector = new Inspector()
 if (server.token) inspector.watch()
-else inspector.ask("The token is missing: it stands in the link.")
+else inspector.ask("The token is missing. It is part of the link.")

@@ -74,16 +74,16 @@ test("a copied test says what it leaves out, and compares nothing that others ha
     const text = recorded(calls, [{ version: 2, by: [1], titles: ["Milk"] }, { version: 3, by: [3], titles: ["?"] }])
     // One that nobody has made is its caller's.
     assert.match(text, new RegExp(`await #expect\\(throws: \\(any Error\\)\\.self\\) \\{ _ = try await actor\\.removeTodo\\(id: recorded\\(#""${other}""#\\)\\) \\}`))
-    assert.match(text, /\/\/ addTodo\(title:\) is left out: its arguments are shown to nobody\./)
-    assert.match(text, /\/\/ addTodo\(title:\) is left out: its arguments did not fit/)
-    assert.match(text, /\/\/ nothing\(\)  is left out: it was refused before it began, with methodNotFound: there is none\./)
+    assert.match(text, /\/\/ addTodo\(title:\) is omitted: its arguments are redacted\./)
+    assert.match(text, /\/\/ addTodo\(title:\) is omitted: its arguments were invalid/)
+    assert.match(text, /\/\/ nothing\(\)  is omitted: it was rejected before execution with methodNotFound: there is none\./)
     assert.match(text, /\/\/ States are not compared/)
     assert.doesNotMatch(text, /isShown/)
     // The second version has come by itself: what was called behind it is not compared any more.
     const alone = recorded(
         [{ call: 1, method: "addTodo(title:)", arguments: ["Milk"], time: 1 }, { call: 2, method: "addTodo(title:)", arguments: ["Tea"], time: 30 }],
         [{ version: 2, by: [1], titles: ["Milk"] }, { version: 3, by: [], titles: ["Milk", "Rum"], time: 20 }, { version: 4, by: [2], titles: ["Tea"], time: 31 }])
-    const [before, after] = alone.split("// From here on it has changed by itself, too.")
+    const [before, after] = alone.split("// From here on, the state also changed without calls.")
     assert.match(before, /isShown\(#"\{"todos":\[\{"id":"[^"]*","title":"Milk"\}\]\}"#/)
     assert.match(after, /Tea/)
     assert.doesNotMatch(after, /isShown/)
@@ -93,7 +93,7 @@ test("a copied test says what it leaves out, and compares nothing that others ha
             { call: 1, method: "addTodo(title:)", arguments: ["a"] }, { call: 2, method: "addTodo(title:)", arguments: ["b"] },
             { call: 3, method: "removeTodo(id:)", arguments: [id] },
         ], [{ version: 3, by: [1, 2], titles: ["a"] }])
-    assert.match(merged, /removeTodo\(id:\) is left out: it names what is not known here/)
+    assert.match(merged, /removeTodo\(id:\) is omitted: it refers to an unknown identity/)
 })
 
 test("numbers that a double does not hold are copied, patched and shown as they are", () => {
@@ -132,14 +132,14 @@ test("a copied test begins with what was before the calls that it makes again, o
     // All of them came before anybody looked: what is shown is what they have made of it.
     const unseen = copyOf(shop(0, [order(1, 50), order(2, 60, { error: "application" })], []))
     assert.doesNotMatch(unseen, /actor\.stock|isShown/)
-    assert.match(unseen, /\/\/ What stock was before these calls is not known, as nobody looked at it then/)
+    assert.match(unseen, /\/\/ The state of stock before these calls was not recorded/)
     assert.match(unseen, /order\(quantity: 1\)[^]*#expect\(throws: [^]*order\(quantity: 2\)/)
     // One that began before its state was followed, however short before, may have changed it unseen.
     assert.doesNotMatch(copyOf(shop(0, [order(1, 105)], [])), /actor\.stock/)
     // Those that came behind have changed nothing, so that it is known.
     const quiet = copyOf(shop(7, [order(1, 50), order(2, 120, { error: "application" })], []))
     assert.match(quiet, /actor\.stock = try recorded\(#"7"#\)/)
-    assert.match(quiet, /\/\/ 1 call before is left out/)
+    assert.match(quiet, /\/\/ 1 earlier call is omitted/)
     assert.doesNotMatch(quiet, /quantity: 1\)/)
     assert.match(quiet, /isShown\(#"7"#/)
     // A call that was over before the oldest version that is kept has a part in what the actor begins with, though a longer one began before it.
@@ -151,23 +151,23 @@ test("a copied test begins with what was before the calls that it makes again, o
     // What the oldest version follows from was not kept.
     const lost = copyOf(shop(5, [long], [version]))
     assert.doesNotMatch(lost, /actor\.stock|isShown/)
-    assert.match(lost, /\/\/ What stock was before these calls is not known: it begins as in a new actor/)
+    assert.match(lost, /\/\/ The state of stock before these calls is unknown: it begins as in a new actor/)
 })
 
 test("a copied test leaves out calls whose end is not the actor's alone, and fails when nothing is left", () => {
     const calls = [order(1, 120, { others: ["tills/1"] }), order(2, 121, { error: "timeout" }), order(3, 122, { error: "unauthorized", refused: "not allowed" })]
     const text = copyOf(shop(7, calls, []))
-    assert.match(text, /order\(quantity:\) is left out: it calls 'tills\/1', and of other actors there are none in this test\./)
-    assert.match(text, /is left out: it ended with timeout/)
-    assert.match(text, /is left out: it was refused before it began, with unauthorized: not allowed\./)
+    assert.match(text, /order\(quantity:\) is omitted: it calls 'tills\/1', and the test has no other actors\./)
+    assert.match(text, /is omitted: it ended with timeout/)
+    assert.match(text, /is omitted: it was rejected before execution with unauthorized: not allowed\./)
     const none = copyOf({ ...shop(7, [{ method: "write(_:)", redacted: true, call: 1, time: 120 }], []), states: [] })
-    assert.match(none, /Issue\.record\("nothing is checked here/)
+    assert.match(none, /Issue\.record\("no checks: none of the calls/)
     assert.doesNotMatch(copyOf(shop(7, [order(1, 120)], [])), /Issue\.record/)
     // What was made by a call that is left out is not looked at, nor named.
     const maker = { call: 1, method: "add(title:)", arguments: ["a"], others: ["x"], time: 1 }
     const named = { call: 2, method: "remove(id:)", arguments: [id], time: 2 }
     const cut = recorded([maker, named], [{ version: 2, by: [1], titles: ["a"] }])
-    assert.match(cut, /remove\(id:\) is left out: it names what is not known here/)
+    assert.match(cut, /remove\(id:\) is omitted: it refers to an unknown identity/)
     assert.doesNotMatch(cut, /isShown/)
 })
 
@@ -191,9 +191,9 @@ test("the value before a version that was sent whole is that of the version befo
 
 test("how many calls are shown of how many says nothing of all where refused ones were left out", () => {
     const first = { noted: 10, refused: 5, answered: 100, told: 20 }
-    assert.equal(sampled(first, { noted: 1_010, refused: 5, answered: 5_100, told: 20 }), "; sampled, as there are too many: 1,000 of 5,000 that were answered")
+    assert.equal(sampled(first, { noted: 1_010, refused: 5, answered: 5_100, told: 20 }), "; sampled: 1,000 of 5,000 answered calls")
     // Nobody was answered, and all that was noted was refused.
     assert.equal(
         sampled(first, { noted: 30_010, refused: 30_005, answered: 100, told: 270_020 }),
-        "; sampled, as there are too many: 0 of 0 that were answered, and 30,000 that were refused (clients were told 270,000 errors)")
+        "; sampled: 0 of 0 answered calls, and 30,000 rejected calls (270,000 errors sent to clients)")
 })

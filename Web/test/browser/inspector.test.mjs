@@ -87,7 +87,7 @@ test("from the page alone one finds which calls made a version, who was sent it,
     await window.shows("advanceLevel()", ".line")
     const text = () => window.evaluate(`document.querySelector(".detail").innerText`)
     await window.shows("advanceLevel()", ".detail")
-    assert.match(await text(), /2\s+sent the difference/)
+    assert.match(await text(), /2\s+sent as a patch/)
     assert.match(await text(), /replace\s+\/level/)
     await window.shows("level:\n2", ".tree")
 
@@ -133,10 +133,10 @@ test("from the page alone one finds which calls made a version, who was sent it,
 
     // Another window has no token, and a wrong one is refused.
     const other = await chromium.open(link.replace(/#.*/, ""))
-    await other.shows("Which server?")
+    await other.shows("Connect to an inspector")
     await other.type("form.link input", "wrong")
     await other.enter()
-    await other.shows("The token is not the one of this server.")
+    await other.shows("The token is invalid for this server.")
     await other.type("form.link input", link)
     await other.enter()
     await other.until(isLive)
@@ -185,7 +185,7 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     // She reads no more: what she is to be sent piles up until nothing is taken any more.
     sockets[0]._socket.pause()
     await go("#/connections")
-    const isStuck = `[...document.querySelectorAll("tbody tr")].some(({ cells, innerText }) => cells[0].innerText === "${third}" && innerText.includes("takes nothing"))`
+    const isStuck = `[...document.querySelectorAll("tbody tr")].some(({ cells, innerText }) => cells[0].innerText === "${third}" && innerText.includes("not writable"))`
     for (let turn = 0; turn < 200 && !(await window.evaluate(isStuck)); turn++) {
         const { id } = await ada.actor("todos").call("addTodo(title:)", ["x".repeat(200_000)])
         await ada.actor("todos").call("removeTodo(id:)", [id])
@@ -207,8 +207,8 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     await window.shows("1 behind", ".line tbody tr")
     await window.type(".panel input[type=number]", "10")
     await window.enter()
-    await window.shows("have not got it yet", ".detail")
-    await window.shows(`connection ${third} which take nothing now`, ".detail")
+    await window.shows("not received yet", ".detail")
+    await window.shows(`connection ${third} (not writable)`, ".detail")
     const isSeen = `{
         const [row, list] = [".line tr[aria-selected]", ".line"].map((name) => document.querySelector(name).getBoundingClientRect())
         return row.top >= list.top && row.bottom <= list.bottom
@@ -224,7 +224,7 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     const detail = await window.evaluate(`document.querySelector(".detail").innerText`)
     assert.match(detail, /Made by[^]*join\(player:\) \["player 42"\]/)
     assert.match(detail, new RegExp(`Not sent to connection ${third} `))
-    assert.match(detail, /2\s+sent the difference/)
+    assert.match(detail, /2\s+sent as a patch/)
     assert.match(detail, /add\s+\/players/)
     await window.shows(`"player 42"`, ".tree")
     await window.hides(`"player 43"`, ".tree")
@@ -262,13 +262,13 @@ test("the link of a server that was started again is taken in the tab of the old
     await window.shows("Methods with the most calls")
     await window.until(isLive)
     await window.click("#pause")
-    await window.until(`document.querySelector("#pause").innerText === "Go on"`)
+    await window.until(`document.querySelector("#pause").innerText === "Resume"`)
     await window.click("#pause")
     await window.until(`document.querySelector("#pause").innerText === "Pause"`)
     const ended = new Promise((resolve) => server.once("exit", resolve))
     server.kill("SIGKILL")
     await ended
-    await window.shows("The server does not answer.")
+    await window.shows("The server does not respond.")
     const { link: next } = await serveAt([new URL(link).port])
     assert.notEqual(next, link)
     await window.evaluate(`location.href = ${JSON.stringify(next)}`)
