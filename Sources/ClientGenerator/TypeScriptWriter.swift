@@ -16,7 +16,7 @@ struct TypeScriptWriter {
         let actors = model.actors.map { actor($0) }
         let types = types()
         var sections = [
-            "// \(command)\n// Made of Swift sources. Do not edit: run the command again when they have changed.\n"
+            "// \(command)\n// Generated from Swift sources. Do not edit; run the command again after they change.\n"
         ]
         sections.append(imports(hasUnions: types.hasUnions))
         sections += types.sections
@@ -69,7 +69,7 @@ struct TypeScriptWriter {
         }
         if hasUnions {
             sections.append(
-                "/** A case that this file does not know: a newer server's. */\n"
+                "/** A case of a newer server that is unknown to this file. */\n"
                     + "export interface UnknownCase {\n    readonly __unknownCase?: never\n}\n")
         }
         return (sections, hasUnions)

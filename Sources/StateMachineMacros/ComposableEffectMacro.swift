@@ -21,13 +21,13 @@ struct ComposableEffectMacro: MemberMacro, ExtensionMacro {
             "case merge([Self])",
             "case concat([Self])",
             """
-            /// These effects at the same time.
+            /// Returns an effect that runs these effects concurrently.
             \(raw: access)static func merge(_ effects: Self...) -> Self {
                 .merge(effects)
             }
             """,
             """
-            /// These effects one after the other.
+            /// Returns an effect that runs these effects in order.
             \(raw: access)static func concat(_ effects: Self...) -> Self {
                 .concat(effects)
             }

@@ -98,14 +98,14 @@ export class Calls {
         if (signal?.aborted) return refuse("cancelled", target + " was cancelled")
         const { waitingCalls = 1000 } = this._options
         if (this._waiting.length >= waitingCalls * (connection._line ? 10 : 1)) {
-            return refuse("rateLimited", this._waiting.length + " calls wait already (waitingCalls)")
+            return refuse("rateLimited", this._waiting.length + " calls are queued already (waitingCalls)")
         }
         if (!connection._isExpected) {
-            return refuse("unavailable", "there is no connection: " + connection._status.getSnapshot().error?.message)
+            return refuse("unavailable", "no connection: " + connection._status.getSnapshot().error?.message)
         }
         let text: string
         try {
-            if (!Array.isArray(args)) throw Error("the arguments are no array")
+            if (!Array.isArray(args)) throw Error("the arguments are not an array")
             // Null is an absent value on the wire; codecs do not handle it.
             const values = args.map((each, index) => (each == null ? each : (method.arguments?.[index]?.write(each) ?? each)))
             const flaw = misfit(values, true)
@@ -174,10 +174,10 @@ export class Calls {
             const { target } = call._method
             if (call._session && !terms.session) {
                 call._end(
-                    new TrebuchetError("unknownOutcome", target + " was sent, and the server keeps no answers")
+                    new TrebuchetError("unknownOutcome", target + " was sent, and the server records no responses")
                 )
             } else if (size > terms.messageSize) {
-                const text = `${target} makes a message of ${size} bytes; the server takes ${terms.messageSize} (ServerLimits.messageSize)`
+                const text = `the message of ${target} has ${size} bytes; the server accepts ${terms.messageSize} (ServerLimits.messageSize)`
                 call._end(new TrebuchetError(call._wasSent ? "unknownOutcome" : "invalidArguments", text))
             } else {
                 this._waiting.shift()
@@ -229,7 +229,7 @@ export class Calls {
             if (error) failure = errorOf(error, method)
             else if (method.result && result != null) result = method.result.read(result)
         } catch (problem) {
-            failure = new TrebuchetError("internal", `the answer of ${method.target} cannot be read: ` + (problem as any)?.message)
+            failure = new TrebuchetError("internal", `the response of ${method.target} cannot be decoded: ` + (problem as any)?.message)
         }
         call._end(failure, result, traceparent)
         return true

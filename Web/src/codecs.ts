@@ -38,7 +38,7 @@ export const bigint: Codec<bigint> = {
 export const decimal: Codec<any> = {
     read: String,
     write(value) {
-        if (!/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) throw new TypeError("no number: " + value)
+        if (!/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) throw new TypeError("not a number: " + value)
         // Fifteen digits fit into any double, if the exponent does.
         return value.replace(/\D/g, "").length < 16 && isFinite(value) ? Number(value) : new ExactNumber(value)
     },

@@ -184,7 +184,7 @@ export class Connection {
             _heartbeat: new Heartbeat(
                 this._world,
                 () => this._send(line, "hello", {}),
-                () => this._abandon(line, url + " says nothing")
+                () => this._abandon(line, url + " does not respond")
             ),
         })
         let given: unknown
@@ -198,7 +198,7 @@ export class Connection {
         if (line !== this._attempt) return
         // Other characters are invalid in the header field. The check is here because the socket's error would quote the token.
         if (given && !/^[\w\-.~+]+$/.test(given as string)) {
-            return this._abandon(line, "a token has letters, digits, -._~+", Infinity, "invalidArguments")
+            return this._abandon(line, "a token consists of letters, digits and -._~+", Infinity, "invalidArguments")
         }
         const protocols = ["trebuchet.v3"]
         if (given) protocols.push("bearer." + given)
@@ -210,11 +210,11 @@ export class Connection {
             this._addresses.map(address)
             socket = new ((this._options.WebSocket as any) ?? WebSocket)(address(url), protocols)
         } catch {
-            return this._abandon(line, "no WebSocket is given, or no address: " + this._addresses, Infinity)
+            return this._abandon(line, "no WebSocket class, or no address: " + this._addresses, Infinity)
         }
         line._socket = socket
         this._connectTimer = this._world.setTimeout(
-            () => this._abandon(line, `${url} did not answer in ${connectTimeout / 1000} s`),
+            () => this._abandon(line, `${url} did not respond within ${connectTimeout / 1000} s`),
             connectTimeout
         )
         let status: number | undefined
@@ -229,15 +229,15 @@ export class Connection {
             const why = line._since
                 ? `lost ${url} (${code}${event.reason ? " " + event.reason : ""})`
                 : status
-                ? `${url} answers ${status}`
-                : `${url} cannot be reached, or refuses this page or its token`
+                ? `${url} responds with ${status}`
+                : `${url} is unreachable, or rejects this page or its token`
             this._abandon(line, why, weight, refusal)
         }
         this._tell()
     }
 
     private _opened(line: Line, url: string): void {
-        if (line._socket.protocol !== "trebuchet.v3") return this._abandon(line, url + " does not speak trebuchet.v3", 1)
+        if (line._socket.protocol !== "trebuchet.v3") return this._abandon(line, url + " does not support trebuchet.v3", 1)
         this._world.clearTimeout(this._connectTimer)
         this._attempt = undefined
         this._line = line
@@ -259,7 +259,7 @@ export class Connection {
             else this._owner._received(type, payload, line)
         } catch (error) {
             // A server that sends malformed messages is not trusted with the rest.
-            this._abandon(line, "no message: " + error)
+            this._abandon(line, "invalid message: " + error)
         }
     }
 

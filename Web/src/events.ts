@@ -27,7 +27,7 @@ export class ObservedEvents<T> implements Events<T> {
                     if (this._codec && event != null) value = this._codec.read(event)
                 } catch (error) {
                     // A skipped event would be an undetected gap.
-                    return fail(new TrebuchetError("internal", "an event cannot be read: " + (error as any)?.message))
+                    return fail(new TrebuchetError("internal", "an event cannot be decoded: " + (error as any)?.message))
                 }
                 listener(value)
             },
@@ -45,7 +45,7 @@ export class ObservedEvents<T> implements Events<T> {
         const end = this.subscribe(
             (event) => {
                 if (queue._count < this._buffer) return queue._put(event)
-                queue._end(new TrebuchetError("overflow", `${this._buffer} events waited to be read (eventBuffer)`))
+                queue._end(new TrebuchetError("overflow", `more than ${this._buffer} unread events (eventBuffer)`))
             },
             (error) => queue._end(error)
         )

@@ -57,7 +57,7 @@ export const exact: JSONCoder = {
             const original = this[name]
             if (typeof original !== "bigint" && !original?.[numberMark]) return value
             const text = String(original)
-            if (!grammar.test(text)) throw new TypeError("no number: " + text)
+            if (!grammar.test(text)) throw new TypeError("not a number: " + text)
             isChanged = true
             return mark + text
         })

@@ -73,7 +73,7 @@ export function share(old: any, fresh: any): any {
 /** Returns the names of a path (RFC 6901). */
 export function parsePath(path: string): string[] {
     if (path === "") return []
-    if (path[0] !== "/" || /~(?![01])/.test(path)) throw new SyntaxError("no JSON pointer: " + path)
+    if (path[0] !== "/" || /~(?![01])/.test(path)) throw new SyntaxError("not a JSON pointer: " + path)
     return path
         .slice(1)
         .split("/")

@@ -17,7 +17,7 @@ export function applyPatch(value: unknown, patch: readonly Operation[]): unknown
     let root: any = value
 
     const fail: (path: string) => never = (path) => {
-        throw new Error("the patch does not fit at " + path)
+        throw new Error("the patch does not apply at " + path)
     }
 
     const own = (container: any): any => {

@@ -68,7 +68,7 @@ export class Streams {
         if (size > (line._terms ?? usualTerms).messageSize) {
             source._callID = undefined
             // The request waits until the server has announced its limits.
-            if (line._terms) fail(new TrebuchetError("invalidArguments", `${source._target.targetIdentifier} makes a message of ${size} bytes`))
+            if (line._terms) fail(new TrebuchetError("invalidArguments", `the message of ${source._target.targetIdentifier} has ${size} bytes`))
             return
         }
         source._line = line
@@ -139,7 +139,7 @@ export class Streams {
         if (kind === "streamStart") {
             const source = this._find((each) => each._line === line && each._callID === payload.callID)
             if (!source) return this._end(line, streamID)
-            if (!source._started(payload)) this._lose(source, line, streamID, "begin anew")
+            if (!source._started(payload)) this._lose(source, line, streamID, "restarted")
             return
         }
         // Stream IDs are valid on one connection; the same ID names a different stream on another.
@@ -147,7 +147,7 @@ export class Streams {
         if (!source) return
         if (kind === "streamData") {
             if (source._take(payload)) return
-            if (source._isEvents) return this._lose(source, line, streamID, "did not come")
+            if (source._isEvents) return this._lose(source, line, streamID, "were missed")
             // This requests a full value.
             this._end(line, streamID)
             source._interrupted()

@@ -44,7 +44,7 @@ test("what cannot be written is refused at once", async () => {
     assert.equal(await codeOf(client.actor("a").call("f(_:)", [loop])), "invalidArguments")
     assert.equal(await codeOf(client.actor("a").call("f(_:)", [1n << 62n])), "invalidArguments")
     for (const args of ["Milk", { title: "Milk" }, null]) {
-        const refusal = { code: "invalidArguments", message: "f(_:): the arguments are no array" }
+        const refusal = { code: "invalidArguments", message: "f(_:): the arguments are not an array" }
         await assert.rejects(client.actor("a").call("f(_:)", args), refusal)
     }
     assert.deepEqual(invocations(world.socket), [])

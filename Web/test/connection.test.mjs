@@ -399,7 +399,7 @@ test("a browser is told what can be known", async () => {
     const client = world.connect()
     await settle()
     world.socket.lose()
-    assert.match(client.status.getSnapshot().error.message, /cannot be reached, or refuses/)
+    assert.match(client.status.getSnapshot().error.message, /is unreachable, or rejects/)
 })
 
 test("a server that speaks another protocol is refused", async () => {
@@ -575,7 +575,7 @@ test("addresses", async () => {
         })
         await settle()
         const { phase, error } = client.status.getSnapshot()
-        assert.deepEqual([phase, error?.message], ["refused", `no WebSocket is given, or no address: ${url}`])
+        assert.deepEqual([phase, error?.message], ["refused", `no WebSocket class, or no address: ${url}`])
         client.close()
     }
 })

@@ -183,7 +183,7 @@ test("another tab deletes the database, or makes it a newer version, and waits f
     assert.deepEqual(await store.all(), [write("a", 2)])
     assert.ok(database.change())
     database.version = 2
-    await assert.rejects(store.add(write("a", 3)), { code: "unavailable", message: "database 'app' is of a newer version of this app: reload the page" })
+    await assert.rejects(store.add(write("a", 3)), { code: "unavailable", message: "database 'app' belongs to a newer version of this app: reload the page" })
 })
 
 /** Timers of ten seconds are over at once; `body` has the others. */
@@ -205,7 +205,7 @@ test("a database that is held up by another tab is an error in time, and is open
         database.open = () => (request = {})
         const store = openStore("app", database, new FakeLocks())
         const [silent, ...requests] = [store.add(write("a", 1)), request]
-        await assert.rejects(silent, { code: "timeout", message: "database 'app' does not answer" })
+        await assert.rejects(silent, { code: "timeout", message: "database 'app' does not respond" })
         const blocked = store.all()
         request.onblocked()
         await assert.rejects(blocked, { code: "timeout", message: "database 'app' is open in another tab as an older version: close that tab" })

@@ -1,5 +1,5 @@
 // trebuchet generate typescript Tests/ClientGeneratorTests/VectorTypes.swift --runtime ../dist/trebuchet.js
-// Made of Swift sources. Do not edit: run the command again when they have changed.
+// Generated from Swift sources. Do not edit; run the command again after they change.
 
 import { actorType, array, bigint, data, date, decimal, lazy, map, nullable, record, struct, union } from "../dist/trebuchet.js"
 import type { Call, CallOptions, Codec } from "../dist/trebuchet.js"
@@ -129,7 +129,7 @@ export function UUID(text: string): UUID {
     return text.toUpperCase() as UUID
 }
 
-/** A case that this file does not know: a newer server's. */
+/** A case of a newer server that is unknown to this file. */
 export interface UnknownCase {
     readonly __unknownCase?: never
 }

@@ -1,5 +1,5 @@
 // trebuchet generate typescript Sources --runtime trebuchet
-// Made of Swift sources. Do not edit: run the command again when they have changed.
+// Generated from Swift sources. Do not edit; run the command again after they change.
 
 import { actorType, array, date, struct } from "trebuchet"
 import type { Call, CallOptions, Codec } from "trebuchet"
@@ -35,7 +35,7 @@ export function UUID(text: string): UUID {
     return text.toUpperCase() as UUID
 }
 
-/** A case that this file does not know: a newer server's. */
+/** A case of a newer server that is unknown to this file. */
 export interface UnknownCase {
     readonly __unknownCase?: never
 }

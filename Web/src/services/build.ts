@@ -14,7 +14,7 @@ let wasTold = false
  */
 export function needSame(other: { readonly build: string }): void {
     if (other.build === build) return
-    const problem = failure("unavailable", "the files of the services are of two versions: reload the page")
+    const problem = failure("unavailable", "the service files have two versions: reload the page")
     if (!wasTold) report(problem)
     wasTold = true
     throw problem

@@ -122,8 +122,8 @@ export class LiveCollection {
                 throw failure("invalidArguments", String(error))
             }
             if (!commands.every(idOf)) throw failure("invalidArguments", "the id is missing")
-            if (text.length > largestWrite) throw failure("invalidArguments", "a write has 256 KiB at most")
-            if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes wait (pendingWrites)")
+            if (text.length > largestWrite) throw failure("invalidArguments", "a write is limited to 256 KiB")
+            if (writes._waiting.length >= pendingWrites) throw failure("rateLimited", pendingWrites + " writes are pending (pendingWrites)")
             // The write is a copy, so that the app can change its own objects.
             const write = writes._add(json.parse(text) as Command[], Date.now(), account)
             if (store) this._keep(store, writes, write, { ...write, collection: this._name, ...(options.json && { commands: [], json: text }) })
@@ -146,7 +146,7 @@ export class LiveCollection {
             await store.add(kept)
         } catch (error) {
             writes._claimed = undefined
-            const problem = failure("unavailable", "it cannot be kept: " + error)
+            const problem = failure("unavailable", "the write cannot be persisted: " + error)
             if (!this._isTurnOf(kept.account)) {
                 writes._remove(write)
                 this._refused(write, problem)

@@ -94,7 +94,7 @@ export class JoinedRoom {
             if (this._backend._isClosed) return reject(closed())
             const { phase, error } = this._status
             if (phase === "failed") return reject(error)
-            if (this._outbox.length >= waitingEvents) return reject(failure("rateLimited", waitingEvents + " events wait to be published already"))
+            if (this._outbox.length >= waitingEvents) return reject(failure("rateLimited", waitingEvents + " events are queued already"))
             this._outbox.push({ _topic: topic, _payload: payload, _account: account, _resolve: resolve, _reject: reject })
             this._wake()
         })
@@ -125,7 +125,7 @@ export class JoinedRoom {
     /** Rejects waiting events of users who are no longer signed in: events are never published as another user. */
     private _rejectOthers(): void {
         const { _account: account } = this._backend
-        for (const each of this._outbox) if (each._account !== account) each._reject(failure("unauthenticated", "somebody else is signed in"))
+        for (const each of this._outbox) if (each._account !== account) each._reject(failure("unauthenticated", "another user is signed in"))
         this._outbox = this._outbox.filter((each) => each._account === account)
     }
 

@@ -1,6 +1,6 @@
 /** The server's messages for refused writes, by the case of `CollectionError`; the placeholders are members of the case. */
 const sentences: Record<string, string> = {
-    unknownCaller: "the server does not know its callers",
+    unknownCaller: "the server does not identify callers",
     invalidName: "a collection's name has letters, digits, '-', '_' and '.'",
     invalidDocument: "the document cannot be stored: {_0}",
     notFound: "there is no document '{id}'",

@@ -37,7 +37,7 @@ export function openStore(name: string, database: any, locks: any): PendingStore
     const forget = (): void => void (opened = undefined)
     const open = async (): Promise<any> => {
         const request = database.open(name, version)
-        let problem = "does not answer"
+        let problem = "does not respond"
         request.onblocked = () => (problem = "is open in another tab as an older version: close that tab")
         request.onupgradeneeded = () => request.result.createObjectStore(tableName, { keyPath: ["secret", "number"] })
         try {
@@ -52,7 +52,7 @@ export function openStore(name: string, database: any, locks: any): PendingStore
         } catch (error: any) {
             // A connection that opens now is not used.
             request.onsuccess = () => request.result.close()
-            throw error?.name === "VersionError" ? failure("unavailable", `database '${name}' is of a newer version of this app: reload the page`) : error
+            throw error?.name === "VersionError" ? failure("unavailable", `database '${name}' belongs to a newer version of this app: reload the page`) : error
         }
     }
     const end = (): void => {
@@ -72,7 +72,7 @@ export function openStore(name: string, database: any, locks: any): PendingStore
             return begin(mode, options, true)
         }
     }
-    const unanswered = (): string => `database '${name}' does not answer`
+    const unanswered = (): string => `database '${name}' does not respond`
     // A suspended page would block other tabs.
     const rest = (event: any): void => {
         if (isSuspension(event)) end()
