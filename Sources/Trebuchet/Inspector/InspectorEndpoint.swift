@@ -47,14 +47,14 @@ struct InspectorEndpoint: Sendable {
     private func change(
         _ path: String, _ query: InspectorQuery, _ address: SocketAddress?
     ) throws(InspectorQuery.InvalidQuery) -> PlainResponse {
-        let who = address.map { "\($0)" } ?? "somebody"
+        let who = address.map { "\($0)" } ?? "unknown address"
         if let name = path.behind(InspectorViews.actors).flatMap({ $0.hasSuffix("/call") ? $0.dropLast(5) : nil }) {
             let call = try InspectorCall(try InspectorQuery.decode(Array(name.utf8)), query)
             return show { server async throws(TrebuchetError) in try await server.call(call, for: who) }
         }
         if let number = path.behind("connections/").flatMap({ $0.hasSuffix("/cut") ? $0.dropLast(4) : nil }) {
             guard let number = UInt64(number) else {
-                throw InspectorQuery.InvalidQuery(text: "a connection is a number")
+                throw InspectorQuery.InvalidQuery(text: "the connection must be a number")
             }
             return show { server async throws(TrebuchetError) in try await server.cut(connection: number, for: who) }
         }

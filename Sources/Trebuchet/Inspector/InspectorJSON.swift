@@ -155,7 +155,7 @@ struct InspectorQuery {
         do throws(PagePath.InvalidPath) {
             return String(decoding: try PagePath.decode(encoded[...]), as: UTF8.self)
         } catch {
-            throw InvalidQuery(text: "a percent sign stands without two hexadecimal digits")
+            throw InvalidQuery(text: "a percent sign must precede two hexadecimal digits")
         }
     }
 
@@ -165,7 +165,7 @@ struct InspectorQuery {
     func number(_ name: String, in range: ClosedRange<Int>) throws(InvalidQuery) -> Int? {
         guard let text = text(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
-            throw InvalidQuery(text: "\(name) is a number between \(range.lowerBound) and \(range.upperBound)")
+            throw InvalidQuery(text: "\(name) must be a number between \(range.lowerBound) and \(range.upperBound)")
         }
         return number
     }

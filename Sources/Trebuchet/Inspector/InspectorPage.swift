@@ -41,7 +41,7 @@ distributed actor InspectorPage {
         } catch {
             throw TrebuchetError(.invalidArguments, error.text)
         }
-        guard path.isEmpty || look != nil else { throw TrebuchetError(.invalidArguments, "nothing is at '\(path)'") }
+        guard path.isEmpty || look != nil else { throw TrebuchetError(.invalidArguments, "no view at '\(path)'") }
         self.path = path
         (nextOverview, nextView, earliestView, unseen) = (0, 0, 0, 0)
         guard following == nil else { return }
@@ -83,7 +83,7 @@ distributed actor InspectorPage {
         return server
     }
 
-    private static var who: String { Caller.current?.remoteAddress.map { "\($0)" } ?? "somebody" }
+    private static var who: String { Caller.current?.remoteAddress.map { "\($0)" } ?? "unknown address" }
 
     // MARK: Following
 

@@ -59,7 +59,7 @@ struct InspectorViews: Sendable {
     static func failed(_ text: String) -> InspectorJSON { .object([("error", .text(text))]) }
 
     static var nothing: InspectorJSON {
-        failed("there are /inspect/overview, actors, actors/NAME, connections, calls, log, store and nodes")
+        failed("available paths: /inspect/overview, actors, actors/NAME, connections, calls, log, store and nodes")
     }
 }
 

@@ -64,7 +64,7 @@ struct AdminRequestGuard: Sendable {
         let origins = try OriginRule(nil)
         let (takesOwnPages, name, refusals) = (takesOwnPages, name, refusals)
         @Sendable func refuse(_ response: HTTPResponse, _ address: SocketAddress?, _ why: String) -> HTTPResponse {
-            refusals.note("\(name): \(address.map { "\($0)" } ?? "somebody") was refused: \(why)")
+            refusals.note("\(name): \(address.map { "\($0)" } ?? "unknown address") was refused: \(why)")
             return Self.protected(response)
         }
         return try WebSocketServer(
@@ -158,7 +158,7 @@ struct AdminRequestGuard: Sendable {
         if let token = request.bearerToken, Digest.areEqual(digest, Digest.sha256(Array(token.utf8))) { return nil }
         let hasNone = request.bearerToken == nil
         refusals.note(
-            "\(name): \(address.map { "\($0)" } ?? "somebody") was refused \(request.path): "
+            "\(name): \(address.map { "\($0)" } ?? "unknown address") was refused \(request.path): "
                 + (hasNone ? "no token" : "a wrong token"))
         return HTTPResponse(
             status: 401, headers: ["WWW-Authenticate": "Bearer", "Content-Type": "text/plain; charset=utf-8"],
