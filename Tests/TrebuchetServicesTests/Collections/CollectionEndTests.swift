@@ -101,6 +101,28 @@ import TrebuchetTesting
         }
     }
 
+    @Test("a repeat that arrives while its batch is written is answered with that batch")
+    func repeatedWhileWriting() async throws {
+        let store = DelayedWrites()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let todos = try guest.collection()
+            _ = try await todos.commit([.add("0")], from: Self.secret)
+            let part = try collection("todos", of: world)
+            store.hold()
+            let first = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
+            #expect(await eventually { store.waitingCount == 1 })
+            let again = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
+            #expect(await eventually { await part.whenLocal { !$0.next.isEmpty } == true })
+            store.letGo(failing: false)
+            let outcomes = try await [first.value, again.value]
+            #expect(outcomes[0].map(\.revision) == outcomes[1].map(\.revision))
+            #expect(try await ids(in: store, world) == ["0", "1"])
+            await guest.client.close()
+        }
+    }
+
     @Test("a commit that looks at another collection when its own ends finds out that it has ended, and nothing else")
     func endsWhileLooking() async throws {
         let store = CollectionWriteTests.SlowStore()

@@ -63,7 +63,13 @@ extension DocumentCollection {
     }
 
     func writeAll() async {
-        while !isClosed, let batch = table.beginWrite() {
+        var last: StoredCollection.Acknowledgement?
+        while !isClosed {
+            guard let batch = table.beginWrite() else {
+                // Commits whose changes were already part of the last batch: repeats, and commits that have yielded.
+                if let last { next.succeed(last) }
+                break
+            }
             let pending = next
             (current, next) = (pending, PendingBatch())
             do throws(CollectionError) {
@@ -76,6 +82,7 @@ extension DocumentCollection {
                 while !queries.goOnShowing() { await Task.yield() }
                 shownRevision = revision
                 pending.succeed(acknowledgement)
+                last = acknowledgement
             } catch {
                 didFail(batch, pending, error)
             }
