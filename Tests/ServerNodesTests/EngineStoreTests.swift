@@ -1,4 +1,5 @@
 import NodeSupport
+import Synchronization
 import Testing
 import TrebuchetActors
 import TrebuchetCluster
@@ -67,6 +68,36 @@ import TrebuchetCluster
         deletion.ownership = 1
         let error = await #expect(throws: StateStoreError.self) { try await store.write([deletion]) }
         #expect(error?.code == .conflict)
+    }
+
+    @Test("while the lease of an owned slot waits for its renewal its actors' loads and writes are to be retried")
+    func renewing() async throws {
+        let engine = MemoryEngine()
+        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
+            Issue.record("the slot was not acquired")
+            return
+        }
+        let isDue = Mutex(false)
+        let known = { @Sendable (slot: ClusterSlot) -> SlotLease? in slot == lease.slot ? lease : nil }
+        let store = EngineStore(engine, known: known) { slot in isDue.withLock { $0 } ? nil : known(slot) }
+        let key = StateKey("n", "k", partition: "a")
+        try await store.put([1], key)
+        isDue.withLock { $0 = true }
+        for key in [key, StateKey("n", "k", partition: "of no slot of this node")] {
+            let isOwned = key.partition == "a"
+            let code: StateStoreError.Code = isOwned ? .unavailable : .conflict
+            let errors = [
+                await #expect(throws: StateStoreError.self) { try await store.put([2], key) },
+                await #expect(throws: StateStoreError.self) { try await store.get(key) },
+            ]
+            #expect(errors.map { $0?.code } == [code, code])
+        }
+        // What is loaded meanwhile belongs to the lease all the same.
+        var write = StateWrite.put([3], key)
+        write.ownership = store.ownership(of: "a")
+        isDue.withLock { $0 = false }
+        try await store.write([write])
+        #expect(try await store.get(key) == [3])
     }
 
     @Test("an entry of another owner is not taken for the one that got no answer, whatever it has")

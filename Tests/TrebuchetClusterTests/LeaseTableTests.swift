@@ -29,6 +29,7 @@ struct LeaseTableTests {
         var isTaken = try book.acquired(lease(0), askedAt: 100, now: 120)
         #expect(isTaken)
         #expect(book.lease(of: slot, at: 129) == lease(0) && book.lease(of: slot, at: 130) == nil)
+        #expect(book.known(slot) == lease(0))
         #expect(book.due(at: 109) == [] && book.due(at: 110) == [lease(0)])
         var over = book.expire(at: 129)
         #expect(over == [] && book.nextEnd == 130)
@@ -37,7 +38,7 @@ struct LeaseTableTests {
         book.renewed(lease(0), askedAt: 105)
         #expect(book.lease(of: slot, at: 139) == lease(0))
         over = book.expire(at: 140)
-        #expect(over == [lease(0)] && book.isEmpty)
+        #expect(over == [lease(0)] && book.isEmpty && book.known(slot) == nil)
         // Too late: it is over.
         book.renewed(lease(0), askedAt: 139)
         #expect(book.lease(of: slot, at: 140) == nil)

@@ -7,6 +7,11 @@ extension EngineStore {
         StateStoreError(.conflict, "actor '\(name)' is owned by another node or is being handed off")
     }
 
+    /// The error while the lease of an owned slot waits for its renewal: unlike `elsewhere`, the caller retries here.
+    static func isRenewing(_ name: String) -> StateStoreError {
+        StateStoreError(.unavailable, "the lease of actor '\(name)' is not renewed yet")
+    }
+
     static func failure(_ error: ClusterEngineError, _ partition: ActorLog) -> StateStoreError {
         let code: StateStoreError.Code =
             switch error.code {

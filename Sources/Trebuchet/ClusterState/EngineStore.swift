@@ -19,6 +19,7 @@ final class EngineStore: PerActorStore {
 
     let engine: any ClusterEngine
     let lease: @Sendable (ClusterSlot) -> SlotLease?
+    private let known: @Sendable (ClusterSlot) -> SlotLease?
     let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
     private let mostPartitions: Int
     private let partitions = Mutex<[ByteText: ActorLog]>([:])
@@ -31,7 +32,8 @@ final class EngineStore: PerActorStore {
     let reports = Mutex(Reports())
 
     /// - Parameters:
-    ///   - lease: The node's current lease for a slot; nil for slots that it does not own.
+    ///   - lease: The node's current lease for a slot; nil for slots that it does not own, and for a lease to be renewed first.
+    ///   - known: The node's lease for a slot even if it has to be renewed first. Default: `lease`.
     ///   - mostPartitions: The maximum number of actors whose log position is known.
     ///   - mostRecentBytes: Bytes of acknowledged entries that are kept, in case the coordination store loses them.
     ///   - didLose: Called when the coordination store has refused a write with `dataLoss`, or has lost entries that are not kept.
@@ -39,10 +41,12 @@ final class EngineStore: PerActorStore {
         _ engine: any ClusterEngine, mostPartitions: Int = EngineStore.mostPartitions,
         mostRecentBytes: Int = EngineStore.mostRecentBytes,
         didLose: @escaping @Sendable (SlotLease, ClusterEngineError) -> Void = { _, _ in },
+        known: (@Sendable (ClusterSlot) -> SlotLease?)? = nil,
         lease: @escaping @Sendable (ClusterSlot) -> SlotLease?
     ) {
         self.engine = engine
         self.lease = lease
+        self.known = known ?? lease
         self.didLose = didLose
         self.mostPartitions = mostPartitions
         recent = RecentEntries(mostBytes: mostRecentBytes)
@@ -110,7 +114,8 @@ final class EngineStore: PerActorStore {
         }
     }
 
-    func ownership(of actor: String) -> UInt64 { lease(ClusterSlot(of: actor))?.fence ?? 0 }
+    // Also under a lease to be renewed first: the fence stays the same, and each write needs a valid lease.
+    func ownership(of actor: String) -> UInt64 { known(ClusterSlot(of: actor))?.fence ?? 0 }
 
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {
         try await with(actor) { partition throws(StateStoreError) in
@@ -144,6 +149,7 @@ final class EngineStore: PerActorStore {
     private func write(_ writes: [StateWrite], to name: String) async throws(StateStoreError) {
         try await with(name) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot) else {
+                guard known(partition.log.slot) == nil else { throw Self.isRenewing(name) }
                 partition.forget()
                 // Expired responses belong to the current owner. A deletion by an actor is under its ownership.
                 if writes.allSatisfy({ $0.operation == .delete && $0.ownership == nil }) { return }
@@ -270,7 +276,9 @@ final class EngineStore: PerActorStore {
 
     func contents(of name: String) async throws(StateStoreError) -> ActorLogContents {
         try await with(name) { partition throws(StateStoreError) in
-            guard let lease = lease(partition.log.slot) else { throw Self.elsewhere(name) }
+            guard let lease = lease(partition.log.slot) else {
+                throw known(partition.log.slot) == nil ? Self.elsewhere(name) : Self.isRenewing(name)
+            }
             if let loaded = partition.loaded(under: lease.fence) { return loaded }
             return try await load(partition, under: lease).contents
         }

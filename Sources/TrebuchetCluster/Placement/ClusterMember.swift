@@ -101,6 +101,10 @@ public final class ClusterMember: Sendable {
         return state.withLock { $0.book.lease(of: slot, at: now) }
     }
 
+    /// Returns the lease of a slot that counts as owned, even if it may not be used for writes before its renewal; nil if the
+    /// node has lost the slot.
+    package func knownLease(of slot: ClusterSlot) -> SlotLease? { state.withLock { $0.book.known(slot) } }
+
     /// Returns true if the node owns the slot and is not handing it over, so that new work may begin there.
     package func keeps(_ slot: ClusterSlot) -> Bool {
         let now = clock()

@@ -43,8 +43,11 @@ struct LeaseTable: Sendable {
         return held.lease
     }
 
+    /// Returns the lease that counts as owned, even if it has just expired: a renewal in progress may still confirm it.
+    func known(_ slot: ClusterSlot) -> SlotLease? { held[slot]?.lease }
+
     /// Returns true if the lease counts as owned, even if it has just expired.
-    func holds(_ lease: SlotLease) -> Bool { held[lease.slot]?.lease == lease }
+    func holds(_ lease: SlotLease) -> Bool { known(lease.slot) == lease }
 
     /// The time at which the first lease ends.
     var nextEnd: UInt64? { held.values.map { end(of: $0) }.min() }

@@ -54,7 +54,9 @@ public final class ClusterMembership: Sendable {
         self.afterDataLoss = afterDataLoss
         let member = try ClusterMember(node, at: engine, settings: settings, listener: watch, clock: clock)
         self.member = member
-        store = EngineStore(engine, didLose: { member.didLose($0, $1) }) { member.lease(of: $0) }
+        store = EngineStore(
+            engine, didLose: { member.didLose($0, $1) }, known: { member.knownLease(of: $0) },
+            lease: { member.lease(of: $0) })
     }
 }
 
