@@ -8,6 +8,8 @@ package final class FaultyEngine: ClusterEngine {
         package var isAway = false
         package var hangsAppends = false
         package var hangsReads = false
+        /// Logs are read at a replica that has nothing yet.
+        package var readsNothing = false
         package var failsAppends = false
         /// The engine answers appends with an error, as without memory.
         package var refusesAppends = false
@@ -44,6 +46,7 @@ package final class FaultyEngine: ClusterEngine {
     private let sent = Mutex(0)
     private let held = Mutex(0)
     private let reading = Mutex(0)
+    private let read = Mutex(0)
     private let unanswered = Mutex(0)
     private let asked = Mutex(0)
     private let lostAppend = Mutex<(@Sendable () async -> Void)?>(nil)
@@ -63,6 +66,8 @@ package final class FaultyEngine: ClusterEngine {
     package var heldCount: Int { held.withLock { $0 } }
     /// Logs that are being read just now.
     package var readCount: Int { reading.withLock { $0 } }
+    /// How many reads of logs were asked for.
+    package var readTotal: Int { read.withLock { $0 } }
     /// How many appends were asked for.
     package var appendCount: Int { asked.withLock { $0 } }
     /// Calls `body` when an append was lost, before its caller gets the error.
@@ -171,10 +176,12 @@ package final class FaultyEngine: ClusterEngine {
     package func read(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReadResult {
+        read.withLock { $0 += 1 }
         reading.withLock { $0 += 1 }
         await wait { $0.hangsReads }
         reading.withLock { $0 -= 1 }
         try check()
+        if faults.withLock({ $0.readsNothing }) { return LogReadResult(.start, [], top: .start) }
         return try await engine.read(log, after: position, limit: limit)
     }
     package func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {

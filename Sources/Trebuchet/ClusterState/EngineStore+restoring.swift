@@ -15,7 +15,7 @@ extension EngineStore {
     ///
     /// - Parameter top: The offset of the newest entry in the coordination store.
     /// - Returns: true if the log was changed; the caller reads it again.
-    /// - Throws: `failed`, after calling `didLose`, when this node does not keep all lost entries.
+    /// - Throws: `failed`, after calling `didLose`, when this node does not keep all lost entries and an append has proved the loss.
     @discardableResult
     func restore(
         _ partition: ActorLog, from top: UInt64, under lease: SlotLease
@@ -23,7 +23,8 @@ extension EngineStore {
         guard let seen = partition.seen(under: lease.fence) else { return false }
         if partition.isRemoved(under: lease.fence) {
             guard top > 0 else { return false }
-            try await remove(partition, at: top, under: lease)
+            // Otherwise another owner writes the log by now, or a replica that is behind was read.
+            guard try await remove(partition, at: top, under: lease) else { return true }
             report(
                 "the coordination store restored the deleted log of actor '\(partition.name)'; the log is deleted again"
             )
@@ -35,6 +36,7 @@ extension EngineStore {
             return false
         }
         guard let entries = partition.recent(behind: top), try await isKnown(top, of: partition, under: lease) else {
+            guard try await isProved(top, of: partition, known: seen, under: lease) else { return true }
             let error = ClusterEngineError.entriesLost(of: partition.log, known: seen, top: top)
             didLose(lease, error)
             throw Self.failure(error, partition)
@@ -46,6 +48,32 @@ extension EngineStore {
             "the coordination store lost the newest \(entries.count) entries of the log of actor '\(partition.name)'; this node wrote "
                 + "them again; set 'appendfsync always' at the server to prevent the loss")
         return true
+    }
+
+    /// Proves by an append under the lease that a log ends at `top`, although this node knows a later end. A read proves nothing: a
+    /// replica may be behind, and after the end of the lease the next owner may have removed the log.
+    ///
+    /// - Returns: false if no entry is missing.
+    private func isProved(
+        _ top: UInt64, of partition: ActorLog, known seen: LogPosition, under lease: SlotLease
+    ) async throws(StateStoreError) -> Bool {
+        // The append may succeed without a response.
+        partition.forget()
+        let mark = ActorLogEntry.bytes(of: [])
+        let outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+            try await engine.append(LogAppend(mark, expectedTop: seen.offset), to: partition.log, under: lease)
+        }
+        switch outcome {
+        case .topDiffers(top): return true
+        case .accepted(let offset):
+            recent.add(mark, to: partition, at: LogPosition(fence: lease.fence, offset: offset))
+            return false
+        // A log that ends elsewhere reports that first.
+        case .full: return false
+        case .fenced: throw Self.elsewhere(partition.name)
+        case .leaseOver, .topDiffers, .repeated:
+            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not at the expected position")
+        }
     }
 
     /// Returns whether the newest entry in the coordination store is the one that this node knows at that offset.
@@ -124,15 +152,22 @@ extension EngineStore {
     }
 
     /// Removes the log that ends at `top`.
-    func remove(_ partition: ActorLog, at top: UInt64, under lease: SlotLease) async throws(StateStoreError) {
+    ///
+    /// - Returns: false if it ends elsewhere, or this node does not own it any more.
+    @discardableResult
+    func remove(_ partition: ActorLog, at top: UInt64, under lease: SlotLease) async throws(StateStoreError) -> Bool {
         // A restored log of an earlier removal keeps its mark.
         if !partition.isRemoved(under: lease.fence) { partition.didRemove(under: lease.fence, isInDoubt: true) }
         let outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
             try await engine.remove(partition.log, at: top, under: lease)
         }
         switch outcome {
-        case .stored: partition.didRemove(under: lease.fence)
-        case .fenced, .leaseOver, .misplaced: partition.forget(all: true)
+        case .stored:
+            partition.didRemove(under: lease.fence)
+            return true
+        case .fenced, .leaseOver, .misplaced:
+            partition.forget(all: true)
+            return false
         }
     }
 
@@ -152,22 +187,30 @@ extension EngineStore {
 
     /// Compares the ends of all logs that this node knows with those in the coordination store, and restores lost entries.
     ///
-    /// - Parameter isSettled: True if slots whose leases ended during an outage have owners again.
-    /// - Returns: false when the coordination store did not respond for all of them.
-    func checkEnds(isSettled: Bool = false) async -> Bool {
-        await withTaskGroup(of: Bool.self) { group in
-            for (index, name) in knownPartitions.enumerated() {
-                if index >= Self.checkedAtOnce, await group.next() == false { return false }
+    /// - Parameters:
+    ///   - names: The actors of the logs; nil for all logs that this node knows.
+    ///   - isSettled: True if slots whose leases ended during an outage have owners again.
+    /// - Returns: The names that are left, for which the coordination store did not respond. After some of them the others are not
+    ///   tried any more; those come first.
+    func checkEnds(of names: [String]? = nil, isSettled: Bool = false) async -> [String] {
+        let names = names ?? knownPartitions
+        return await withTaskGroup(of: String?.self) { group in
+            var (failed, next) = ([String](), names.startIndex)
+            while next < names.endIndex, failed.count < Self.checkedAtOnce {
+                if next >= Self.checkedAtOnce, let name = await group.next() ?? nil { failed.append(name) }
+                let name = names[next]
+                next += 1
                 group.addTask {
                     do throws(StateStoreError) {
                         try await self.checkEnd(of: name, isSettled)
-                        return true
+                        return nil
                     } catch {
-                        return error.code != .unavailable
+                        return error.code == .unavailable ? name : nil
                     }
                 }
             }
-            return await group.reduce(true) { $0 && $1 }
+            for await name in group { if let name { failed.append(name) } }
+            return Array(names[next...]) + failed
         }
     }
 
@@ -185,7 +228,7 @@ extension EngineStore {
             }
             if let lease, seen != nil {
                 try await restore(partition, from: reading.top.offset, under: lease)
-            } else if reading.lacks(known) {
+            } else if reading.hasLost(known) {
                 report(
                     "the coordination store lost the newest entries of the log of actor '\(name)', which this node no longer owns; "
                         + "the next owner continues without them")
@@ -226,12 +269,14 @@ extension EngineStore {
 }
 
 extension LogReadResult {
-    /// Returns whether the log continues without an entry that it had; false for a log that was folded or removed since.
-    fileprivate func lacks(_ known: LogPosition) -> Bool {
+    /// Returns whether the log certainly continues without an entry that it had. A log that was folded since has no loss, and one
+    /// whose contents are all of a later fence may have been removed on purpose: then the next owner has begun it again.
+    fileprivate func hasLost(_ known: LogPosition) -> Bool {
         switch beginning {
         case .resumed: false
-        case .snapshot(let snapshot): snapshot.position.offset < known.offset
-        case .start: top != .start
+        case .snapshot(let snapshot):
+            snapshot.position.offset < known.offset && snapshot.position.fence <= known.fence
+        case .start: (entries.first?.position.fence ?? .max) <= known.fence
         }
     }
 }

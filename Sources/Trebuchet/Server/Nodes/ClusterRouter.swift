@@ -105,21 +105,17 @@ final class ClusterRouter: Sendable {
 
     /// Compares the ends of the logs after each new connection to the coordination store, which may have lost entries.
     private func watchConnections() async {
-        var checked = engine.connectionCount
-        /// The time when slots that lost their owners meanwhile have new ones.
-        var settled: UInt64?
+        let settings = member.settings
+        var schedule = LogEndSchedule(
+            connections: engine.connectionCount, settling: settings.leaseDuration * 2,
+            backoff: Backoff(first: settings.roundInterval, limit: settings.leaseDuration))
         while !Task.isCancelled {
-            try? await Task.sleep(for: member.settings.roundInterval)
+            try? await Task.sleep(for: settings.roundInterval)
             defer { store.endReports() }
-            let count = engine.connectionCount
             let now = MonotonicClock.nowWithSleep
-            if count != checked {
-                guard await store.checkEnds() else { continue }
-                checked = count
-                settled = now &+ (member.settings.leaseDuration * 2).nanoseconds
-            } else if let moment = settled, now >= moment, await store.checkEnds(isSettled: true) {
-                settled = nil
-            }
+            guard let check = schedule.due(connections: engine.connectionCount, at: now) else { continue }
+            let left = await store.checkEnds(of: check.names, isSettled: check.isSettled)
+            schedule.didCheck(left: left, at: MonotonicClock.nowWithSleep)
         }
     }
 
