@@ -53,10 +53,17 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
         }
     }
 
-    /// Releases the reservation of an actor that could not be created.
-    func giveBack(_ name: String) { _ = parts.withLock { $0.removeValue(forKey: ByteText(name)) } }
+    /// Returns whether the name refers to this actor: the name of an ended actor may have a successor.
+    func isCurrent(_ part: Part, _ name: String) -> Bool { self[name] === part }
 
-    /// Releases the reservation of an actor whose activation failed, unless its name has an actor again.
+    /// Releases the name of an ended actor, unless it has a successor.
+    func giveBack(_ name: String, of part: Part) {
+        parts.withLock { parts in
+            if parts[ByteText(name)]?.part === part { parts[ByteText(name)] = nil }
+        }
+    }
+
+    /// Releases the reservation of an actor whose creation or activation failed, unless its name has an actor again.
     func giveBackIfGone(_ name: String) {
         // Returned, so that a last reference is released without the lock: its deinitializer takes the lock again.
         _ = parts.withLock { parts in
@@ -72,7 +79,8 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
     func add(
         _ part: Part, as name: String, after time: Duration, _ look: @escaping @Sendable (isolated Part) -> Void
     ) {
-        parts.withLock { $0[ByteText(name)]?.part = part }
+        // Even without the reservation, which the end of an earlier actor of the name may have released.
+        parts.withLock { $0[ByteText(name)] = Weak(part: part) }
         Task { [weak part] in
             try? await Task.sleep(for: time)
             await part?.whenLocal(look)
@@ -92,7 +100,7 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
             part.didDecide(goes)
             guard goes else { return }
             gone()
-            self.giveBack(name)
+            self.giveBack(name, of: part)
         }
     }
 }

@@ -183,7 +183,7 @@ public final class CollectionHost: QueryHost, Sendable {
             didRest(name)
             return collection
         } catch {
-            collections.giveBack(name)
+            collections.giveBackIfGone(name)
             if case .storeFailed = error { log.failure("collection '\(name)': \(error)") }
             throw error
         }
@@ -211,9 +211,11 @@ public final class CollectionHost: QueryHost, Sendable {
     }
 
     /// Releases the name of a collection that has moved to another node.
-    func giveBack(_ name: String) {
+    func giveBack(_ collection: DocumentCollection, _ name: String) {
+        // A successor of the name stays in the list of unused collections.
+        guard collections.isCurrent(collection, name) else { return }
         contents.withLock { $0.resting.remove(name) }
-        collections.giveBack(name)
+        collections.giveBack(name, of: collection)
     }
 
     /// Replaces a collection whose log another owner has written: it is activated again, here or elsewhere, and its readers

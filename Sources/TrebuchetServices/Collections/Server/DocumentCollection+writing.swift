@@ -148,11 +148,13 @@ extension DocumentCollection {
 
 extension DocumentCollection: ClusteredServiceActor {
     /// Ends the collection because another node owns it. Commits outside a batch are not executed; the outcome of a batch in
-    /// progress is unknown.
+    /// progress is unknown. Further calls have no effect.
     func didMove() {
+        guard !hasMoved else { return }
+        hasMoved = true
         stored.end()
         queries.closeAll()
         takeApart()
-        host.giveBack(name)
+        host.giveBack(self, name)
     }
 }

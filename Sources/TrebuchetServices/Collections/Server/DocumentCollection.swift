@@ -31,6 +31,8 @@ distributed actor DocumentCollection: ServiceActor {
     /// The number of failed batches.
     var failures = 0
     private(set) var isClosed = false
+    /// True once another node owns the collection.
+    var hasMoved = false
     /// True while the deactivation of the unused collection is in progress.
     private var isLeaving = false
     /// The number of calls, to detect calls during a wait.

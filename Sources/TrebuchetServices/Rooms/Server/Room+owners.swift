@@ -58,7 +58,7 @@ extension Room: HandoffActor, ClusteredServiceActor {
             // One by one, to keep their order.
             showing.bring(into: &roster, at: now)
         }
-        host.didChange(name, members: membership.count)
+        host.didChange(self, name, members: membership.count)
         watchForEnds()
     }
 
@@ -121,9 +121,10 @@ extension Room: HandoffActor, ClusteredServiceActor {
         notes.end()
     }
 
-    /// Another node has taken ownership of the room.
+    /// Another node has taken ownership of the room. Further calls have no effect.
     func didMove() {
-        isClosed = true
+        guard !hasMoved else { return }
+        (hasMoved, isClosed) = (true, true)
         notes = nil
         timer?.cancel()
         for handler in closeHandlers.values { handler.cancel() }
@@ -133,7 +134,7 @@ extension Room: HandoffActor, ClusteredServiceActor {
             guest.leave()
             guest.follows(noMore: self)
         }
-        host.didChange(name, members: 0)
-        host.giveBack(name)
+        host.didChange(self, name, members: 0)
+        host.giveBack(self, name)
     }
 }

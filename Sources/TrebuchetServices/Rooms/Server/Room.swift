@@ -27,6 +27,8 @@ distributed actor Room {
     var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     var timer: Task<Void, Never>?
     var isClosed = false
+    /// True once another node owns the room.
+    var hasMoved = false
     /// True while the deactivation of the empty room is in progress.
     private var isLeaving = false
     /// The notes for the next owner; nil where no other node can own the room.
@@ -110,7 +112,7 @@ distributed actor Room {
         }
         show(shown, of: stay)
         note(stay, of: guest)
-        host.didChange(name, members: membership.count)
+        host.didChange(self, name, members: membership.count)
         return RoomTicket(stay: stay, token: joined.identity.token, events: history.position)
     }
 
@@ -272,7 +274,7 @@ distributed actor Room {
         closeHandlers.removeValue(forKey: stay)?.cancel()
         show(nil, of: stay)
         noteEnd(of: stay)
-        host.didChange(name, members: membership.count)
+        host.didChange(self, name, members: membership.count)
     }
 
     /// Removes a member that may not join any more, because it lost a role or another principal is signed in.
@@ -319,7 +321,7 @@ distributed actor Room {
             show(nil, of: stay)
             noteEnd(of: stay)
         }
-        host.didChange(name, members: membership.count)
+        host.didChange(self, name, members: membership.count)
         watchForEnds()
         closeIfEmpty()
     }
@@ -335,7 +337,7 @@ distributed actor Room {
 
     /// Reports whether the room was deactivated or a caller has started to use it again.
     func didDecide(_ goes: Bool) {
-        (isLeaving, isClosed) = (false, goes)
+        (isLeaving, isClosed) = (false, goes || hasMoved)
         if goes { noteNothing() }
     }
 

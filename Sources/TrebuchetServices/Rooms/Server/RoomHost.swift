@@ -95,7 +95,9 @@ public final class RoomHost: Sendable {
         }
     }
 
-    func didChange(_ name: String, members: Int) {
+    /// Updates the number of members that lists show. A room that has ended changes nothing of its successor.
+    func didChange(_ room: Room, _ name: String, members: Int) {
+        guard rooms.isCurrent(room, name) else { return }
         contents.withLock { contents in
             let name = ByteText(name)
             let before = contents.members.updateValue(members, forKey: name)
@@ -152,7 +154,7 @@ public final class RoomHost: Sendable {
     }
 
     /// Releases the name of a room that has moved to another node.
-    func giveBack(_ name: String) { rooms.giveBack(name) }
+    func giveBack(_ room: Room, _ name: String) { rooms.giveBack(name, of: room) }
 
     /// Releases the name of a room whose activation failed.
     func giveBackIfGone(_ name: String) { rooms.giveBackIfGone(name) }

@@ -1,0 +1,54 @@
+import Testing
+import Trebuchet
+import TrebuchetActors
+import TrebuchetTesting
+
+@testable import TrebuchetServices
+
+/// Actors of services that have ended, while their names have others.
+@Suite(.timeLimit(.minutes(5))) struct ServiceSuccessorTests {
+    private func server() -> TrebuchetServer {
+        var access = AccessPolicy.open
+        access.identifiesCallers = true
+        return TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
+    }
+
+    @Test("a room whose end comes twice changes nothing of its successor")
+    func rooms() async throws {
+        let server = server()
+        let host = RoomHost.expose(on: server)
+        let address = try await server.start()
+        let name = "rooms/chat-lobby"
+        let old = try #require(try await server.actor(Room.self, named: name))
+        await server.giveUp([(name, old)])
+        #expect(host.roomCount == 0)
+        let guest = RoomTestClient(TrebuchetClient(transport: .webSocket(host: address.host, port: address.port)))
+        try await guest.client.connect()
+        _ = try await guest.room().join(presence: .integer(1), token: nil, attempt: nil)
+        let next = try #require(host.room("chat-lobby"))
+        #expect(next !== old)
+        await old.whenLocal { $0.didMove() }
+        await old.whenLocal { $0.didDecide(false) }
+        #expect(await old.whenLocal { $0.isClosed } == true)
+        #expect(host.room("chat-lobby") === next && host.roomCount == 1)
+        #expect(host.summaries(prefix: "chat-", after: nil, limit: 10).map(\.members) == [1])
+        await guest.client.close()
+        await server.shutdown(drain: .zero)
+    }
+
+    @Test("a collection whose end comes twice changes nothing of its successor")
+    func collections() async throws {
+        let server = server()
+        let host = CollectionHost.expose(on: server)
+        _ = try await server.start()
+        let name = "collections/things"
+        let old = try #require(try await server.actor(DocumentCollection.self, named: name))
+        await server.giveUp([(name, old)])
+        #expect(host.collectionCount == 0)
+        let next = try #require(try await server.actor(DocumentCollection.self, named: name))
+        #expect(next !== old)
+        await old.whenLocal { $0.didMove() }
+        #expect(host.collectionCount == 1 && host.live.first?.part === next)
+        await server.shutdown(drain: .zero)
+    }
+}
