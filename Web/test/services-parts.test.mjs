@@ -256,6 +256,13 @@ test("events are taken once and in order, and those that are missing are known",
     assert.equal(cursor._last, 0)
 })
 
+test("of the earlier incarnations that a server names a cursor keeps the last eight", () => {
+    const cursor = new Cursor()
+    const earlier = Array.from({ length: 100_000 }, (_, number) => ({ epoch: `e${number}`, last: 5 }))
+    cursor._joined({ epoch: "a", last: 5, earlier })
+    assert.deepEqual(cursor._earlier, earlier.slice(-8))
+})
+
 test("merge patches do what RFC 7396 says", () => {
     for (const [before, patch, after] of [
         [{ a: 1 }, { a: 2 }, { a: 2 }],

@@ -107,6 +107,21 @@ import Testing
         }
     }
 
+    @Test("of the earlier epochs that a server names a client keeps the last eight, without what those name")
+    func namedEpochs() {
+        let deep = [EventPosition(epoch: "d", last: 1)]
+        let many = (0..<10_000).map { EventPosition(epoch: "\($0)", last: 5, earlier: deep) }
+        let position = EventPosition(epoch: "e", last: 5, earlier: many)
+        #expect(position.bounded.earlier == many.suffix(8).map { EventPosition(epoch: $0.epoch, last: 5) })
+        var (all, few) = (EventCursor(), EventCursor())
+        all.joined(at: position)
+        few.joined(at: position.bounded)
+        #expect(all == few)
+        var plan = RoomPlan()
+        plan.joined(RoomTicket(stay: "s", token: "t", events: position), showing: nil)
+        #expect(plan.ticket?.events == position.bounded)
+    }
+
     @Test("a room that was made anew counts anew: all of its events are news")
     func epoch() {
         var cursor = EventCursor()

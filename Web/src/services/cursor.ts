@@ -3,6 +3,9 @@ import type { RoomEvent } from "./types.js"
 /** A position in the events of a room, with the positions in its earlier incarnations whose events it includes. */
 export type EventPosition = { epoch: string; last: number; earlier?: { epoch: string; last: number }[] }
 
+/** The maximum number of earlier incarnations, of which the newest count. */
+const mostEarlier = 8
+
 /** Tracks the room events that a client has received, so that each is delivered once and in order, and missed events are counted. Pure. */
 export class Cursor {
     private _epoch: string | undefined
@@ -11,7 +14,9 @@ export class Cursor {
     _missed = 0
 
     /** Sets the position after a join; `events` is the position of the room. */
-    _joined({ epoch, last, earlier = [] }: EventPosition): void {
+    _joined({ epoch, last, earlier: all = [] }: EventPosition): void {
+        // Whatever a server sends: the cursor keeps them.
+        const earlier = all.slice(-mostEarlier)
         // Other members know the client from its first join on. A migrated room may have lost its latest events; a new incarnation restarts
         // its event numbers at one.
         if (this._epoch === undefined) this._last = last

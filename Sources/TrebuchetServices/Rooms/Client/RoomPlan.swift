@@ -115,7 +115,7 @@ struct RoomPlan {
     // MARK: Outcomes
 
     mutating func joined(_ ticket: RoomTicket, showing presence: JSONValue?) {
-        self.ticket = ticket
+        self.ticket = RoomTicket(stay: ticket.stay, token: ticket.token, events: ticket.events.bounded)
         isJoined = true
         succeeded()
         shown = .known(presence)

@@ -10,6 +10,12 @@ struct EventPosition: Codable, Sendable, Equatable {
     /// The maximum number of earlier epochs.
     static let mostEarlier = 8
 
+    /// The same position with at most `mostEarlier` earlier epochs, whatever a server sends: a client keeps it.
+    var bounded: EventPosition {
+        let newest = earlier?.suffix(Self.mostEarlier).map { EventPosition(epoch: $0.epoch, last: $0.last) }
+        return EventPosition(epoch: epoch, last: last, earlier: newest)
+    }
+
     /// Returns the same position as the start of another epoch.
     func next(_ epoch: String) -> EventPosition {
         let before = (earlier ?? []) + [EventPosition(epoch: self.epoch, last: last)]
@@ -27,6 +33,7 @@ struct EventCursor: Equatable {
 
     /// The client has joined the room, perhaps again. All events published after its first join are for it.
     mutating func joined(at position: EventPosition) {
+        let position = position.bounded
         switch epoch {
         // Not below 0, whatever the server sends, so that arithmetic on it cannot overflow.
         case nil: last = max(0, position.last)
