@@ -21,7 +21,7 @@ extension TrebuchetServer {
     ///
     /// - Parameters:
     ///   - delay: The time to keep serving, as in `shutdown`; none by default.
-    ///   - drain: The maximum time for in-flight calls.
+    ///   - drain: The maximum time for in-flight calls, as in `shutdown`; 10 seconds by default.
     public func run(
         shutdownOn signals: Set<ProcessSignal>, delay: Duration = .zero, drain: Duration = .seconds(10)
     ) async throws {
@@ -80,7 +80,8 @@ extension TrebuchetServer {
     /// - Parameters:
     ///   - delay: The time to keep serving while `readiness` already reports the end, so that a load balancer sends new clients to
     ///     other servers before this one drains. None by default. A cancelled task does not wait.
-    ///   - drain: The maximum time for in-flight calls.
+    ///   - drain: The maximum time for in-flight calls; 10 seconds by default. Zero ends them at once. A cluster node then does not
+    ///     wait until its slots are released: other nodes take them when its leases expire.
     public func shutdown(delay: Duration = .zero, drain: Duration = .seconds(10)) async {
         if !isLeaving.exchange(true, ordering: .relaxed) { parts.events.tell(.draining) }
         if delay > .zero, status == .serving { try? await Task.sleep(for: delay) }

@@ -177,7 +177,7 @@ final class ClusterRouter: Sendable {
 
     /// Releases its slots, and continues to forward its clients' calls.
     ///
-    /// - Parameter limit: The maximum time. Slots that are still owned then, for example during an outage of the coordination store,
+    /// - Parameter limit: The maximum time; zero waits for no slot. Slots that are still owned then, for example during an outage of the coordination store,
     ///   get other owners when their leases expire.
     func drain(within limit: Duration) async {
         exchange.leave()
@@ -189,6 +189,13 @@ final class ClusterRouter: Sendable {
             }
         }
         guard isDone == nil else { return }
+        guard limit > .zero else {
+            guard member.slotCount > 0 else { return }
+            return log(
+                .notice,
+                "cluster: node \(node.name) stops without time to release its slots; other nodes take the slots when its leases expire"
+            )
+        }
         log(
             .warning,
             "cluster: node \(node.name) did not release all slots within \(limit) and stops: "
