@@ -73,6 +73,9 @@ public struct AccessPolicy: Sendable {
     /// An entry is valid until `TrebuchetServer.rulesDidChange()` or `replaceRules`, or until `CallerConnection.principal` is
     /// set; each connection has the last 16. Suitable for rules that are slow and depend on their arguments alone. A `false` is
     /// never cached.
+    ///
+    /// With either value, a call that waits for its actor is decided once. When the actor moves between cluster nodes meanwhile, the
+    /// call keeps its permission while the rules and the principal stay the same. The permission is valid for this one call.
     public var keepsGrants = false
 
     /// Whether methods can read their caller (`Caller.current`) even if every client is accepted. Default false: then it costs
