@@ -1,3 +1,4 @@
+import Platform
 import SharedState
 import Trebuchet
 import TrebuchetServices
@@ -5,6 +6,9 @@ import TrebuchetServices
 /// One member of the room: it publishes events, and notes all that it is shown.
 @MainActor
 final class RoomMember {
+    /// As the client's for a room: the owner of the room may be unreachable.
+    private static let backoff = Backoff(first: .milliseconds(100), limit: .seconds(10))
+
     private let number: Int
     private let strictness: Strictness
     private let backend: TrebuchetBackend
@@ -45,19 +49,21 @@ final class RoomMember {
 
     /// The last thing that it does: until it is acknowledged.
     func finish() async {
-        var event = 10_000
-        while true {
+        var (event, failures) = (10_001, 0)
+        while await !publish(event) {
             event += 1
-            if await publish(event) { break }
-            try? await Task.sleep(for: .milliseconds(50))
+            failures += 1
+            try? await Task.sleep(for: Self.backoff.delay(afterFailures: failures))
         }
         Output.say("last \(number) \(event)")
         defer { Whereabouts.writers.set("member \(number)", nil) }
+        failures = 0
         while true {
             Whereabouts.writers.set("member \(number)", "updates its presence")
             do { return try await presence.update { $0.mood = "done" } } catch {
                 Whereabouts.writers.set("member \(number)", "updates its presence again after \(error)")
-                try? await Task.sleep(for: .milliseconds(50))
+                failures += 1
+                try? await Task.sleep(for: Self.backoff.delay(afterFailures: failures))
             }
         }
     }
