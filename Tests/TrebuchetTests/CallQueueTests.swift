@@ -192,4 +192,25 @@ distributed actor QueueTestObserver {
         #expect(await rig.on { [$0.load.count, $0.load.bytes, $0.load.answered, $0.running.count] } == [0, 0, 0, 0])
         #expect(!rig.journal.entries.contains("b began"))
     }
+
+    @Test("a call whose callID another one has taken is answered when the server stops, or ends with its connection")
+    func twinAtTheEnd() async {
+        for isClosing in [false, true] {
+            let rig = await Rig()
+            await receive([call("1", "hold(_:)", "\"a\"")], rig)
+            await rig.journal.wait(for: "a began")
+            await rig.on { connection in
+                let twin = InFlightCall(
+                    callID: Array("1".utf8), after: .seconds(60), on: connection.shard.reactor, byteCount: 0)
+                (twin.isUnlisted, twin.isAtWork) = (true, true)
+                connection.unlisted.append(twin)
+                connection.load.count += 1
+                if isClosing { connection.linkDidClose() } else { connection.endWaitingCalls() }
+            }
+            let answers = await rig.texts.filter { $0.contains("unknownOutcome") && $0.contains(#""callID":"1""#) }
+            #expect(answers.count == (isClosing ? 0 : 2))
+            #expect(await rig.on { [$0.load.count, $0.running.count, $0.unlisted.count] } == [0, 0, 0])
+            rig.journal.note("a go")
+        }
+    }
 }

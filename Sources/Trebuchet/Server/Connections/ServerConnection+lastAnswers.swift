@@ -16,7 +16,7 @@ extension ServerConnection {
         guard isOpen else { return }
         noteQueued()
         abandonCrossing(Self.unknown)
-        for call in Array(running.values) { endWaiting(call) }
+        for call in Array(running.values) + unlisted { endWaiting(call) }
         for request in Array(beginning.values) {
             // A refusal may have ended the connection.
             guard isOpen else { return }

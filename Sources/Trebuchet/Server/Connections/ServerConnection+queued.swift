@@ -85,7 +85,7 @@ extension ServerConnection: CallQueueOwner {
             time(call, within: queued.limit)
             // Another call has taken its callID since it started: it counts, but cannot be found.
             call.isUnlisted = running[call.callID] != nil
-            if !call.isUnlisted { running[call.callID] = call }
+            if call.isUnlisted { unlisted.append(call) } else { running[call.callID] = call }
         } else {
             leave(call)
             call.abandon()

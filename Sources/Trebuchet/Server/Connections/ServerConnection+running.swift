@@ -213,7 +213,7 @@ extension ServerConnection {
 
     func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
         guard call.end() else { return }
-        if call.isUnlisted || running.removeValue(forKey: call.callID) != nil { leave(call) }
+        if isListed(call) { leave(call) }
         guard isOpen else { return didEnd(call, code(of: outcome)) }
         do {
             let result = try outcome.get()
@@ -231,6 +231,14 @@ extension ServerConnection {
             }
             refuse(stream, call.callID, error)
         }
+    }
+
+    /// Removes a call from the running ones; returns false if it was not among them.
+    private func isListed(_ call: InFlightCall) -> Bool {
+        guard call.isUnlisted else { return running.removeValue(forKey: call.callID) != nil }
+        guard let index = unlisted.firstIndex(where: { $0 === call }) else { return false }
+        unlisted.remove(at: index)
+        return true
     }
 
     /// Handles the cancellation of a call by its client.

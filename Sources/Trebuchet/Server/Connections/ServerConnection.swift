@@ -31,6 +31,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     var streamCount: UInt32 = 0
     /// Running calls by callID.
     var running: [[UInt8]: InFlightCall] = [:]
+    /// Running calls whose callID another running call has taken.
+    var unlisted: [InFlightCall] = []
     /// The running calls that count: their number and the bytes of their messages.
     var load = CallLoad()
     /// Cross-reactor calls; one object for each reactor, from the first call on.
@@ -342,8 +344,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         noteQueued()
         isOpen = false
         didClose(why)
-        let ended = running.values
-        running = [:]
+        let ended = Array(running.values) + unlisted
+        (running, unlisted) = ([:], [])
         for call in ended {
             didAbandon(call)
             leave(call)
