@@ -118,7 +118,8 @@ import TrebuchetTesting
             let log = try await rig.answer("/inspect/log")
             #expect(!log.contains("4711"), "\(InspectorRig.body(log))")
             #expect(!"\(lines.events)".contains("4711"), "\(lines.events)")
-            #expect(lines.events.count == 3 && "\(lines.events)".contains("WrongCode"))
+            // A busy machine adds events, such as those of a stalled reactor.
+            #expect(lines.events.count >= 3 && "\(lines.events)".contains("WrongCode"))
         }
     }
 }

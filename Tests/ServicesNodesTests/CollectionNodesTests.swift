@@ -90,8 +90,8 @@ import TrebuchetCluster
                         // The last increment comes behind the last document.
                         && $0.document("shared")?.fields["count"] == .integer(Int64(all.count))
                 }
-                #expect(notes.wrappedValue.items.ids == first.wrappedValue.items.ids)
             }
+            for notes in values { #expect(notes.wrappedValue.items.ids == first.wrappedValue.items.ids) }
             let shared = try #require(first.wrappedValue.document("shared"))
             #expect(shared.fields["count"] == .integer(Int64(all.count)))
             // Each write has a number of its own, and the next owner continues behind the last one.

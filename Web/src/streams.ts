@@ -147,7 +147,7 @@ export class Streams {
         if (!source) return
         if (kind === "streamData") {
             if (source._take(payload)) return
-            if (source._isEvents) return this._lose(source, line, streamID, "were missed")
+            if (source._isEvents) return this._lose(source, line, streamID, "have a gap")
             // This requests a full value.
             this._end(line, streamID)
             source._interrupted()

@@ -100,7 +100,7 @@ async function watch(name, number, game) {
             } catch (error) {
                 if (error.code !== "overflow") told(`the stream of moves ended: ${error.code} ${error.message}`)
                 // The client itself found that numbers are missing: the server has left events out and told nobody.
-                if (error.message.includes("were missed")) told(`after ${check.number}: ${error.message}`)
+                if (error.message.includes("have a gap")) told(`after ${check.number}: ${error.message}`)
                 if (error.message.includes("unread events")) totals.overflowsOfReaders++
                 check.overflowed()
             }
