@@ -23,7 +23,7 @@ import TrebuchetServices
             (#""wrongCode":{"triesLeft":4}},"message""#, #""wrongCode":{"triesLeft":3}},"message""#),
             (#"},"refreshToken":"Zq3x…""#, "}"),
             (#"arguments":[[{"number""#, #"argument":[[{"number""#),
-            (#"{"op":"remove","path":"/members/2/data/at"},"#, ""),
+            (#"{"op":"replace","path":"/members/2/data/at/x","value":2},"#, ""),
             ("    Bob < {\"type\":\"response\",\"payload\":{\"callID\":\"2\",\"result\":1}}\n", ""),
             (
                 #""session":"1b2h…","token":"2qvt…","events":{"epoch":"0uy4…","last":0}"#,
