@@ -24,15 +24,22 @@ package struct DocumentedTable {
         self.init(of: value, in: section ?? "", special: special)
     }
 
-    /// Reads rows like "| `name` | 16 MiB | … |".
+    /// Reads rows like "| `name` | 16 MiB | … |", or "| `name` / `other` | 16 MiB / 4 KiB | … |".
     package init(of value: Any, in section: Substring, special: [String: String] = [:]) {
         let type = String(describing: type(of: value))
         var rows: [String: String] = [:]
         for line in section.split(separator: "\n") where line.hasPrefix("| `") {
             let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
             guard cells.count > 1 else { continue }
-            let name = cells[0].filter { $0 != "`" }
-            if rows.updateValue(cells[1], forKey: name) != nil { problems.append("\(type).\(name) has two rows") }
+            let names = cells[0].components(separatedBy: " / ").map { $0.filter { $0 != "`" } }
+            let defaults = cells[1].components(separatedBy: " / ")
+            guard names.count == defaults.count else {
+                problems.append("\(type): \(names.count) settings have \(defaults.count) defaults: \(cells[0])")
+                continue
+            }
+            for (name, text) in zip(names, defaults) where rows.updateValue(text, forKey: name) != nil {
+                problems.append("\(type).\(name) has two rows")
+            }
         }
         let settings = Mirror(reflecting: value).children.compactMap { child in
             child.label.map { (name: $0, value: child.value) }

@@ -35,6 +35,7 @@ import Trebuchet
         arguments: [
             ("| `people` | 1,234,567 | |", 0), ("| `people` | 1234567 | |", 1), ("| `others` | 1,234,567 | |", 2),
             ("| `people` | 1,234,567 | |\n| `people` | 1,234,567 | |", 1), ("", 1),
+            ("| `people` / `others` | 1,234,567 / 1 | |", 1), ("| `people` / `others` | 1,234,567 | |", 2),
         ])
     func findings(row: String, count: Int) {
         let section = """
