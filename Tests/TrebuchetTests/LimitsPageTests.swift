@@ -63,9 +63,12 @@ import Trebuchet
         ])
     func codes(heading: String, file: String, pattern: String) throws {
         let section = try page("Docs/Reference/ErrorCodes.md").split(separator: "\n## ").first { $0.hasPrefix(heading) }
-        let rows = try #require(section).split(separator: "\n").filter { $0.hasPrefix("|") }.compactMap {
-            $0.split(separator: "|").first?.trimmingCharacters(in: CharacterSet(charactersIn: "` "))
+        // A row may have several codes: "| 1005, 1006 | … |".
+        let heads = try #require(section).split(separator: "\n").compactMap { line in
+            line.hasPrefix("|") ? line.split(separator: "|").first : nil
         }
+        let rows = heads.flatMap { $0.split(separator: ",") }
+            .map { $0.trimmingCharacters(in: CharacterSet(charactersIn: "` ")) }
         let source = try page("Sources/\(file)")
         let code = try Regex(pattern)
         let codes = source.matches(of: code).compactMap { $0.output[1].substring.map(String.init) }
