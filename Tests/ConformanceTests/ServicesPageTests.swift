@@ -24,7 +24,7 @@ import TrebuchetServices
             (#"},"refreshToken":"Zq3x…""#, "}"),
             (#"arguments":[[{"number""#, #"argument":[[{"number""#),
             (#"{"op":"replace","path":"/members/2/data/at/x","value":2},"#, ""),
-            ("    Bob < {\"type\":\"response\",\"payload\":{\"callID\":\"2\",\"result\":1}}\n", ""),
+            ("    Bob < {\"type\":\"response\",\"payload\":{\"callID\":\"3\",\"result\":1}}\n", ""),
             (
                 #""session":"1b2h…","token":"2qvt…","events":{"epoch":"0uy4…","last":0}"#,
                 #""session":"1b2h…","token":"1b2h…","events":{"epoch":"0uy4…","last":0}"#
