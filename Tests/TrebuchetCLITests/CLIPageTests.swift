@@ -46,14 +46,16 @@ import Testing
             guard line.hasPrefix("| `") else { continue }
             // A bar within a cell has a backslash before it.
             let cells = String(line).replacingOccurrences(of: "\\|", with: "/").split(separator: "|")
-            let head = cells[0].drop { $0 != "`" }.dropFirst().prefix { $0 != "`" }
-            if head.hasPrefix("trebuchet ") {
-                let words = head.split(separator: " ").dropFirst().prefix { word in
-                    word.allSatisfy { $0.isLowercase || $0 == "-" }
+            // A row may have several commands with the same options, or several options.
+            for head in cells[0].matches(of: /`([^`]+)`/).map(\.output.1) {
+                if head.hasPrefix("trebuchet ") {
+                    let words = head.split(separator: " ").dropFirst().prefix { word in
+                        word.allSatisfy { $0.isLowercase || $0 == "-" }
+                    }
+                    sections[anchor]?.commands[words.joined(separator: " ")] = String(cells[1])
+                } else if head.hasPrefix("--") {
+                    sections[anchor]?.options.insert(Option(head))
                 }
-                sections[anchor]?.commands[words.joined(separator: " ")] = String(cells[1])
-            } else if head.hasPrefix("--") {
-                sections[anchor]?.options.insert(Option(head))
             }
         }
         return sections
