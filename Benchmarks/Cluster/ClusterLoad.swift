@@ -60,8 +60,8 @@ struct ClusterLoad {
                     var top: UInt64 = 0
                     var latency = Histogram()
                     while case let began = MonotonicClock.now, began < end {
-                        let append = LogAppend(payload, expectedTop: top)
-                        guard try await engine.append(append, to: log, under: lease) == .accepted(top + 1) else {
+                        let append = LogAppend(payload, expectedHead: top)
+                        guard try await engine.append(append, to: log, lease: lease) == .accepted(top + 1) else {
                             throw UsageError("an append of the only owner was rejected")
                         }
                         top += 1

@@ -71,7 +71,7 @@ final class TakeoverLoad: Sendable {
             let owner = try await engine.nodes().first { $0.node.name == victim.name }?.node
             var silent: [Int] = []
             for meter in 0..<self.actors
-            where try await engine.holder(of: ClusterSlot(of: "meters/\(meter)"))?.lease.owner == owner {
+            where try await engine.owner(of: ClusterSlot(of: "meters/\(meter)"))?.lease.owner == owner {
                 silent.append(meter)
             }
             victim.server.stop()
@@ -131,7 +131,7 @@ final class TakeoverLoad: Sendable {
         while MonotonicClock.now < deadline {
             var owned: [ClusterNode: Int] = [:]
             for slot in ClusterSlot.all {
-                if let holder = try await engine.holder(of: slot) { owned[holder.lease.owner, default: 0] += 1 }
+                if let holder = try await engine.owner(of: slot) { owned[holder.lease.owner, default: 0] += 1 }
             }
             let least = ClusterSlot.count / count * 7 / 10
             if owned.values.reduce(0, +) == ClusterSlot.count, owned.count == count, owned.values.min() ?? 0 > least {

@@ -66,13 +66,13 @@ struct LargeCollectionLoad {
             var last: String?
             repeat {
                 let page = AdminRequest.documents(collection: Self.collection, after: last, limit: 1000)
-                let answer = try await scene.admin.ask(page)
+                let answer = try await scene.admin.request(page)
                 guard case .documents(let found) = answer else { throw AdminClient.unexpected(answer) }
                 last = found.last?.id.description
             } while last != nil
         }
         try await scene.phase("large_removal", into: &report) { scene in
-            while case .removed(5_000) = try await scene.admin.ask(
+            while case .removed(5_000) = try await scene.admin.request(
                 .removeOldest(collection: Self.collection, limit: 5_000))
             {}
         }
@@ -92,7 +92,7 @@ struct LargeCollectionLoad {
                         "isNew": .bool(replacing),
                     ])
             }
-            let answer = try await admin.ask(
+            let answer = try await admin.request(
                 .restore(collection: Self.collection, documents: part, replaces: replacing))
             guard case .restored(let outcome) = answer, outcome.created + outcome.replaced == part.count else {
                 throw UsageError("the documents were not accepted: \(answer)")

@@ -10,7 +10,7 @@ package final class MemoryAccount: Sendable {
 
     /// The counters of the account.
     private struct State {
-        var held = 0
+        var bufferedBytes = 0
         var principal: MemoryBudget?
     }
 
@@ -34,28 +34,28 @@ package final class MemoryAccount: Sendable {
     }
 
     deinit {
-        let (held, principal) = state.withLock { ($0.held, $0.principal) }
+        let (held, principal) = state.withLock { ($0.bufferedBytes, $0.principal) }
         count(-held, principal)
         onEnd?()
     }
 
-    package var heldBytes: Int { state.withLock { $0.held } }
+    package var bufferedBytes: Int { state.withLock { $0.bufferedBytes } }
 
     /// Counts the held bytes for `principal` as well from now on.
     package func join(_ principal: MemoryBudget) {
         state.withLock { state in
-            state.principal?.release(state.held)
+            state.principal?.release(state.bufferedBytes)
             state.principal = principal
-            principal.hold(state.held)
+            principal.adjustUsage(by: state.bufferedBytes)
         }
     }
 
     /// Reserves bytes for new work.
     ///
     /// - Throws: `MemoryLimitExceeded` if a limit would be exceeded; then it counts nothing.
-    package func take(_ bytes: Int) throws(MemoryLimitExceeded) {
+    package func reserve(_ bytes: Int) throws(MemoryLimitExceeded) {
         let excess: MemoryLimitExceeded? = state.withLock { state in
-            guard state.held + bytes <= limit else { return MemoryLimitExceeded(.connection, limit) }
+            guard state.bufferedBytes + bytes <= limit else { return MemoryLimitExceeded(.connection, limit) }
             if let address, address.usedBytes + bytes > address.limit {
                 return MemoryLimitExceeded(.address, address.limit)
             }
@@ -63,7 +63,7 @@ package final class MemoryAccount: Sendable {
                 return MemoryLimitExceeded(.principal, principal.limit)
             }
             guard server.usedBytes + bytes <= server.limit else { return MemoryLimitExceeded(.server, server.limit) }
-            state.held += bytes
+            state.bufferedBytes += bytes
             count(bytes, state.principal)
             return nil
         }
@@ -74,13 +74,13 @@ package final class MemoryAccount: Sendable {
     ///
     /// - Returns: a `MemoryLimitExceeded` if the growth exceeds a limit, alone or with others: the caller must close the connection. A
     ///   connection with few bytes is exempt while the server is less than an eighth over its limit.
-    package func hold(_ change: Int) -> MemoryLimitExceeded? {
+    package func adjustUsage(by change: Int) -> MemoryLimitExceeded? {
         state.withLock { state in
-            state.held += change
+            state.bufferedBytes += change
             count(change, state.principal)
             guard change > 0 else { return nil }
-            if state.held > limit { return MemoryLimitExceeded(.connection, limit) }
-            let isSmall = state.held <= Self.small
+            if state.bufferedBytes > limit { return MemoryLimitExceeded(.connection, limit) }
+            let isSmall = state.bufferedBytes <= Self.small
             if server.usedBytes - (isSmall ? server.limit / 8 : 0) > server.limit {
                 return MemoryLimitExceeded(.server, server.limit)
             }
@@ -93,12 +93,12 @@ package final class MemoryAccount: Sendable {
         }
     }
 
-    package func release(_ bytes: Int) { _ = hold(-bytes) }
+    package func release(_ bytes: Int) { _ = adjustUsage(by: -bytes) }
 
     private func count(_ change: Int, _ principal: MemoryBudget?) {
-        server.hold(change)
-        address?.hold(change)
-        principal?.hold(change)
+        server.adjustUsage(by: change)
+        address?.adjustUsage(by: change)
+        principal?.adjustUsage(by: change)
     }
 }
 
@@ -118,10 +118,11 @@ package struct MemoryLimitExceeded: Error, Equatable, Sendable {
     /// The description of the exceeded limit with the name of its setting. It fits into a close frame.
     package var reason: String {
         switch holder {
-        case .connection: "quota exceeded: \(limit) bytes of buffered memory per connection (heldBytesPerConnection)"
-        case .address: "quota exceeded: \(limit) bytes of buffered memory per address (heldBytesPerAddress)"
-        case .principal: "quota exceeded: \(limit) bytes of buffered memory per principal (heldBytesPerPrincipal)"
-        case .server: "the server's limit of \(limit) bytes of buffered memory is reached (heldBytes); retry later"
+        case .connection:
+            "quota exceeded: \(limit) bytes of buffered memory per connection (bufferedBytesPerConnection)"
+        case .address: "quota exceeded: \(limit) bytes of buffered memory per address (bufferedBytesPerHost)"
+        case .principal: "quota exceeded: \(limit) bytes of buffered memory per principal (bufferedBytesPerPrincipal)"
+        case .server: "the server's limit of \(limit) bytes of buffered memory is reached (bufferedBytes); retry later"
         }
     }
 }

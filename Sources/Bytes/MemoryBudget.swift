@@ -19,14 +19,14 @@ package final class MemoryBudget: Sendable {
     /// Reserves bytes for new work.
     ///
     /// - Returns: false, with nothing counted, if the limit would be exceeded.
-    package func take(_ bytes: Int) -> Bool {
+    package func reserve(_ bytes: Int) -> Bool {
         if used.add(bytes, ordering: .relaxed).newValue <= limit { return true }
         release(bytes)
         return false
     }
 
     /// Counts bytes that are already held, regardless of the limit.
-    package func hold(_ bytes: Int) { used.add(bytes, ordering: .relaxed) }
+    package func adjustUsage(by bytes: Int) { used.add(bytes, ordering: .relaxed) }
 
     package func release(_ bytes: Int) { used.subtract(bytes, ordering: .relaxed) }
 }

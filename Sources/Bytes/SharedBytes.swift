@@ -25,7 +25,7 @@ public final class SharedBytes: Sendable {
     package init(_ source: UnsafeRawBufferPointer, countedIn budget: MemoryBudget?) {
         count = source.count
         self.budget = source.count < Self.leastCounted ? nil : budget
-        self.budget?.hold(source.count)
+        self.budget?.adjustUsage(by: source.count)
         guard let from = source.baseAddress, count > 0 else {
             base = nil
             return
@@ -50,7 +50,7 @@ public final class SharedBytes: Sendable {
             if let made = forms[form] { return made }
             let made = make(bytes)
             forms[form] = made
-            budget?.hold(made.count)
+            budget?.adjustUsage(by: made.count)
             return made
         }
     }

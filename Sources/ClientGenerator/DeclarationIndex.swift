@@ -19,7 +19,7 @@ struct DeclarationIndex {
             for declaration in conditions.declarations(file.tree.statements) {
                 if let node = declaration.as(ExtensionDeclSyntax.self) {
                     extensions.append((node, file))
-                } else if let type = add(declaration, in: file, parent: nil) {
+                } else if let type = insertType(declaration, in: file, parent: nil) {
                     topLevel[type.name, default: []].append(type)
                 }
             }
@@ -39,7 +39,7 @@ struct DeclarationIndex {
                     continue
                 }
                 let members = conditions.members(node.memberBlock.members)
-                type.add(node, in: file, members: members)
+                type.insertExtension(node, in: file, members: members)
                 for member in members { nest(member, in: file, parent: type) }
             }
             guard left.count < waiting.count else {
@@ -52,7 +52,7 @@ struct DeclarationIndex {
         }
     }
 
-    private mutating func add(_ node: DeclSyntax, in file: SourceFile, parent: DeclaredType?) -> DeclaredType? {
+    private mutating func insertType(_ node: DeclSyntax, in file: SourceFile, parent: DeclaredType?) -> DeclaredType? {
         let made = DeclaredType(node, in: file, parent: parent, id: types.count, conditions: conditions)
         guard let type = made else { return nil }
         types.append(type)
@@ -61,7 +61,7 @@ struct DeclarationIndex {
     }
 
     private mutating func nest(_ node: DeclSyntax, in file: SourceFile, parent: DeclaredType) {
-        if let type = add(node, in: file, parent: parent) { parent.nested[type.name] = type }
+        if let type = insertType(node, in: file, parent: parent) { parent.nested[type.name] = type }
     }
 
     /// Returns the names of `A.B<C>`: A, B.

@@ -62,7 +62,7 @@ final class DeclaredType {
         members = group.map { conditions.members($0.memberBlock.members) } ?? []
     }
 
-    func add(_ node: ExtensionDeclSyntax, in file: SourceFile, members: [DeclSyntax]) {
+    func insertExtension(_ node: ExtensionDeclSyntax, in file: SourceFile, members: [DeclSyntax]) {
         extensions.append((node, file, members))
         inherited += node.inheritanceClause?.inheritedTypes.map(\.type) ?? []
     }

@@ -69,7 +69,7 @@ extension ModelBuilder {
         }
         var result: WireType?
         if let returned = function.signature.returnClause?.type, !returned.isVoid {
-            result = told(directives).map { .told($0) } ?? read(returned, scope)
+            result = spokenTypeName(directives).map { .told($0) } ?? read(returned, scope)
         }
         return ClientModel.Method(
             name: function.name.plainText, target: target, baseName: function.name.plainText,
@@ -81,7 +81,7 @@ extension ModelBuilder {
 
     private func parameter(_ parameter: FunctionParameterSyntax, _ scope: Scope) -> WireType {
         let directives = directives(Comments(parameter), at: scope.place(of: parameter))
-        if let told = told(directives) { return .told(told) }
+        if let told = spokenTypeName(directives) { return .told(told) }
         var scope = scope
         scope.integers = integers(directives, else: scope.integers)
         return read(parameter.type, scope)
@@ -125,7 +125,7 @@ extension ModelBuilder {
         var scope = Scope(type.file, in: type, integers: integers(directives, else: outer))
         scope.fallback = place
         let read: WireType
-        if let told = told(directives) {
+        if let told = spokenTypeName(directives) {
             read = .told(told)
         } else if let written = binding.typeAnnotation?.type
             ?? binding.initializer.flatMap({ self.type(of: $0.value, scope) })
@@ -181,7 +181,8 @@ extension ModelBuilder {
         let scope = Scope(file, in: type, integers: integers(directives, else: outer))
         let stream = ClientModel.Stream(
             name: plain.prefix(1).lowercased() + plain.dropFirst(), target: target,
-            type: told(directives).map { .told($0) } ?? read(value, scope), documentation: comments.documentation,
+            type: spokenTypeName(directives).map { .told($0) } ?? read(value, scope),
+            documentation: comments.documentation,
             place: place)
         if observation.name.text == "StateObservation" {
             actor.states.append(stream)

@@ -15,7 +15,7 @@ extension ModelBuilder {
     }
 
     private func form(of type: DeclaredType, _ directives: [Directive]) -> ClientModel.Form {
-        if let told = told(directives) { return .told(told) }
+        if let told = spokenTypeName(directives) { return .told(told) }
         let integers = integers(directives, else: self.integers)
         guard isReadable(type, isAsDeclared: directives.contains(.asDeclared)) else { return .told("never") }
         if type.kind == .enumeration, let raw = rawCases(of: type) { return .rawValues(raw) }
@@ -189,7 +189,7 @@ extension ModelBuilder {
         let directives = directives(comments, at: property.place)
         var isOptional = property.type.map(Self.isWrittenOptional) ?? false
         var read: WireType?
-        if let told = told(directives) {
+        if let told = spokenTypeName(directives) {
             read = .told(told)
         } else {
             guard let written = property.type else {
@@ -210,7 +210,7 @@ extension ModelBuilder {
             read = type
         }
         guard let read else { return nil }
-        if told(directives) == nil, let wrapper = wrapper(of: property.node) {
+        if spokenTypeName(directives) == nil, let wrapper = wrapper(of: property.node) {
             if wrapper != "DeltaValue" {
                 problems.error(
                     property.place,
@@ -309,7 +309,7 @@ extension ModelBuilder {
             let label = parameter.firstName?.plainText ?? "_"
             let own = label == "_" ? "_\(position)" : label
             guard let key = keys?[own] ?? (keys == nil ? own : nil) else { return nil }
-            if let told = told(parameters.count == 1 ? directives : []) {
+            if let told = spokenTypeName(parameters.count == 1 ? directives : []) {
                 return ClientModel.Member(
                     name: key, type: .told(told), isOptional: Self.isWrittenOptional(parameter.type))
             }

@@ -144,7 +144,7 @@ extension ModelBuilder {
     /// Resolves a type that the sources do not declare. A comment above an extension of it may define it.
     private func foreign(_ type: TypeSyntax, _ path: [Component], _ scope: Scope) -> WireType {
         for (node, file) in index.foreignExtensions[path.last?.name ?? ""] ?? [] {
-            if let told = told(directives(Comments(node), at: file.place(of: node))) { return .told(told) }
+            if let told = spokenTypeName(directives(Comments(node), at: file.place(of: node))) { return .told(told) }
         }
         let name = type.trimmedDescription
         problems.error(
@@ -183,7 +183,7 @@ extension ModelBuilder {
         at node: TypeSyntax? = nil
     ) -> WireType {
         guard let next = rest.first else {
-            return use(type, arguments, at: node.map { scope.place(of: $0) } ?? type.place, scope)
+            return resolveType(type, arguments, at: node.map { scope.place(of: $0) } ?? type.place, scope)
         }
         let bindings = Dictionary(zip(type.genericParameters, arguments)) { first, _ in first }
         if let nested = type.nested[next.name] {
@@ -192,7 +192,7 @@ extension ModelBuilder {
             return resolve(rest.dropFirst(), in: nested, all, scope, at: next.node)
         }
         if type.kind == .alias {
-            if case .named(let id, let arguments) = use(type, arguments, at: type.place, scope) {
+            if case .named(let id, let arguments) = resolveType(type, arguments, at: type.place, scope) {
                 return resolve(rest, in: index.types[id], arguments, scope, at: node)
             }
         } else if rest.count == 1, next.name == "ID",
@@ -210,14 +210,14 @@ extension ModelBuilder {
 
     // MARK: Declared types
 
-    private func use(_ type: DeclaredType, _ arguments: [WireType], at place: SourcePosition, _ scope: Scope)
+    private func resolveType(_ type: DeclaredType, _ arguments: [WireType], at place: SourcePosition, _ scope: Scope)
         -> WireType
     {
         let directives = directives(type.comments, at: type.place)
         switch type.kind {
-        case .alias where told(directives) == nil:
+        case .alias where spokenTypeName(directives) == nil:
             return alias(type, arguments, integers(directives, else: scope.integers))
-        case .protocol where told(directives) == nil:
+        case .protocol where spokenTypeName(directives) == nil:
             problems.error(
                 place,
                 "'\(type.qualifiedName)' is a protocol with an unknown JSON form; use an enum "

@@ -65,7 +65,7 @@ final class ModelBuilder {
         }
     }
 
-    func told(_ directives: [Directive]) -> String? {
+    func spokenTypeName(_ directives: [Directive]) -> String? {
         for case .typeScript(let type) in directives { return type }
         return nil
     }

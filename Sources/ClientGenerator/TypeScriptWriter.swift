@@ -241,32 +241,32 @@ struct UsedTypes {
     init(_ model: ClientModel) {
         for actor in model.actors {
             for method in actor.methods {
-                for parameter in method.parameters { note(parameter.type) }
-                if let result = method.result { note(result) }
-                if let error = method.error { note(error.type) }
+                for parameter in method.parameters { record(parameter.type) }
+                if let result = method.result { record(result) }
+                if let error = method.error { record(error.type) }
             }
-            for stream in actor.states + actor.events { note(stream.type) }
+            for stream in actor.states + actor.events { record(stream.type) }
         }
         for definition in model.definitions.values {
             switch definition.form {
-            case .structure(let members): for member in members { note(member.type) }
-            case .union(let cases): for member in cases.flatMap(\.members) { note(member.type) }
-            case .id(let raw): note(raw)
+            case .structure(let members): for member in members { record(member.type) }
+            case .union(let cases): for member in cases.flatMap(\.members) { record(member.type) }
+            case .id(let raw): record(raw)
             case .rawValues, .told: break
             }
         }
     }
 
-    private mutating func note(_ type: WireType) {
+    private mutating func record(_ type: WireType) {
         switch type {
         case .uuid: hasUUID = true
         case .decimal: hasDecimal = true
         case .reference(let name): references.insert(name)
-        case .array(let element), .set(let element), .range(let element), .optional(let element): note(element)
+        case .array(let element), .set(let element), .range(let element), .optional(let element): record(element)
         case .record(let key, let value), .map(let key, let value):
-            note(key)
-            note(value)
-        case .named(_, let arguments): for argument in arguments { note(argument) }
+            record(key)
+            record(value)
+        case .named(_, let arguments): for argument in arguments { record(argument) }
         default: break
         }
     }

@@ -29,7 +29,7 @@ package struct AdminClient {
         }
     }
 
-    package func ask(_ request: AdminRequest) async throws -> AdminResponse {
+    package func request(_ request: AdminRequest) async throws -> AdminResponse {
         try await send(request)
         return try await answer()
     }

@@ -13,10 +13,10 @@ enum GenerateTool {
         } catch {
             switch error {
             case .usage(let message):
-                tell("trebuchet-generate: \(message)\n\n\(GenerateOptions.usage)")
+                printMessage("trebuchet-generate: \(message)\n\n\(GenerateOptions.usage)")
                 exit(2)
             case .failed(let message):
-                tell("trebuchet-generate: \(message)")
+                printMessage("trebuchet-generate: \(message)")
                 exit(1)
             }
         }
@@ -24,7 +24,7 @@ enum GenerateTool {
 
     private static func run(_ options: GenerateOptions) throws(GenerateFailure) {
         let generation = Generation(try SwiftSources.read(options.paths), options: options.generation)
-        for problem in generation.problems { tell("\(problem)") }
+        for problem in generation.problems { printMessage("\(problem)") }
         if generation.hasErrors { throw .failed("nothing was written") }
         let text = options.form == .typescript ? generation.typeScript : generation.schema
         guard let output = options.output else { return print(text, terminator: "") }
@@ -52,5 +52,5 @@ enum GenerateTool {
         }
     }
 
-    private static func tell(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
+    private static func printMessage(_ line: String) { FileHandle.standardError.write(Data((line + "\n").utf8)) }
 }

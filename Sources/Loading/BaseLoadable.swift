@@ -24,7 +24,7 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     @ObservationIgnored private var lastFollower: UInt64 = 0
     /// States that the followers have not received.
     @ObservationIgnored private var untold: [LoadingState<Value>] = []
-    @ObservationIgnored private var isTelling = false
+    @ObservationIgnored private var isNotifying = false
 
     /// A Boolean value that indicates whether `cancel()` was called since the last ``reset()``. If so, ``load()`` does
     /// nothing.
@@ -61,7 +61,7 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
     /// ``cancel()``.
     open func load() async {
         guard !isCanceled else { return }
-        await startRun().end()
+        await startRun().waitUntilFinished()
     }
 
     /// Cancels the running work and publishes idle at once. An existing outcome stays. Lasts until ``reset()``.
@@ -141,12 +141,12 @@ open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
         // of each state in order.
         untold.append(state)
         withMutation(keyPath: \.currentState) {}
-        guard !isTelling else { return }
-        isTelling = true
+        guard !isNotifying else { return }
+        isNotifying = true
         while !untold.isEmpty {
             let next = untold.removeFirst()
             for follower in followers.values { follower(next) }
         }
-        isTelling = false
+        isNotifying = false
     }
 }

@@ -16,13 +16,13 @@ public final class ConcurrencyLimiter: Sendable {
         var head = 0
         var lastNumber: UInt64 = 0
 
-        mutating func take() -> Bool {
+        mutating func acquire() -> Bool {
             guard free > 0 else { return false }
             free -= 1
             return true
         }
 
-        mutating func add(_ continuation: Continuation, _ number: UInt64) {
+        mutating func enqueue(_ continuation: Continuation, _ number: UInt64) {
             waiting[number] = continuation
             if order.count > 2 * waiting.count + 64 {
                 order = order[head...].filter { waiting[$0] != nil }
@@ -74,7 +74,7 @@ public final class ConcurrencyLimiter: Sendable {
     private func acquire(isolation: isolated (any Actor)? = #isolation) async throws {
         try Task.checkCancellation()
         let number: UInt64? = permits.withLock { permits in
-            if permits.take() { return nil }
+            if permits.acquire() { return nil }
             permits.lastNumber += 1
             return permits.lastNumber
         }
@@ -84,8 +84,8 @@ public final class ConcurrencyLimiter: Sendable {
                 let isGranted: Bool? = permits.withLock { permits in
                     // Checked under the lock: either the handler below has run, or it will find the continuation.
                     if Task.isCancelled { return false }
-                    if permits.take() { return true }
-                    permits.add(continuation, number)
+                    if permits.acquire() { return true }
+                    permits.enqueue(continuation, number)
                     return nil
                 }
                 if let isGranted { continuation.resume(returning: isGranted) }

@@ -31,7 +31,7 @@ final class LoadOperation {
     func stop() { task?.cancel() }
 
     /// Returns when the work has ended. Cancellation of the waiting task cancels the work.
-    func end() async {
+    func waitUntilFinished() async {
         guard let task else { return }
         await withTaskCancellationHandler {
             await task.value

@@ -22,7 +22,7 @@ final class LoadingStateReader<Value: Hashable & Sendable>: LoadingStateSource {
     init(_ loader: some Loadable<Value>) {
         let states = loader.state
         task = Task { [weak self] in
-            for await state in states { self?.tell(state) }
+            for await state in states { self?.notifyObservers(of: state) }
         }
     }
 
@@ -36,7 +36,7 @@ final class LoadingStateReader<Value: Hashable & Sendable>: LoadingStateSource {
 
     func unfollow(_ number: UInt64) { followers[number] = nil }
 
-    private func tell(_ state: LoadingState<Value>) {
+    private func notifyObservers(of state: LoadingState<Value>) {
         for follower in followers.values { follower(state) }
     }
 }

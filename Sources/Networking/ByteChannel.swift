@@ -28,7 +28,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// The number of output bytes after which they are sent before the turn ends.
     package static let largestTurn = 128 << 10
     /// The time limit for sending the rest and for the peer's end of stream.
-    static let patience = Duration.seconds(5)
+    static let closeTimeout = Duration.seconds(5)
 
     package let reactor: Reactor
     /// The delegate, retained until the connection has closed.
@@ -36,11 +36,11 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     package var limits = ChannelLimits.standard
     /// The maximum number of bytes per read, at most the size of the reactor's buffer. It is reduced for a peer that sends more
     /// than can be handled at once.
-    package var mostRead: Int {
-        get { Int(mostReadBytes) }
-        set { mostReadBytes = UInt32(clamping: min(newValue, Reactor.readBufferSize)) }
+    package var maximumReadBytes: Int {
+        get { Int(maximumReadSize) }
+        set { maximumReadSize = UInt32(clamping: min(newValue, Reactor.readBufferSize)) }
     }
-    private var mostReadBytes = UInt32(Reactor.readBufferSize)
+    private var maximumReadSize = UInt32(Reactor.readBufferSize)
 
     let socket: Socket
     /// The TLS state, set before `start` for a secure connection.
@@ -63,15 +63,15 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// Rarely needed state of a channel.
     final class Extras {
         /// The timer that runs while the rest of the output is sent at the end.
-        var patience: LoopTimer?
+        var closeTimer: LoopTimer?
         /// The number of input bytes discarded at the end, and its limit.
         var thrownAway = 0
-        var mostThrownAway = 0
+        var maximumDiscarded = 0
         /// The reason of the end, until the delegate is called.
         var error: TransportError?
         /// The memory account of the connection, and the part of it that is counted here.
         var account: MemoryAccount?
-        var held = 0
+        var bufferedBytes = 0
         var excess: MemoryLimitExceeded?
         /// The timer that runs while many shared bytes are pending, and the bytes that the socket accepted since its start.
         var slowness: LoopTimer?
@@ -97,13 +97,13 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         self.delegate = delegate
         watched = EPOLLIN.rawValue
         do {
-            try reactor.add(socket.descriptor, self, events: watched)
+            try reactor.watchDescriptor(socket.descriptor, self, events: watched)
         } catch {
             self.delegate = nil
             throw error
         }
         isStarted = true
-        tls?.begin(on: socket)
+        tls?.startHandshake(on: socket)
         if tls != nil || isReadingPaused { watch() }
     }
 
@@ -295,7 +295,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         }
         if state == .flushing, waiting == 0 { linger() }
         if waiting > limits.limit {
-            end(error: TransportError(.closed, "the peer reads too slowly: \(waiting) bytes are queued"))
+            close(error: TransportError(.closed, "the peer reads too slowly: \(waiting) bytes are queued"))
         }
     }
 
@@ -357,14 +357,14 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if count > 0 {
             handOn(count)
         } else if count == 0 {
-            end(error: nil)
+            close(error: nil)
         } else if count != -Int(EAGAIN), count != -Int(EINTR) {
             fail("recv", Int32(-count))
         }
     }
 
     @inline(__always)
-    private var readNow: Int { queue.isEmpty ? mostRead : min(mostRead, Self.smallRead) }
+    private var readNow: Int { queue.isEmpty ? maximumReadBytes : min(maximumReadBytes, Self.smallRead) }
 
     @inline(__always)
     private func handOn(_ count: Int) {
@@ -377,8 +377,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private func read(_ tls: TLSConnection) {
         let count = tls.receive(from: socket, atMost: readNow, into: reactor.readBuffer)
         if count > 0 { handOn(count) } else if state != .open { throwAway(tls.receivedBytes) }
-        if let failure = tls.failure { return end(error: failure) }
-        if tls.isEnded || count == 0 { return end(error: nil) }
+        if let failure = tls.failure { return close(error: failure) }
+        if tls.isEnded || count == 0 { return close(error: nil) }
         if count < 0, count != -Int(EAGAIN), count != -Int(EINTR) { return fail("recv", Int32(-count)) }
         // The handshake, for which output waited, may be complete, or TLS has records to send.
         if !queue.isEmpty || tls.unsentBytes > 0 { flush() }
@@ -388,7 +388,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private func throwAway(_ count: Int) {
         guard let extras, state != .closed else { return }
         extras.thrownAway += count
-        if extras.thrownAway > extras.mostThrownAway { end(error: nil) }
+        if extras.thrownAway > extras.maximumDiscarded { close(error: nil) }
     }
 
     func makeExtras() -> Extras {

@@ -132,49 +132,49 @@ private final class ConnectAttempt: ReadinessHandler {
     private let reactor: Reactor
     private var socket: Socket?
     private var isWatched = false
-    private var tell: ((Outcome) -> Void)?
+    private var completion: ((Outcome) -> Void)?
 
     init(_ address: SocketAddress, on reactor: Reactor) {
         self.address = address
         self.reactor = reactor
     }
 
-    /// Starts the attempt. Calls `tell` once, unless the attempt is cancelled.
+    /// Starts the attempt. Calls `completion` once, unless the attempt is cancelled.
     func start(_ tell: @escaping (Outcome) -> Void) {
-        self.tell = tell
+        self.completion = tell
         do throws(TransportError) {
             let socket = try Socket.open(for: address)
             self.socket = socket
             let status = socket.connect(to: address)
             guard status == 0 || status == EINPROGRESS else { return fail(status) }
-            try reactor.add(socket.descriptor, self, events: EPOLLOUT.rawValue)
+            try reactor.watchDescriptor(socket.descriptor, self, events: EPOLLOUT.rawValue)
             isWatched = true
         } catch {
-            end(.failure(error))
+            finish(.failure(error))
         }
     }
 
     override func ready(_ events: UInt32) {
-        guard let socket, tell != nil else { return }
+        guard let socket, completion != nil else { return }
         let error = socket.pendingError()
         guard error == 0 else { return fail(error) }
         release()
-        end(.success(ByteChannel(socket, on: reactor)))
+        finish(.success(ByteChannel(socket, on: reactor)))
     }
 
     func cancel() {
-        tell = nil
+        completion = nil
         close()
     }
 
     private func fail(_ number: Int32) {
-        end(.failure(TransportError.system("connect", number, "connecting to \(address)")))
+        finish(.failure(TransportError.system("connect", number, "connecting to \(address)")))
     }
 
-    private func end(_ outcome: Outcome) {
+    private func finish(_ outcome: Outcome) {
         close()
-        let tell = tell
-        self.tell = nil
+        let tell = completion
+        self.completion = nil
         tell?(outcome)
     }
 

@@ -19,7 +19,7 @@ package final class Listener: Sendable {
     /// The number of descriptors that client connections leave free for the rest of the process, in addition to one per reactor.
     package static let descriptorsForOthers = 8
     /// The number of tries for port 0: the port of the first address may be in use at the next one.
-    private static let mostPortsTried = 16
+    private static let maximumPortsTried = 16
 
     /// Listens on each address of `host` that this machine has: on IPv6 and IPv4 for `::`, on both loopback addresses for
     /// `localhost`. `onAccept` is called on the reactor that owns the new connection. It starts the channel with a delegate or
@@ -68,7 +68,7 @@ package final class Listener: Sendable {
     private static func open(
         _ wanted: [SocketAddress], count: Int
     ) throws(TransportError) -> ([SocketAddress], [Socket]) {
-        for _ in 1..<mostPortsTried {
+        for _ in 1..<maximumPortsTried {
             do throws(TransportError) {
                 return try openOnce(wanted, count)
             } catch {
@@ -209,7 +209,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
             onAccept(ByteChannel(waiting, on: reactor))
         }
         do {
-            try reactor.add(socket.descriptor, self, events: EPOLLIN.rawValue)
+            try reactor.watchDescriptor(socket.descriptor, self, events: EPOLLIN.rawValue)
             isWatched = true
         } catch {
             rest()

@@ -35,7 +35,7 @@ extension Reactor {
     package func schedule(at deadline: UInt64, _ work: @escaping () -> Void) -> LoopTimer {
         assertCurrent()
         let timer = LoopTimer(deadline: deadline, work: work)
-        timers.add(timer)
+        timers.insert(timer)
         return timer
     }
 
@@ -103,7 +103,7 @@ package struct TurnCount: Sendable {
     private var windowBegan: UInt64 = 0
 
     @inline(__always)
-    mutating func note(from start: UInt64, to end: UInt64) {
+    mutating func record(from start: UInt64, to end: UInt64) {
         let took = end &- start
         count &+= 1
         busy &+= took

@@ -6,7 +6,7 @@ extension Reactor {
     /// Records the current activity for the watchdog, with a single store. It is valid until the next record or the next phase of
     /// the turn.
     @inline(__always)
-    package func note(_ label: ActivityLabel) {
+    package func recordActivity(_ label: ActivityLabel) {
         activity.store(UInt(bitPattern: Unmanaged.passUnretained(label).toOpaque()), ordering: .relaxed)
     }
 
@@ -27,7 +27,7 @@ extension Reactor {
         return Unmanaged<ActivityLabel>.fromOpaque(address).takeUnretainedValue().text
     }
 
-    func tell(_ stall: ReactorStall) {
+    func reportStall(_ stall: ReactorStall) {
         let observer = stalls.withLock { stalls in
             if !stall.isOver { stalls.count += 1 }
             return stalls.observer

@@ -47,13 +47,13 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     /// The time slice of a phase of a turn, in nanoseconds.
     private static let partOfTurn: UInt64 = 2_000_000
-    private static let mostOfTurn: UInt64 = 16_000_000
+    private static let maximumPerTurn: UInt64 = 16_000_000
 
     /// Work from other threads and jobs of actors and tasks, each in order. The queues are separate, so that a flood of tasks
     /// does not delay calls from other reactors, of which each connection has few.
     private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
-    private var line = WorkQueue<any Resumable>()
+    private var ready = WorkQueue<any Resumable>()
     /// The work collected for other reactors.
     var outboxes = Outboxes()
     /// The last clock reading by measured work.
@@ -133,10 +133,10 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     func enqueue(task job: UnownedJob) { enqueue(.task(job)) }
 
     private func enqueue(_ work: Work) {
-        if isCurrent { keep(work) } else { send(work) }
+        if isCurrent { retainWork(work) } else { send(work) }
     }
 
-    private func keep(_ work: Work) {
+    private func retainWork(_ work: Work) {
         switch work {
         case .closure(let closure): sent.append(closure)
         case .gathered(let gathered): sent.append { gathered.arrive() }
@@ -179,11 +179,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     func flushAtEndOfTurn(_ channel: ByteChannel) { unflushed.append(channel) }
 
     /// Queues `task` for continuation in a later turn. The caller queues a task only once.
-    package func standInLine(_ task: any Resumable) { line.append(task) }
+    package func scheduleResume(_ task: any Resumable) { ready.append(task) }
 
     // MARK: Descriptors
 
-    func add(_ descriptor: Int32, _ handler: ReadinessHandler, events: UInt32) throws(TransportError) {
+    func watchDescriptor(_ descriptor: Int32, _ handler: ReadinessHandler, events: UInt32) throws(TransportError) {
         assertCurrent()
         let reference = Unmanaged.passRetained(handler)
         var event = epoll_event(events: events, data: epoll_data_t(ptr: reference.toOpaque()))
@@ -247,11 +247,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             runSent(turnBegan: begun)
             // While connections have more input, the sockets are polled in between, but the turn does not end yet. Otherwise the
             // end-of-turn work, which is meant to cover many messages, would run for few.
-            if !line.isEmpty {
+            if !ready.isEmpty {
                 let begun = MonotonicClock.now
                 beginPart(at: begun)
                 runLine()
-                while !line.isEmpty, lastLook &- begun < Self.partOfTurn {
+                while !ready.isEmpty, lastLook &- begun < Self.partOfTurn {
                     count = epoll_wait(epoll, events, Int32(capacity), 0)
                     handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
                     runLine()
@@ -260,14 +260,14 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             runJobs(turnBegan: begun)
             fireTimers()
             finishTurn()
-            turns.note(from: woken, to: MonotonicClock.now)
+            turns.record(from: woken, to: MonotonicClock.now)
             beats += 1
             pulse.store(beats, ordering: .relaxed)
         }
     }
 
     private func handle(_ events: UnsafeMutableBufferPointer<epoll_event>) {
-        note(.sockets)
+        recordActivity(.sockets)
         for event in events {
             if let pointer = event.data.ptr {
                 Unmanaged<ReadinessHandler>.fromOpaque(pointer)._withUnsafeGuaranteedRef { $0.ready(event.events) }
@@ -282,7 +282,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func timeoutMilliseconds() -> Int32 {
-        if !sent.isEmpty || !jobs.isEmpty || !line.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
+        if !sent.isEmpty || !jobs.isEmpty || !ready.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
         guard let deadline = timers.nextDeadline() else { return -1 }
         let now = now
         if deadline <= now { return 0 }
@@ -295,16 +295,16 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             swap(&work, &inbox.work)
             inbox.isAwake = false
         }
-        for work in work { keep(work) }
+        for work in work { retainWork(work) }
     }
 
     /// Continues the tasks that are queued now, each once.
     private func runLine() {
-        guard !line.isEmpty else { return }
-        note(.line)
+        guard !ready.isEmpty else { return }
+        recordActivity(.line)
         var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
-        for _ in 0..<line.count {
-            line.removeFirst().goOn()
+        for _ in 0..<ready.count {
+            ready.removeFirst().resume()
             if !outboxes.isEmpty { handOverWhenDue() }
             if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
         }
@@ -318,7 +318,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// - Parameter turnBegan: the start of the turn, or 0 when no work was left.
     private func runSent(turnBegan: UInt64) {
         guard !sent.isEmpty else { return }
-        note(.jobs)
+        recordActivity(.jobs)
         var slice = slice(turnBegan)
         for _ in 0..<sent.count {
             sent.removeFirst()()
@@ -331,14 +331,14 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private func slice(_ turnBegan: UInt64) -> TimeSlice {
         let now = MonotonicClock.now
         beginPart(at: now)
-        let share = turnBegan == 0 ? Self.partOfTurn : min(max(Self.partOfTurn, now &- turnBegan), Self.mostOfTurn)
+        let share = turnBegan == 0 ? Self.partOfTurn : min(max(Self.partOfTurn, now &- turnBegan), Self.maximumPerTurn)
         return TimeSlice(budget: share, from: now)
     }
 
     /// Runs the queued jobs of actors and tasks, under the rules of `runSent`.
     private func runJobs(turnBegan: UInt64) {
         guard !jobs.isEmpty else { return }
-        note(.jobs)
+        recordActivity(.jobs)
         let serial = asUnownedSerialExecutor()
         let task = tasks.asUnownedTaskExecutor()
         var slice = slice(turnBegan)
@@ -358,7 +358,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         guard let deadline = timers.nextDeadline() else { return }
         let now = now
         guard deadline <= now else { return }
-        note(.timers)
+        recordActivity(.timers)
         var slice = TimeSlice(budget: Self.partOfTurn, from: now &- timeAhead)
         while let work = timers.popDue(at: now) {
             work()
@@ -368,7 +368,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     private func finishTurn() {
         if measured != nil { beginPart(at: MonotonicClock.now) }
-        note(.endOfTurn)
+        recordActivity(.endOfTurn)
         while !endOfTurn.isEmpty {
             var tasks: [any EndOfTurnTask] = []
             swap(&tasks, &endOfTurn)

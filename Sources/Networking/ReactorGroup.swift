@@ -17,12 +17,12 @@ public struct ReactorGroup: Sendable {
 
     /// Returns the first `count` reactors of the process for servers. The default is the number of cores.
     public static func servers(count: Int? = nil) throws(TransportError) -> ReactorGroup {
-        try take(count ?? coreCount, from: servers, named: "reactor")
+        try acquireGroup(count ?? coreCount, from: servers, named: "reactor")
     }
 
     /// Returns the reactors for clients: one by default, separate from those of servers, so that both can run in one process.
     public static func clients(count: Int = 1) throws(TransportError) -> ReactorGroup {
-        try take(count, from: clients, named: "client")
+        try acquireGroup(count, from: clients, named: "client")
     }
 
     /// Returns the reactors of a server. Traps if the machine cannot provide a thread or an epoll descriptor, because then it
@@ -65,7 +65,7 @@ public struct ReactorGroup: Sendable {
         return max(1, set.reduce(0) { $0 + $1.nonzeroBitCount })
     }
 
-    private static func take(
+    private static func acquireGroup(
         _ count: Int, from pool: borrowing Mutex<[Reactor]>, named name: String
     ) throws(TransportError) -> ReactorGroup {
         guard (1...1024).contains(count) else {

@@ -3,11 +3,11 @@ internal import Platform
 /// A time budget for a series of small work items, after which other work gets its turn.
 ///
 /// The clock is read once for several items: as many as take about an eighth of the budget, estimated from the last ones, and at
-/// most `longestStride`.
+/// most `maximumStride`.
 @frozen
 public struct TimeSlice {
     /// The maximum number of items between two clock readings.
-    @inlinable public static var longestStride: Int { 16 }
+    @inlinable public static var maximumStride: Int { 16 }
 
     @usableFromInline let budget: UInt64
     /// The number of items between two clock readings.
@@ -26,15 +26,15 @@ public struct TimeSlice {
     ///     is
     ///     not counted.
     @inlinable
-    public init(budget: UInt64, stride: Int = Self.longestStride) {
+    public init(budget: UInt64, stride: Int = Self.maximumStride) {
         self.budget = budget
         self.stride = stride
         nextLook = stride
-        if stride < Self.longestStride / 2 { begin() }
+        if stride < Self.maximumStride / 2 { restart() }
     }
 
     @usableFromInline
-    mutating func begin() {
+    mutating func restart() {
         start = MonotonicClock.now
         last = start
     }
@@ -77,7 +77,7 @@ public struct TimeSlice {
             return now &- lastLook >= budget
         }
         let took = max(1, now &- last)
-        stride = max(1, min(Self.longestStride, Int(clamping: budget / 8 &* UInt64(stride) / took)))
+        stride = max(1, min(Self.maximumStride, Int(clamping: budget / 8 &* UInt64(stride) / took)))
         return now &- start >= budget
     }
 }
@@ -91,5 +91,5 @@ package class ReadinessHandler {
 /// Work that takes more than its share of one turn.
 package protocol Resumable: AnyObject {
     /// Continues the work for about 100 µs, and queues itself again if there is more.
-    func goOn()
+    func resume()
 }

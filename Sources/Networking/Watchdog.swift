@@ -56,19 +56,19 @@ final class Watchdog: Sendable {
         while true {
             var time = timespec(tv_sec: 0, tv_nsec: Int(Self.interval))
             nanosleep(&time, nil)
-            let isQuiet = look(&seen)
+            let isQuiet = checkProgress(&seen)
             quietLooks = isQuiet ? quietLooks + 1 : 0
             guard quietLooks >= Self.looksBeforeRest else { continue }
             quietLooks = 0
             isResting.store(true, ordering: .sequentiallyConsistent)
-            if !look(&seen) { wake() }
+            if !checkProgress(&seen) { wake() }
             // The thread that ends the sleep signals once.
             news.wait()
         }
     }
 
     /// Returns whether no reactor has made progress and all are idle.
-    private func look(_ seen: inout [LastProgress]) -> Bool {
+    private func checkProgress(_ seen: inout [LastProgress]) -> Bool {
         let now = MonotonicClock.now
         let reactors = added.withLock { $0.reactors }
         for reactor in reactors[seen.count...] { seen.append(LastProgress(reactor: reactor, pulse: 0, since: now)) }
@@ -79,7 +79,7 @@ final class Watchdog: Sendable {
             let milliseconds = Int((now - seen[index].since) / 1_000_000)
             if pulse != seen[index].pulse {
                 if let told = seen[index].told {
-                    reactor.tell(
+                    reactor.reportStall(
                         ReactorStall(
                             reactor: reactor.name, activity: told, milliseconds: milliseconds, isOver: true))
                 }
@@ -90,7 +90,7 @@ final class Watchdog: Sendable {
                 guard now - seen[index].since >= Self.longestTurn, seen[index].told == nil else { continue }
                 let activity = reactor.activityText
                 seen[index].told = activity
-                reactor.tell(
+                reactor.reportStall(
                     ReactorStall(
                         reactor: reactor.name, activity: activity, milliseconds: milliseconds, isOver: false))
             }

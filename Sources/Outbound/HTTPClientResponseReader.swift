@@ -38,7 +38,7 @@ struct HTTPClientResponseReader {
     }
 
     /// Handles the orderly end of the connection.
-    mutating func end() throws(FetchError) -> HTTPClientResponse {
+    mutating func handleEndOfInput() throws(FetchError) -> HTTPClientResponse {
         guard let (head, length) = head, case .end = try framing(head) else {
             throw FetchError("the connection ended within the answer")
         }

@@ -7,9 +7,9 @@ internal import WebSockets
 /// redirect.
 package enum HTTPFetch {
     /// The default maximum size of a response in bytes.
-    package static let longestAnswer = 256 << 10
+    package static let maximumAnswerLength = 256 << 10
     /// The time limit for connecting, and again for the request until the last byte of the response.
-    package static let patience = Duration.seconds(10)
+    package static let timeout = Duration.seconds(10)
 
     /// Fetches a document.
     ///
@@ -19,9 +19,9 @@ package enum HTTPFetch {
     ///   - longest: the maximum size of the response in bytes; a larger response is an error.
     package static func get(
         _ address: HTTPEndpoint, trust: TLSClientSettings = TLSClientSettings(), bearer: String? = nil,
-        longest: Int = longestAnswer
+        longest: Int = maximumAnswerLength
     ) async throws -> HTTPClientResponse {
-        try await ask(address, "GET", body: nil, bearer: bearer, longest, trust, patience)
+        try await sendRequest(address, "GET", body: nil, bearer: bearer, longest, trust, timeout)
     }
 
     /// Posts a JSON document.
@@ -29,12 +29,12 @@ package enum HTTPFetch {
     /// - Parameter json: the encoded document.
     package static func post(
         _ json: [UInt8], to address: HTTPEndpoint, trust: TLSClientSettings = TLSClientSettings(),
-        patience: Duration = patience
+        patience: Duration = timeout
     ) async throws -> HTTPClientResponse {
-        try await ask(address, "POST", body: json, bearer: nil, longestAnswer, trust, patience)
+        try await sendRequest(address, "POST", body: json, bearer: nil, maximumAnswerLength, trust, patience)
     }
 
-    private static func ask(
+    private static func sendRequest(
         _ address: HTTPEndpoint, _ method: String, body: [UInt8]?, bearer: String?, _ longest: Int,
         _ trust: TLSClientSettings, _ patience: Duration
     ) async throws -> HTTPClientResponse {
@@ -109,7 +109,7 @@ private final class HTTPClientRequest: ByteChannelDelegate {
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
         if let error { return finish(.failure(error)) }
         guard continuation != nil else { return }
-        do throws(FetchError) { finish(.success(try reader.end())) } catch { finish(.failure(error)) }
+        do throws(FetchError) { finish(.success(try reader.handleEndOfInput())) } catch { finish(.failure(error)) }
     }
 
     /// Reports the first outcome and ignores later ones.

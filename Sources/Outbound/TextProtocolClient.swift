@@ -40,7 +40,7 @@ package enum TextProtocolClient {
 
 /// One dialogue in progress. Only on its reactor.
 private final class TextProtocolConnection<Dialogue: TextProtocolDialogue>: ByteChannelDelegate {
-    private static var longestLine: Int { 4096 }
+    private static var maximumLineLength: Int { 4096 }
 
     private let failure: (String) -> any Error
     private var dialogue: Dialogue
@@ -73,7 +73,7 @@ private final class TextProtocolConnection<Dialogue: TextProtocolDialogue>: Byte
         for byte in bytes {
             if byte != 0x0A {
                 line.append(byte)
-                guard line.count <= Self.longestLine else { return end(channel, "its reply is too long") }
+                guard line.count <= Self.maximumLineLength else { return close(channel, "its reply is too long") }
                 continue
             }
             if line.last == 0x0D { line.removeLast() }
@@ -86,7 +86,7 @@ private final class TextProtocolConnection<Dialogue: TextProtocolDialogue>: Byte
                 send(text, channel)
                 finish(nil)
                 return channel.closeAfterFlush()
-            case .fail(let reason): return end(channel, reason)
+            case .fail(let reason): return close(channel, reason)
             }
         }
     }
@@ -102,7 +102,7 @@ private final class TextProtocolConnection<Dialogue: TextProtocolDialogue>: Byte
         channel.write { (buffer: inout ByteBuffer) in buffer.append(utf8: text) }
     }
 
-    private func end(_ channel: ByteChannel, _ reason: String) {
+    private func close(_ channel: ByteChannel, _ reason: String) {
         finish(failure(": \(reason)"))
         channel.close()
     }

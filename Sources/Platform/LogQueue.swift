@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// At most 1 MiB is queued. Further lines are dropped, and a line with their number follows when there is room again.
 package final class LogQueue: Sendable {
-    private static let mostBytes = 1 << 20
+    private static let maximumBytes = 1 << 20
 
     /// The queued lines and the waiting flushes.
     private struct State {
@@ -28,7 +28,7 @@ package final class LogQueue: Sendable {
     package func append(_ line: String, at isTaken: (String) -> Bool = { _ in false }) {
         let mustStart = state.withLock { state in
             if !state.isWriting, isTaken(line) { return false }
-            guard state.bytes + line.utf8.count <= Self.mostBytes else {
+            guard state.bytes + line.utf8.count <= Self.maximumBytes else {
                 state.lost += 1
                 return false
             }

@@ -45,11 +45,11 @@ public final class AsyncBinarySemaphore: Sendable {
     }
 
     /// Takes the semaphore when it is available and no earlier task waits. Ignores cancellation of the task.
-    public func wait() async { _ = await take(cancellable: false) }
+    public func wait() async { _ = await acquire(cancellable: false) }
 
     /// Takes the semaphore when it is available and no earlier task waits. Throws if the task is cancelled first.
     public func waitCancelable() async throws(CancellationError) {
-        guard await take(cancellable: true) else { throw CancellationError() }
+        guard await acquire(cancellable: true) else { throw CancellationError() }
     }
 
     /// Makes the semaphore available, or hands it to the longest-waiting task. Two signals in a row count as one.
@@ -70,7 +70,7 @@ public final class AsyncBinarySemaphore: Sendable {
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// Takes the semaphore. Returns false if the task was cancelled.
-    private func take(cancellable: Bool) async -> Bool {
+    private func acquire(cancellable: Bool) async -> Bool {
         let (isFree, number) = state.withLock { state in
             state.lastNumber += 1
             let isFree = state.isAvailable && !(cancellable && Task.isCancelled)
@@ -106,7 +106,7 @@ public final class AsyncBinarySemaphore: Sendable {
                 "a task locked an AsyncBinarySemaphore that it already holds and that does not allow reentrancy",
                 "Make it with allowTaskReentrancy, or lock it once.")
         }
-        guard await take(cancellable: cancellable) else { return false }
+        guard await acquire(cancellable: cancellable) else { return false }
         state.withLock { $0.owner = task }
         return true
     }

@@ -26,7 +26,7 @@ public final class EventRelay<Event: Sendable>: Sendable {
         bufferLimit: Int = 256, onOverflow overflow: EventOverflowPolicy
     ) -> EventSubscription<Event> {
         let queue = EventSubscription<Event>.Queue(EventQueue(limit: bufferLimit, policy: overflow))
-        return EventSubscription(queue: queue, id: subscribers.add(queue), subscribers: subscribers)
+        return EventSubscription(queue: queue, id: subscribers.addQueue(queue), subscribers: subscribers)
     }
 
     /// Sends an event to all subscribers. After `finish()` it does nothing.

@@ -28,7 +28,7 @@ final class EventSubscribers<Event: Sendable>: Sendable {
     var count: Int { members.withLock { $0.queues.count } }
 
     @inlinable
-    func add(_ queue: Queue) -> UInt64 {
+    func addQueue(_ queue: Queue) -> UInt64 {
         members.withLock { members in
             members.lastID += 1
             if members.isFinished {

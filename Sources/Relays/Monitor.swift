@@ -85,7 +85,7 @@ package final class Monitor<State: Sendable>: Sendable {
                 let sleeps = lock.withLock { guarded in
                     // Checked under the lock: either the handler below has already run and the flag is set, or it has
                     // yet to take the lock and will find the continuation.
-                    !Task.isCancelled && guarded.sleepers.add(continuation, ticket)
+                    !Task.isCancelled && guarded.sleepers.addContinuation(continuation, ticket)
                 }
                 if !sleeps { continuation.resume() }
             }

@@ -43,7 +43,7 @@ package struct MonitorWaiters: Sendable {
     /// Stores the continuation. Returns false if a change came since the ticket was created: the caller then keeps the
     /// continuation and resumes it.
     @usableFromInline
-    mutating func add(_ continuation: Continuation, _ ticket: Ticket) -> Bool {
+    mutating func addContinuation(_ continuation: Continuation, _ ticket: Ticket) -> Bool {
         guard ticket.round == round else { return false }
         waiting[ticket.number] = continuation
         return true

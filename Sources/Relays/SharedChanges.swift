@@ -3,7 +3,7 @@ internal import Synchronization
 /// The changes of shared values by a reducer in a test store, and the changes that the test expects.
 ///
 /// While an action is reduced in ``note(_:)``, each change is recorded. In the asserting closure, which runs in
-/// ``look(_:)``, values are as before the action, and the closure's changes to them are only compared. Both apply to
+/// ``assertChanges(_:)``, values are as before the action, and the closure's changes to them are only compared. Both apply to
 /// code that is called inside, not to other tasks and threads.
 package final class SharedChanges: Sendable {
     @TaskLocal private static var noting: SharedChanges?
@@ -31,9 +31,11 @@ package final class SharedChanges: Sendable {
     /// The asserting test in this task.
     package static var viewer: SharedChanges? { looking }
 
-    package func note<Result>(_ reduce: () -> Result) -> Result { Self.$noting.withValue(self, operation: reduce) }
+    package func recordChanges<Result>(_ reduce: () -> Result) -> Result {
+        Self.$noting.withValue(self, operation: reduce)
+    }
 
-    package func look<Result>(_ assert: () throws -> Result) rethrows -> Result {
+    package func assertChanges<Result>(_ assert: () throws -> Result) rethrows -> Result {
         try Self.$looking.withValue(self, operation: assert)
     }
 
@@ -47,12 +49,12 @@ package final class SharedChanges: Sendable {
     /// Copies the changes for another closure that asserts them.
     ///
     /// - Parameter fromEnd: whether the closure finds the values as they are after the action.
-    package func again(fromEnd: Bool) -> SharedChanges {
+    package func copy(fromEnd: Bool) -> SharedChanges {
         let copy = SharedChanges()
         let noted = contents.withLock { $0 }
         copy.contents.withLock { contents in
             contents.order = noted.order
-            contents.noted = noted.noted.mapValues { $0.again(fromEnd: fromEnd) }
+            contents.noted = noted.noted.mapValues { $0.copy(fromEnd: fromEnd) }
         }
         return copy
     }
@@ -64,7 +66,7 @@ package final class SharedChanges: Sendable {
     // MARK: For shared values
 
     /// Records a change; `place` retains its value.
-    package func note<Value: Sendable>(
+    package func recordChange<Value: Sendable>(
         _ place: any AnyObject & Sendable, from before: Value, to after: Value, named name: @autoclosure () -> String
     ) {
         let id = ObjectIdentifier(place)
@@ -72,7 +74,7 @@ package final class SharedChanges: Sendable {
         let change = SharedChange(
             place: place, name: first?.name ?? name(), before: first?.before ?? before, after: after,
             expected: first?.before ?? before)
-        keep(change, id)
+        storeChange(change, id)
     }
 
     /// Returns the recorded change with the value that the test expects; nil if there is none.
@@ -89,11 +91,11 @@ package final class SharedChanges: Sendable {
             self.change(of: place)
             ?? SharedChange(place: place, name: name(), before: now, after: now, expected: now)
         let result = try body(&change.expected)
-        keep(change, ObjectIdentifier(place))
+        storeChange(change, ObjectIdentifier(place))
         return result
     }
 
-    private func keep<Value: Sendable>(_ change: SharedChange<Value>, _ id: ObjectIdentifier) {
+    private func storeChange<Value: Sendable>(_ change: SharedChange<Value>, _ id: ObjectIdentifier) {
         // The replaced change is released outside the lock.
         let old = contents.withLock { contents in
             if contents.noted[id] == nil { contents.order.append(id) }
@@ -108,7 +110,7 @@ private protocol AnySharedChange: Sendable {
     var difference: String? { get }
     var change: String? { get }
     var isExpectingChange: Bool { get }
-    func again(fromEnd: Bool) -> any AnySharedChange
+    func copy(fromEnd: Bool) -> any AnySharedChange
 }
 
 /// A shared value before and after an action, and its value as expected by a test.
@@ -129,7 +131,7 @@ extension SharedChange: AnySharedChange {
     }
     var isExpectingChange: Bool { !Self.areEqual(expected, before) }
 
-    fileprivate func again(fromEnd: Bool) -> any AnySharedChange {
+    fileprivate func copy(fromEnd: Bool) -> any AnySharedChange {
         var copy = self
         copy.expected = fromEnd ? after : before
         return copy

@@ -57,15 +57,15 @@ extension Shared {
         // The wrapper may refer to another value by then.
         let reference = reference
         let operations = reference.operations
-        let record = operations.begin(slot.status, after: reference.value[keyPath: slot.error])
-        let number = record.log.begin()
+        let record = operations.startCall(slot.status, after: reference.value[keyPath: slot.error])
+        let number = record.log.startCall()
         reference.show(record.log, in: slot)
         onAttempt?()
         return { result in
             let error: (any Error)? = if case .failure(let error) = result { error } else { nil }
             record.log.settle(number, error, pendingWhile: slot.pending)
             reference.show(record.log, in: slot)
-            operations.end(record, slot.status)
+            operations.endCall(record, slot.status)
             switch result {
             case .success(let output): onSuccess?(output)
             case .failure(let error): onError?(error)

@@ -46,7 +46,7 @@ package final class DispatchLoop: EventLoop, @unchecked Sendable {
     package func schedule(after delay: Duration, _ work: @escaping () -> Void) -> LoopTimer {
         assertCurrent()
         let timer = LoopTimer(deadline: now &+ delay.nanoseconds, work: work)
-        timers.add(timer)
+        timers.insert(timer)
         setAlarm()
         return timer
     }

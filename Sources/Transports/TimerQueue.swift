@@ -18,7 +18,7 @@ package struct TimerQueue {
         return nil
     }
 
-    package mutating func add(_ timer: LoopTimer) {
+    package mutating func insert(_ timer: LoopTimer) {
         if heap.count >= sweepAt { sweep() }
         heap.append(timer)
         siftUp(heap.count - 1)

@@ -72,7 +72,7 @@ public macro StreamedEvents(buffer: Int = 256, persisted: Bool = false, keeping:
 /// Makes the client repeat a call of this `distributed func` if the connection broke before the response arrived.
 ///
 /// The method runs at most once on one server. In a cluster the next owner runs a repeated call of which it
-/// finds no record. The server records the responses, for 60 seconds unless `ServerLimits.answerTime` says
+/// finds no record. The server records the responses, for 60 seconds unless `ServerLimits.recordedResponseTime` says
 /// otherwise, and answers a repeated call with the recorded response. After a restart, for example, it may be unable to
 /// determine whether it has received the call. The call then ends with `unknownOutcome`, like a call of any other method. Calls
 /// that change a persisted state of their actor are recorded across restarts. A call through a `@Resolvable` protocol is not

@@ -111,12 +111,12 @@ final class ClientConnection: @unchecked Sendable {
     }
 
     /// Disconnects. Returns when the last link is closed or the task is cancelled; new links may follow later.
-    func disconnect() async { await letGo(.disconnectAsked) }
+    func disconnect() async { await releaseLink(.disconnectAsked) }
 
     /// Closes the client. Returns when the last link is closed or the task is cancelled.
-    func close() async { await letGo(.closeAsked) }
+    func close() async { await releaseLink(.closeAsked) }
 
-    private func letGo(_ input: ConnectionMachine.Input) async {
+    private func releaseLink(_ input: ConnectionMachine.Input) async {
         try? await wait { waiter in
             self.closers.append((Set(self.links.keys), waiter))
             if case .closeAsked = input { self.delegate?.connectionWillClose() }
@@ -174,10 +174,10 @@ final class ClientConnection: @unchecked Sendable {
         case .scheduleRetry(let number, let delay):
             retry = loop.schedule(after: delay) { [weak self] in self?.handle(.retryTimerFired(number)) }
         case .cancelRetry: retry?.cancel()
-        case .use(let number):
+        case .activateLink(let number):
             if let link = links[number] { delegate?.connection(uses: link, number: number) }
         case .drop(let number): drop(number)
-        case .tell(let state): states.update(state)
+        case .notify(let state): states.update(state)
         case .releaseWaiting:
             let released = waiting
             waiting = []

@@ -12,15 +12,15 @@ extension ClientCore: ClientConnectionDelegate {
         self.link = link
         linkNumber = number
         isSentAway = false
-        line.removeAll()
+        outboundCalls.removeAll()
         // The new connection may lead to another server.
         toldMessageSize = .max
-        peerNumber.store(HandshakeField.server(ofSession: link.session), ordering: .relaxed)
+        peerNumber.store(HandshakeField.server(ofSession: link.callSession), ordering: .relaxed)
         greet(over: link)
         // Streams first, so that a client that calls and observes receives the changes made by its calls.
-        for (number, beginning) in streams.beginAnew() { begin(number, beginning) }
+        for (number, beginning) in streams.beginAnew() { startStream(number, beginning) }
         for call in pending.values.filter({ $0.connection == 0 }).sorted(by: { $0.number < $1.number }) {
-            line.add(call)
+            outboundCalls.enqueue(call)
         }
         sendNext()
     }
@@ -31,14 +31,14 @@ extension ClientCore: ClientConnectionDelegate {
         if number == linkNumber {
             link = nil
             isSentAway = false
-            line.removeAll()
+            outboundCalls.removeAll()
         }
         let lost = pending.values.filter { $0.connection == number }
         for call in lost.sorted(by: { $0.number < $1.number }) {
             if call.isRepeatable, connection.isExpected {
                 call.connection = 0
                 // A connection that was kept for its calls has broken while another one exists.
-                if link != nil { line.add(call) }
+                if link != nil { outboundCalls.enqueue(call) }
             } else {
                 endUnknown(call, error)
             }

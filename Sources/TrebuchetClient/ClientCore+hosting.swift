@@ -24,7 +24,9 @@ extension ClientCore: InboundCallHost {
     func hostedCallEnded(over number: Int) { connection.callEnded(number: number) }
 
     /// The maximum size of a response from a client actor, in bytes.
-    var answerSize: Int { min(line.terms.clientAnswerSize, line.terms.messageSize, options.serverMessageSize) }
+    var answerSize: Int {
+        min(outboundCalls.terms.clientAnswerSize, outboundCalls.terms.messageSize, options.serverMessageSize)
+    }
 
     /// Handles a call from the server, or its cancellation.
     func receiveCall(_ bytes: UnsafeRawBufferPointer, over number: Int) {

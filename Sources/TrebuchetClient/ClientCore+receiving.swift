@@ -59,9 +59,9 @@ extension ClientCore {
             guard !envelope.limits.isAbsent,
                 let terms = try? ValueCoder().decode(AdvertisedLimits.self, from: limits)
             else { return }
-            line.terms = terms
+            outboundCalls.terms = terms
             toldMessageSize = terms.messageSize
-            handed.heard(terms)
+            handed.applyTerms(terms)
             sendNext()
         case .error where text(envelope.code, message) == ErrorCode.unauthenticated.rawValue:
             revocations.update(())
@@ -79,7 +79,7 @@ extension ClientCore {
             let again = streams.handleStreamPatch(
                 streamID: streamID, sequence: sequence, base: base, patch: envelope.patch.bytes(in: message),
                 maximumBytes: options.messageSize)
-            if let again { begin(again) }
+            if let again { resubscribe(again) }
         }
     }
 
@@ -88,7 +88,7 @@ extension ClientCore {
         let failure = envelope.hasError ? error(in: message) : nil
         // Copied before any other call: closing a link may deliver another message, which reuses the same envelope.
         let result = envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))
-        guard let call = take(number) else {
+        guard let call = removePendingCall(number) else {
             // A stream that was requested too late for this connection starts on the next one.
             let isLate = connection.isBeingReplaced && (isSentAway || streams.hadBegun(callNumber: number))
             if let failure, source == linkNumber, !(isLate && failure.code == .unavailable) {

@@ -42,7 +42,7 @@ final class ClientCore: @unchecked Sendable {
     var introducedOver = 0
     private(set) lazy var hosted = InboundClientCalls(self)
     var pending: [UInt64: PendingCall] = [:]
-    var line = OutboundCallQueue(terms: .usual)
+    var outboundCalls = OutboundCallQueue(terms: .usual)
     /// The maximum message size that the server has advertised, in bytes.
     var toldMessageSize = Int.max
     var streams = StreamRegistry()
@@ -119,10 +119,10 @@ final class ClientCore: @unchecked Sendable {
                 call.isCancelled.store(true, ordering: .relaxed)
                 loop.execute { self.cancel(number) }
             }
-            if let traced { end(traced, target, of: actorID, nil) }
+            if let traced { reportCallEnd(traced, target, of: actorID, nil) }
             return result
         } catch {
-            if let traced { end(traced, target, of: actorID, error) }
+            if let traced { reportCallEnd(traced, target, of: actorID, error) }
             throw error
         }
     }
@@ -133,11 +133,11 @@ final class ClientCore: @unchecked Sendable {
     private func beginTracing() -> TracedCall? {
         let current = TraceContext.current
         guard current != nil || sampling?.next() == true else { return nil }
-        return TracedCall(of: current, isTold: options.spanEnded != nil)
+        return TracedCall(of: current, isTold: options.onSpanEnd != nil)
     }
 
-    private func end(_ traced: TracedCall, _ target: String, of actor: String, _ error: (any Error)?) {
-        guard let listener = options.spanEnded, let span = traced.span(target, of: actor, error) else { return }
+    private func reportCallEnd(_ traced: TracedCall, _ target: String, of actor: String, _ error: (any Error)?) {
+        guard let listener = options.onSpanEnd, let span = traced.span(target, of: actor, error) else { return }
         listener(span)
     }
 
@@ -157,14 +157,16 @@ final class ClientCore: @unchecked Sendable {
         pending[call.number] = call
         if call.deadline < sweepAt { armSweep(call.deadline) }
         guard let link, !isSentAway else { return }
-        guard line.isEmpty, line.hasRoom(for: call, beside: streams.beginningCount) else { return line.add(call) }
+        guard outboundCalls.isEmpty, outboundCalls.hasRoom(for: call, beside: streams.beginningCount) else {
+            return outboundCalls.enqueue(call)
+        }
         send(call, over: link)
     }
 
     /// Sends waiting calls, as far as the limits allow.
     func sendNext() {
-        guard !line.isEmpty, let link, !isSentAway else { return }
-        while let call = line.next(beside: streams.beginningCount) { send(call, over: link) }
+        guard !outboundCalls.isEmpty, let link, !isSentAway else { return }
+        while let call = outboundCalls.next(beside: streams.beginningCount) { send(call, over: link) }
     }
 
     /// The maximum size of a sent message, in bytes.
@@ -179,7 +181,7 @@ final class ClientCore: @unchecked Sendable {
             call.message = .encoded([])
             leave(call, bytes, over: link)
         case .repeatable(var repeatable):
-            guard let bytes = repeatable.next(over: link.session, at: loop.now) else {
+            guard let bytes = repeatable.next(over: link.callSession, at: loop.now) else {
                 pending[call.number] = nil
                 let text =
                     "\(call.name) was sent, but the connection was lost before the response; the current server has no idempotency cache, "
@@ -198,7 +200,7 @@ final class ClientCore: @unchecked Sendable {
     private func leave(_ call: PendingCall, _ bytes: [UInt8], over link: any ClientLink) {
         call.sentByteCount = bytes.count
         call.connection = linkNumber
-        line.didSend(call)
+        outboundCalls.didSend(call)
         link.send(bytes)
     }
 
@@ -220,18 +222,18 @@ final class ClientCore: @unchecked Sendable {
     }
 
     /// Removes a call from the pending ones. Its connection may have been kept only for it.
-    func take(_ number: UInt64) -> PendingCall? {
+    func removePendingCall(_ number: UInt64) -> PendingCall? {
         guard let call = pending.removeValue(forKey: number) else { return nil }
         if call.connection != linkNumber {
             connection.callEnded(number: call.connection)
         } else if link != nil {
-            line.didEnd(call)
+            outboundCalls.didEnd(call)
         }
         return call
     }
 
     private func cancel(_ number: UInt64) {
-        guard let call = take(number) else { return }
+        guard let call = removePendingCall(number) else { return }
         tellCancelled(call)
         finish(call, .failure(CancellationError()))
         sendNext()
@@ -239,7 +241,7 @@ final class ClientCore: @unchecked Sendable {
 
     private func finish(_ call: PendingCall, _ outcome: Result<[UInt8]?, any Error>) {
         call.finish(outcome)
-        if call.connection == 0 { line.didLeave() }
+        if call.connection == 0 { outboundCalls.didLeave() }
     }
 
     private func tellCancelled(_ call: PendingCall) {
@@ -265,7 +267,7 @@ final class ClientCore: @unchecked Sendable {
                 next = min(next, call.deadline)
                 continue
             }
-            _ = take(number)
+            _ = removePendingCall(number)
             tellCancelled(call)
             finish(call, .failure(TrebuchetError(.timeout, lateness(of: call))))
         }
@@ -281,7 +283,7 @@ final class ClientCore: @unchecked Sendable {
 
     private func waitingReason(of call: PendingCall) -> String {
         if isSentAway { return "\(peerName) is draining and accepts no more calls, and no other connection exists yet" }
-        guard link == nil else { return line.reason(for: call) }
+        guard link == nil else { return outboundCalls.reason(for: call) }
         let why =
             switch connection.states.currentValue {
             case .connecting(let attempt, let error?):
@@ -312,14 +314,14 @@ final class ClientCore: @unchecked Sendable {
         let sink = StreamSink(of: stream)
         let since: EventBookmark? = if case .events(_, let since, _) = reading { since } else { nil }
         loop.run {
-            guard self.link != nil || self.connection.isExpected else { return sink.end(.failed(self.notConnected)) }
-            self.begin(
+            guard self.link != nil || self.connection.isExpected else { return sink.finish(.failed(self.notConnected)) }
+            self.startStream(
                 number, self.streams.subscribe(callNumber: number, target: target, sink: sink, since: since))
         }
         return stream
     }
 
-    func begin(_ number: UInt64, _ beginning: StreamRegistry.StartMode) {
+    func startStream(_ number: UInt64, _ beginning: StreamRegistry.StartMode) {
         guard let link, !isSentAway else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= messageLimit else {
@@ -328,14 +330,14 @@ final class ClientCore: @unchecked Sendable {
         link.send(message)
     }
 
-    func begin(_ anew: StreamRegistry.Resubscription) {
+    func resubscribe(_ anew: StreamRegistry.Resubscription) {
         link?.send(OutgoingMessage.streamEnd(anew.streamID))
-        begin(anew.callNumber, .invocation(anew.target))
+        startStream(anew.callNumber, .invocation(anew.target))
     }
 
     /// Restarts a stream whose changes do not fit the stored value.
     func restart(_ number: UInt64) {
-        loop.run { if let anew = self.streams.stopKeeping(number) { self.begin(anew) } }
+        loop.run { if let anew = self.streams.stopKeeping(number) { self.resubscribe(anew) } }
     }
 
     func stopObserving(_ number: UInt64) {

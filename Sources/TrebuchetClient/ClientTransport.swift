@@ -7,7 +7,7 @@ public protocol ClientTransport: Sendable {
     /// The server's address for error messages: `wss://example.com`.
     var address: String { get }
     /// Whether two clients with the same address have the same server: then a reference of one client may be passed to an actor
-    /// of the other. Default true; false if the address is only a description. Servers that set `ClientLink.session` are
+    /// of the other. Default true; false if the address is only a description. Servers that set `ClientLink.callSession` are
     /// identified by that too.
     var addressIdentifiesServer: Bool { get }
 
@@ -60,14 +60,14 @@ public struct ConnectionRequest: Sendable {
 public protocol ClientLink: AnyObject, Sendable {
     /// The field `Trebuchet-Session` of the server's response: the server's name for the connection. If it is nil, calls of
     /// `@Idempotent` methods are not repeated.
-    var session: String? { get }
+    var callSession: String? { get }
     /// Sends a whole message, in order. If it cannot be sent, the connection ends.
     func send(_ message: [UInt8])
-    /// Closes the connection after sending all messages. The receiver still gets `closed`.
+    /// Closes the connection after sending all messages. The receiver still gets `linkDidClose`.
     func close()
 }
 
-/// The receiver to which a transport reports the events of one connection: first `opened`, then each message, finally `closed`,
+/// The receiver to which a transport reports the events of one connection: first `opened`, then each message, finally `linkDidClose`,
 /// once.
 ///
 /// The methods may be called from any thread, but not concurrently. The client handles the reports in order. A report on the
@@ -88,13 +88,13 @@ public final class ConnectionReceiver: Sendable {
     }
 
     /// Reports that the connection is open.
-    public func opened(_ link: any ClientLink) {
+    public func linkDidOpen(_ link: any ClientLink) {
         let link = ReentrancyGuardedLink(link, order)
         report { self.core.connection.opened(link, number: self.number) }
     }
 
     /// Reports a message. The bytes are read or copied before this returns.
-    public func received(_ message: UnsafeRawBufferPointer) {
+    public func didReceive(_ message: UnsafeRawBufferPointer) {
         if order.isHeardAtOnce { return core.receive(message, over: number) }
         let copy = Array(message)
         order.later { copy.withUnsafeBytes { self.core.receive($0, over: self.number) } }
@@ -102,7 +102,7 @@ public final class ConnectionReceiver: Sendable {
 
     /// Reports the end of the connection. If the server closed it because a message was too large (1009 of RFC 6455 §7.4.1), the
     /// cause is a `MessageTooLarge`; then that message is not sent again.
-    public func closed(_ error: TransportError) {
+    public func linkDidClose(_ error: TransportError) {
         report { self.core.connection.lost(number: self.number, error) }
     }
 
@@ -113,7 +113,7 @@ public final class ConnectionReceiver: Sendable {
 
 /// The server closed a connection because a message was too large: the cause of a `TransportError`.
 public struct MessageTooLarge: Error, Sendable {
-    /// Creates the cause for the `closed` of a transport whose server rejected a message for its size.
+    /// Creates the cause for the `linkDidClose` of a transport whose server rejected a message for its size.
     public init() {}
 }
 

@@ -39,11 +39,11 @@ package struct ConnectionMachine: Sendable {
         /// Cancel the last scheduled timer.
         case cancelRetry
         /// Use this connection for calls and streams from now on.
-        case use(Int)
+        case activateLink(Int)
         /// Close the connection, possibly after the responses of its calls. Its loss need not be reported.
         case drop(Int)
         /// Publish the new state.
-        case tell(TrebuchetClient.ConnectionState)
+        case notify(TrebuchetClient.ConnectionState)
         /// Resume the callers that wait for a connection.
         case releaseWaiting
         /// Fail the callers that wait: there will be no connection until the user requests one again.
@@ -67,7 +67,7 @@ package struct ConnectionMachine: Sendable {
     }
 
     /// The maximum delay that a server can request in `goAway`.
-    private static let longestAbsence = Duration.seconds(60)
+    private static let maximumAbsence = Duration.seconds(60)
 
     package let policy: ReconnectPolicy
     /// The number of addresses. Attempts use them in turn; a failure of all of them counts as one failure.
@@ -125,7 +125,7 @@ package struct ConnectionMachine: Sendable {
             }
         let state = state
         let isNew = state != before
-        if isNew { effects.append(.tell(state)) }
+        if isNew { effects.append(.notify(state)) }
         // A request of the user gets a response even without a state change.
         guard isNew || input == .connectAsked else { return effects }
         switch state {
@@ -163,7 +163,7 @@ package struct ConnectionMachine: Sendable {
         hasBeenConnected = true
         refusals = 0
         lastError = nil
-        return [.use(number)] + (replaced.map { [.drop($0.number)] } ?? [])
+        return [.activateLink(number)] + (replaced.map { [.drop($0.number)] } ?? [])
     }
 
     private mutating func attemptFailed(_ number: Int, _ failure: ConnectionFailure, _ random: Double) -> [Effect] {
@@ -208,7 +208,7 @@ package struct ConnectionMachine: Sendable {
         if !countAnew(ifLasted: connection, now) { failures += 1 }
         // The delay refers to that server; other addresses are available now.
         guard addresses == 1 else { return retry(random) }
-        return retry(random, notBefore: min(delay, Self.longestAbsence), forServer: true)
+        return retry(random, notBefore: min(delay, Self.maximumAbsence), forServer: true)
     }
 
     private mutating func retryTimerFired(_ number: Int) -> [Effect] {
@@ -219,18 +219,18 @@ package struct ConnectionMachine: Sendable {
     private mutating func closeAsked() -> [Effect] {
         guard !isClosed else { return [] }
         isClosed = true
-        return letGo()
+        return dropConnection()
     }
 
     private mutating func disconnectAsked() -> [Effect] {
-        let effects = letGo()
+        let effects = dropConnection()
         // Without a connection or an attempt there is no state change to report.
         if !effects.isEmpty { lastError = nil }
         return effects
     }
 
     /// Ends the connection and the attempt, if there are any.
-    private mutating func letGo() -> [Effect] {
+    private mutating func dropConnection() -> [Effect] {
         var effects: [Effect] = []
         switch attempt {
         case .none: break

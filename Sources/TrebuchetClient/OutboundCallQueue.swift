@@ -39,7 +39,7 @@ struct OutboundCallQueue {
         return "\(underWay) calls of \(bytes) bytes are in flight, which is the server's limit (\(limit))"
     }
 
-    mutating func add(_ call: PendingCall) { waiting.append(call) }
+    mutating func enqueue(_ call: PendingCall) { waiting.append(call) }
 
     /// Dequeues the first waiting call if the limits allow it.
     mutating func next(beside beginnings: Int) -> PendingCall? {

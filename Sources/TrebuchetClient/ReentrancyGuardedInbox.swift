@@ -4,18 +4,18 @@ internal import Transports
 /// Orders the reports of a transport about one link, and defers them while the client is calling the link. Reports from another
 /// thread arrive on the client's event loop later, and the next report on the loop must not overtake them.
 ///
-/// `@unchecked Sendable`: `told` is accessed only on the loop; the rest is constant or atomic.
+/// `@unchecked Sendable`: `notificationCount` is accessed only on the loop; the rest is constant or atomic.
 final class ReentrancyGuardedInbox: @unchecked Sendable {
     private let loop: any EventLoop
     /// The number of reports that are not handled yet.
     private let waiting = Atomic<Int>(0)
     /// The nesting depth of calls into the link.
-    private var told = 0
+    private var notificationCount = 0
 
     init(on loop: any EventLoop) { self.loop = loop }
 
     /// True if a report can be handled immediately.
-    var isHeardAtOnce: Bool { loop.isCurrent && told == 0 && waiting.load(ordering: .relaxed) == 0 }
+    var isHeardAtOnce: Bool { loop.isCurrent && notificationCount == 0 && waiting.load(ordering: .relaxed) == 0 }
 
     /// Handles a report after earlier ones.
     func later(_ report: @escaping @Sendable () -> Void) {
@@ -27,10 +27,10 @@ final class ReentrancyGuardedInbox: @unchecked Sendable {
     }
 
     /// Calls the link. Only on the loop.
-    func tell(_ body: () -> Void) {
-        told += 1
+    func withLink(_ body: () -> Void) {
+        notificationCount += 1
         body()
-        told -= 1
+        notificationCount -= 1
     }
 }
 
@@ -44,7 +44,7 @@ final class ReentrancyGuardedLink: ClientLink {
         self.order = order
     }
 
-    var session: String? { link.session }
-    func send(_ message: [UInt8]) { order.tell { link.send(message) } }
-    func close() { order.tell { link.close() } }
+    var callSession: String? { link.callSession }
+    func send(_ message: [UInt8]) { order.withLink { link.send(message) } }
+    func close() { order.withLink { link.close() } }
 }

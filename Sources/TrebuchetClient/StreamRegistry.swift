@@ -39,7 +39,7 @@ struct StreamRegistry {
         callNumber: UInt64, target: StreamTarget, sink: StreamSink, since: EventBookmark? = nil
     ) -> StartMode {
         var entry = Entry(sink: sink, target: target)
-        if let since { (entry.epoch, entry.lastSequence) = (since.epoch, since.number) }
+        if let since { (entry.epoch, entry.lastSequence) = (since.epoch, since.sequence) }
         entries[callNumber] = entry
         return beginning(of: entry)
     }
@@ -70,7 +70,7 @@ struct StreamRegistry {
         if entry.sink.isEvents, entry.epoch != epoch, !entry.epoch.isEmpty, position != entry.lastSequence {
             // The server should have reported this.
             let text = "events were missed: their actor was activated again"
-            end(callNumber, .failed(TrebuchetError(.overflow, text)))
+            endStream(callNumber, .failed(TrebuchetError(.overflow, text)))
             return streamID
         }
         // A server that starts a stream twice assigns another name.
@@ -78,7 +78,7 @@ struct StreamRegistry {
         entry.streamID = streamID
         if entry.epoch != epoch { entry.lastSequence = position ?? 0 }
         entry.epoch = epoch
-        entry.sink.begin(at: EventBookmark(epoch: epoch, number: entry.lastSequence))
+        entry.sink.handleStart(at: EventBookmark(epoch: epoch, sequence: entry.lastSequence))
         entries[callNumber] = entry
         numbers[streamID] = callNumber
         return nil
@@ -92,14 +92,14 @@ struct StreamRegistry {
         }
         if entry.sink.isEvents, sequence != entry.lastSequence + 1 {
             let text = "the events \(entry.lastSequence + 1) to \(sequence - 1) were not received"
-            end(number, .failed(TrebuchetError(.overflow, text)))
+            endStream(number, .failed(TrebuchetError(.overflow, text)))
             return false
         }
         entries[number]?.lastSequence = sequence
         // A filter whose state was lost during the disconnection may send the last value again.
         if entry.target.filter?.skipsEqual == true, entry.sink.newest?.elementsEqual(data) == true { return false }
-        entry.sink.take(
-            Array(data), entry.sink.isEvents ? EventBookmark(epoch: entry.epoch, number: sequence) : nil)
+        entry.sink.deliverValue(
+            Array(data), entry.sink.isEvents ? EventBookmark(epoch: entry.epoch, sequence: sequence) : nil)
         return true
     }
 
@@ -117,8 +117,8 @@ struct StreamRegistry {
         guard let number = numbers[streamID], let entry = entries[number], sequence > entry.lastSequence else {
             return nil
         }
-        if base == entry.lastSequence, entry.sink.kept != nil {
-            if entry.sink.take(changes: Array(patch)) {
+        if base == entry.lastSequence, entry.sink.incrementalState != nil {
+            if entry.sink.applyChanges(Array(patch)) {
                 entries[number]?.lastSequence = sequence
                 return nil
             }
@@ -126,7 +126,7 @@ struct StreamRegistry {
             let new = try? old.withUnsafeBytes({ try JSONPatch.apply(patch, to: $0, maximumBytes: maximumBytes) })
         {
             entries[number]?.lastSequence = sequence
-            entry.sink.take(new)
+            entry.sink.deliverValue(new)
             return nil
         }
         return beginAnew(number, streamID)
@@ -135,7 +135,7 @@ struct StreamRegistry {
     /// Handles changes that do not fit the readers' value: the stream restarts, and its values are assembled as JSON from now on.
     /// Returns the stream to restart, if a request is necessary.
     mutating func stopKeeping(_ number: UInt64) -> Resubscription? {
-        guard let entry = entries[number], entry.sink.kept != nil else { return nil }
+        guard let entry = entries[number], entry.sink.incrementalState != nil else { return nil }
         entries[number]?.sink.stopKeeping()
         // Without a connection, or during a restart, the next value will be whole.
         entries[number]?.epoch = ""
@@ -156,23 +156,23 @@ struct StreamRegistry {
     mutating func handleStreamEnd(streamID: String, reason: StreamEndReason) {
         guard let number = numbers[streamID] else { return }
         switch reason {
-        case .completed, .clientUnsubscribed: end(number, .completed)
-        case .actorTerminated: end(number, .failed(TrebuchetError(.actorNotFound, "the actor is gone")))
+        case .completed, .clientUnsubscribed: endStream(number, .completed)
+        case .actorTerminated: endStream(number, .failed(TrebuchetError(.actorNotFound, "the actor is gone")))
         // The stream continues on the next connection, as after a lost one.
         case .serverDraining, .connectionClosed: numbers[streamID] = nil
-        default: end(number, .failed(TrebuchetError(.unavailable, "the stream ended: \(reason.rawValue)")))
+        default: endStream(number, .failed(TrebuchetError(.unavailable, "the stream ended: \(reason.rawValue)")))
         }
     }
 
     mutating func handleStreamError(streamID: String, error: TrebuchetError) {
-        if let number = numbers[streamID] { end(number, .failed(error)) }
+        if let number = numbers[streamID] { endStream(number, .failed(error)) }
     }
 
     /// Returns whether the stream has started on any connection.
     func hadBegun(callNumber: UInt64) -> Bool { entries[callNumber]?.streamID != nil }
 
     /// Handles the rejection of a stream.
-    mutating func fail(callNumber: UInt64, error: TrebuchetError) { end(callNumber, .failed(error)) }
+    mutating func fail(callNumber: UInt64, error: TrebuchetError) { endStream(callNumber, .failed(error)) }
 
     /// Removes a stream without readers. Returns its `streamID` if the server has started it.
     mutating func remove(callNumber: UInt64) -> String? {
@@ -185,13 +185,13 @@ struct StreamRegistry {
         let ended = entries.values
         entries = [:]
         numbers = [:]
-        for entry in ended { entry.sink.end(.failed(error)) }
+        for entry in ended { entry.sink.finish(.failed(error)) }
     }
 
-    private mutating func end(_ number: UInt64, _ outcome: StreamOutcome) {
+    private mutating func endStream(_ number: UInt64, _ outcome: StreamOutcome) {
         guard let entry = entries.removeValue(forKey: number) else { return }
         forgetName(of: number, entry)
-        entry.sink.end(outcome)
+        entry.sink.finish(outcome)
     }
 
     /// Removes the name of a stream, which may belong to another stream on the current connection. Returns whether it was the

@@ -9,18 +9,18 @@ struct StreamSink {
     /// The progress of the readers of events.
     private let place: EventReadPosition?
     /// The storage of values whose type supports incremental changes.
-    private(set) var kept: (any IncrementalState)?
+    private(set) var incrementalState: (any IncrementalState)?
 
     init(of stream: EncodedStream) {
         relay = stream.relay
         each = stream.each
         isEvents = stream.events != nil
         place = stream.place
-        kept = stream.kept
+        incrementalState = stream.kept
     }
 
     /// Handles the start or the resume of the stream.
-    func begin(at bookmark: EventBookmark) { place?.begin(at: bookmark) }
+    func handleStart(at bookmark: EventBookmark) { place?.setStart(at: bookmark) }
 
     /// The newest value in JSON, unless it is stored as its type.
     var newest: [UInt8]? { relay.currentValue.update }
@@ -28,24 +28,24 @@ struct StreamSink {
     /// Delivers a value or an event.
     ///
     /// - Parameter bookmark: the position after an event.
-    func take(_ text: [UInt8], _ bookmark: EventBookmark? = nil) {
-        kept?.take(text)
-        relay.take(kept == nil && !isEvents ? text : nil)
+    func deliverValue(_ text: [UInt8], _ bookmark: EventBookmark? = nil) {
+        incrementalState?.setValue(text)
+        relay.setValue(incrementalState == nil && !isEvents ? text : nil)
         each?.send(EncodedStream.EncodedValue(text: text, count: relay.currentValue.count, bookmark: bookmark))
     }
 
     /// Applies changes to a stored value. Returns false if there is none, or if they do not fit.
-    func take(changes: [UInt8]) -> Bool {
-        guard let kept, kept.take(changes: changes) else { return false }
-        relay.take(nil)
+    func applyChanges(_ changes: [UInt8]) -> Bool {
+        guard let incrementalState, incrementalState.applyChanges(changes) else { return false }
+        relay.setValue(nil)
         return true
     }
 
     /// Stops storing values as their type; they are assembled as JSON from now on.
-    mutating func stopKeeping() { kept = nil }
+    mutating func stopKeeping() { incrementalState = nil }
 
-    func end(_ outcome: StreamOutcome) {
-        relay.end(outcome)
+    func finish(_ outcome: StreamOutcome) {
+        relay.finish(outcome)
         each?.finish()
     }
 }

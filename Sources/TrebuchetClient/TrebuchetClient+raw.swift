@@ -16,7 +16,8 @@ extension TrebuchetClient {
     /// Observes a state or events by name; the values are JSON.
     package func observe(actor: String, stream: String, filter: StreamFilter? = nil) -> RawStream {
         let target = StreamTarget(actorID: actor, name: stream, filter: filter)
-        return RawStream(stream: core.observe(target, reading: .every(buffer: RawStream.buffer), holding: hold))
+        return RawStream(
+            stream: core.observe(target, reading: .every(buffer: RawStream.buffer), holding: connectionLease))
     }
 }
 

@@ -70,7 +70,7 @@ public final class TrebuchetClient: Sendable {
         /// Called for each recorded call of a trace (`TraceContext.isSampled`) when its response has arrived, on any thread; for
         /// example by an `OTLPExporter`. It must not block. Nil, the default: the caller's span is the parent of the server's
         /// spans.
-        public var spanEnded: (@Sendable (TraceSpan) -> Void)?
+        public var onSpanEnd: (@Sendable (TraceSpan) -> Void)?
 
         /// Called for each event or version of a state that a reader could not decode, on the reader's thread. It must not block.
         ///
@@ -106,10 +106,10 @@ public final class TrebuchetClient: Sendable {
     public let actorSystem: TrebuchetActorSystem
     private let addresses: ClientAddresses
     private let owner: (any AnyObject & Sendable)?
-    let hold: ClientConnectionLease
-    var core: ClientCore { hold.core }
+    let connectionLease: ClientConnectionLease
+    var core: ClientCore { connectionLease.core }
     /// The server, for references: retaining it keeps the client connected.
-    package var remoteServer: any RemoteServer { hold }
+    package var remoteServer: any RemoteServer { connectionLease }
 
     /// Creates a client, which is not connected yet.
     public convenience init(transport: any ClientTransport, options: Options = Options()) {
@@ -144,9 +144,9 @@ public final class TrebuchetClient: Sendable {
         let core = ClientCore(
             loop: loop, options: options, peerName: addresses.name,
             addressIdentifiesServer: addresses.identifyServer, addresses: addresses.count)
-        hold = ClientConnectionLease(core)
+        connectionLease = ClientConnectionLease(core)
         actorSystem = TrebuchetActorSystem(loops: [loop], locals: core.locals)
-        actorSystem.call(hold)
+        actorSystem.call(connectionLease)
         actorSystem.reportUndecodable = options.reportUndecodable
         core.system = actorSystem
     }
@@ -188,7 +188,7 @@ public final class TrebuchetClient: Sendable {
     }
 
     /// A relay whose version is 1 and increases each time the server revokes permissions of the connection
-    /// (`CallerConnection.revoke`).
+    /// (`CallerConnection.revokeAccess`).
     package var revocations: StateRelay<Void> { core.revocations }
 
     /// The connection state, which can be read and observed from any thread.
@@ -208,7 +208,7 @@ public final class TrebuchetClient: Sendable {
     /// The reference keeps the client connected, as do references in results and states.
     public func resolve<A: DistributedActor>(_ type: A.Type, id: String) throws -> A
     where A.ActorSystem == TrebuchetActorSystem {
-        try A.resolve(id: TrebuchetActorID(id, at: hold), using: actorSystem)
+        try A.resolve(id: TrebuchetActorID(id, at: connectionLease), using: actorSystem)
     }
 
     /// Registers error types, so that calls throw errors of these types. Types in the `throws(…)` of a method need no

@@ -21,10 +21,10 @@ public protocol ClusterEngine: ClusterTables {
     /// Announces that a node is live, for this duration from now. The node must announce itself again before that.
     ///
     /// - Parameter info: Data of the node for other nodes, for instance an address.
-    func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError)
+    func renewNode(_ node: ClusterNode, info: [UInt8], duration: Duration) async throws(ClusterEngineError)
 
     /// Removes a node from the live nodes. The slots that it owns are not released.
-    func withdraw(_ node: ClusterNode) async throws(ClusterEngineError)
+    func removeNode(_ node: ClusterNode) async throws(ClusterEngineError)
 
     /// Returns the live nodes, by the clock of the coordination store, in the order of their names.
     func nodes() async throws(ClusterEngineError) -> [LiveNode]
@@ -37,7 +37,7 @@ public protocol ClusterEngine: ClusterTables {
 
     /// Begins a generation if there is none, and returns the current one. Fences of a later generation are higher than
     /// those of an earlier one.
-    func beginGeneration() async throws(ClusterEngineError) -> String
+    func createGeneration() async throws(ClusterEngineError) -> String
 
     // MARK: Slots
 
@@ -46,48 +46,48 @@ public protocol ClusterEngine: ClusterTables {
     /// An owner that acquires again gets the same fence with a new lease, so a retry after an unknown outcome is safe.
     ///
     /// - Parameters:
-    ///   - lasting: The duration of the lease, from the receipt of the request. The owner stops, by its own clock, that long after
+    ///   - duration: The duration of the lease, from the receipt of the request. The owner stops, by its own clock, that long after
     ///     it sent the request, minus a margin for clock drift.
     ///   - generation: The generation that the node began with; nil is not compared.
     /// - Throws: `dataLoss` when the slot belongs to another generation, or is unknown. A running node does not use a coordination
     ///   store that was emptied.
-    func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
+    func acquireSlot(
+        _ slot: ClusterSlot, for node: ClusterNode, duration: Duration, generation: String?
     ) async throws(ClusterEngineError) -> SlotAcquisition
 
     /// Extends a lease to this duration from now. Returns false if another node has taken the slot, which ends the
     /// lease for good.
-    func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool
+    func renewLease(_ lease: SlotLease, duration: Duration) async throws(ClusterEngineError) -> Bool
 
     /// Releases a slot at once. Returns false if the lease was lost before.
-    func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool
+    func releaseLease(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool
 
     /// Returns the owner of a slot; nil if there is none.
-    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner?
+    func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner?
 
     // MARK: Logs
 
     /// A Boolean value that indicates whether writes count only after a confirmation, for example by replicas. Until a later write
     /// has been confirmed, data read there may then be lost with its server. Default: false.
-    var confirms: Bool { get }
+    var confirmsWrites: Bool { get }
 
     /// Appends to a log, in one step: compares owner, fence, lease and top, records the reply of the call, writes the
     /// entry and publishes it.
     func append(
-        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
+        _ change: LogAppend, to log: ClusterLog, lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome
 
     /// Stores a snapshot of a log's entries up to the one at `offset`, and deletes entries that it makes unnecessary.
     ///
     /// - Parameter keepingLast: The number of entries up to `offset` that are kept, for readers that are not far behind.
-    func store(
-        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    func storeSnapshot(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome
 
     /// Removes a log whose newest entry is at `offset`, with its recorded replies; otherwise the outcome is
-    /// `misplaced`. Later entries begin with offset 1 again, so no reader may continue from an earlier position.
-    func remove(
-        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    /// `positionMismatch`. Later entries begin with offset 1 again, so no reader may continue from an earlier position.
+    func removeLog(
+        _ log: ClusterLog, at offset: UInt64, lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome
 
     /// Returns the entries after `position`. If the position is not in the log, returns a snapshot and the entries after it.
@@ -96,7 +96,7 @@ public protocol ClusterEngine: ClusterTables {
     ///   - position: The position; nil for a reader without entries.
     ///   - limit: The maximum number of entries; there may be fewer if they are large. `LogReadResult.isComplete` is true if no more
     ///     follow.
-    func read(
+    func readLog(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReadResult
 
@@ -105,19 +105,19 @@ public protocol ClusterEngine: ClusterTables {
 
     /// Subscribes to the entries appended to a log. After it returns, no later entry is missed without an event. So
     /// subscribe first, then read; order entries by their offsets, and read again when one is missing.
-    func watch(
+    func subscribeToLog(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription
 
     // MARK: Messages
 
     /// Subscribes to the messages to a node.
-    func listen(
-        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    func subscribeToInbox(
+        of node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription
 
     /// Sends a message to a node, with at-most-once delivery. Returns false if there is no subscriber.
-    func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool
+    func sendMessage(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool
 
     /// Ends all subscriptions, and fails later requests.
     func close() async
@@ -131,7 +131,7 @@ public protocol ClusterSubscription: AnyObject, Sendable {
 
 extension ClusterEngine {
     /// The default: false.
-    public var confirms: Bool { false }
+    public var confirmsWrites: Bool { false }
 
     /// The default: 0. An in-process coordination store loses nothing through a connection.
     public var connectionCount: Int { 0 }
@@ -140,18 +140,18 @@ extension ClusterEngine {
     public func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration
     ) async throws(ClusterEngineError) -> SlotAcquisition {
-        try await acquire(slot, for: node, lasting: lasting, in: nil)
+        try await acquireSlot(slot, for: node, duration: lasting, generation: nil)
     }
 
     /// Reads at most 1,000 entries.
     public func read(
         _ log: ClusterLog, after position: LogPosition?
-    ) async throws(ClusterEngineError) -> LogReadResult { try await read(log, after: position, limit: 1_000) }
+    ) async throws(ClusterEngineError) -> LogReadResult { try await readLog(log, after: position, limit: 1_000) }
 
     /// Stores a snapshot and keeps the last 1,000 entries.
     public func store(
         _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
-        try await store(snapshot, at: offset, of: log, under: lease, keepingLast: 1_000)
+        try await storeSnapshot(snapshot, at: offset, of: log, lease: lease, keepingLast: 1_000)
     }
 }

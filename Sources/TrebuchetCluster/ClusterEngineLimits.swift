@@ -28,10 +28,10 @@ public struct ClusterEngineLimits: Hashable, Sendable {
     /// The maximum number of values of one table. A full table accepts no new ones. Default 10,000,000.
     public var valuesPerTable = 10_000_000
     /// The number of changes of one table whose notices are kept; the oldest is deleted. Default 100,000.
-    public var newsPerTable = 100_000
+    public var noticesPerTable = 100_000
 
     /// The maximum number of names in one request for values, and of expectations and writes in one change.
-    package static let mostNames = 1_000
+    package static let maximumNames = 1_000
 
     /// Creates the default limits.
     public init() {}
@@ -77,8 +77,8 @@ public struct ClusterEngineLimits: Hashable, Sendable {
 
     package func check(_ names: some Collection<String>, of table: ClusterTable) throws(ClusterEngineError) {
         try check(table)
-        guard names.count <= Self.mostNames else {
-            throw ClusterEngineError(.tooLarge, "\(names.count) names at once; at most \(Self.mostNames)")
+        guard names.count <= Self.maximumNames else {
+            throw ClusterEngineError(.tooLarge, "\(names.count) names at once; at most \(Self.maximumNames)")
         }
         for name in names {
             try check(name.utf8.count, nameBytes, "the name of a value", "nameBytes")
@@ -93,17 +93,17 @@ public struct ClusterEngineLimits: Hashable, Sendable {
 
     package func check(_ change: TableChange, of table: ClusterTable) throws(ClusterEngineError) {
         try check(change.writes.map(\.name), of: table)
-        try check(change.expected.map(\.name), of: table)
-        try check(change.news?.count ?? 0, valueBytes, "the notice of a change", "valueBytes")
+        try check(change.preconditions.map(\.name), of: table)
+        try check(change.notice?.count ?? 0, valueBytes, "the notice of a change", "valueBytes")
         var bytes = 0
         for write in change.writes {
-            switch write.deed {
-            case .put(let value), .lend(let value, _):
+            switch write.operation {
+            case .put(let value), .putExpiring(let value, _):
                 try check(value.count, valueBytes, "a value", "valueBytes")
                 bytes += value.count
-            case .add, .delete: break
+            case .increment, .delete: break
             }
-            if case .lend(_, let lasting) = write.deed { _ = try Self.milliseconds(lasting) }
+            if case .putExpiring(_, let lasting) = write.operation { _ = try Self.milliseconds(lasting) }
         }
         try check(bytes, snapshotBytes, "the values of a change", "snapshotBytes")
     }
@@ -112,7 +112,9 @@ public struct ClusterEngineLimits: Hashable, Sendable {
         try check(takes.map(\.key.name), of: table)
         for take in takes {
             try check(take.key)
-            guard take.interval > .zero, take.interval <= .seconds(86_400 * 365), take.burst > 0, take.kept > 0 else {
+            guard take.interval > .zero, take.interval <= .seconds(86_400 * 365), take.burst > 0,
+                take.maximumEntries > 0
+            else {
                 throw ClusterEngineError(
                     .invalid, "interval, burst and kept of a rate must be greater than 0")
             }

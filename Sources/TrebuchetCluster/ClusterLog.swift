@@ -71,16 +71,16 @@ public struct LogAppend: Hashable, Sendable {
     }
 
     /// The offset of the newest entry known to the writer; 0 before the first.
-    public let expectedTop: UInt64
+    public let expectedHead: UInt64
     /// The content of the entry; nil for a call without a change, whose reply is recorded nevertheless.
     public let payload: [UInt8]?
     /// The call to record, if any.
     public let call: Call?
 
     /// Creates an append with an entry, a call to record, or both.
-    public init(_ payload: [UInt8]?, expectedTop: UInt64, call: Call? = nil) {
+    public init(_ payload: [UInt8]?, expectedHead: UInt64, call: Call? = nil) {
         self.payload = payload
-        self.expectedTop = expectedTop
+        self.expectedHead = expectedHead
         self.call = call
     }
 }
@@ -94,9 +94,9 @@ public enum AppendOutcome: Hashable, Sendable {
     /// The slot has had another owner since, or has none; with the newest fence. The lease is lost for good.
     case fenced(UInt64)
     /// The lease has expired, and the slot has no other owner yet; it may be renewed.
-    case leaseOver
+    case leaseExpired
     /// The newest entry has this offset instead of the expected one.
-    case topDiffers(UInt64)
+    case headMismatch(UInt64)
     /// The log has `ClusterEngineLimits.entriesPerLog` entries: store a snapshot first.
     case full
 }
@@ -108,9 +108,9 @@ public enum SnapshotOutcome: Hashable, Sendable {
     /// The slot has had another owner since, as with an append.
     case fenced(UInt64)
     /// The lease has expired, as with an append.
-    case leaseOver
+    case leaseExpired
     /// The log has no entry at that offset, or has a newer snapshot.
-    case misplaced
+    case positionMismatch
 }
 
 /// The state that results from a log's entries up to one of them.
@@ -140,26 +140,26 @@ public struct LogReadResult: Hashable, Sendable {
     }
 
     /// The state from which the entries continue.
-    public let beginning: Start
+    public let start: Start
     /// The entries in order, without a gap.
     public let entries: [ClusterLogEntry]
     /// The position of the newest entry of the log.
-    public let top: LogPosition
+    public let head: LogPosition
 
     /// Creates a result, for custom implementations.
-    public init(_ beginning: Start, _ entries: [ClusterLogEntry], top: LogPosition) {
-        self.beginning = beginning
+    public init(_ beginning: Start, _ entries: [ClusterLogEntry], head: LogPosition) {
+        self.start = beginning
         self.entries = entries
-        self.top = top
+        self.head = head
     }
 
     /// A Boolean value that indicates whether there are no more entries. If not, read again after the last entry.
     public var isComplete: Bool {
-        if let last = entries.last { return last.position == top }
-        return switch beginning {
+        if let last = entries.last { return last.position == head }
+        return switch start {
         case .resumed: true
-        case .snapshot(let snapshot): snapshot.position == top
-        case .start: top == .start
+        case .snapshot(let snapshot): snapshot.position == head
+        case .start: head == .start
         }
     }
 }
@@ -169,7 +169,7 @@ public enum LogEvent: Equatable, Sendable {
     /// An entry was appended.
     case appended(ClusterLogEntry)
     /// The coordination store was unreachable: read the entries that may have been appended meanwhile.
-    case mayHaveMissed
+    case eventsMissed
     /// No more events follow.
     case ended(ClusterEngineError)
 }

@@ -66,7 +66,7 @@ public enum InboxEvent: Equatable, Sendable {
     /// A message.
     case message([UInt8])
     /// The coordination store was unreachable: messages may have been lost.
-    case mayHaveMissed
+    case messagesMissed
     /// No more events follow.
     case ended(ClusterEngineError)
 }

@@ -78,5 +78,5 @@ public enum SlotAcquisition: Hashable, Sendable {
     /// The requesting node owns the slot.
     case acquired(SlotLease)
     /// Another node owns the slot.
-    case held(SlotOwner)
+    case ownedByOther(SlotOwner)
 }

@@ -71,9 +71,9 @@ public struct TableChange: Hashable, Sendable {
         case put([UInt8])
         /// Sets the value until it expires, this duration from now: up to a day, by the clock of the coordination
         /// store.
-        case lend([UInt8], lasting: Duration)
+        case putExpiring([UInt8], lasting: Duration)
         /// Adds to a decimal number. A missing or non-numeric value counts as 0.
-        case add(Int64)
+        case increment(Int64)
         /// Deletes the value.
         case delete
     }
@@ -83,12 +83,12 @@ public struct TableChange: Hashable, Sendable {
         /// The name, up to `ClusterEngineLimits.nameBytes`.
         public let name: String
         /// The operation.
-        public let deed: Operation
+        public let operation: Operation
 
         /// Creates a write.
         public init(_ name: String, _ deed: Operation) {
             self.name = name
-            self.deed = deed
+            self.operation = deed
         }
     }
 
@@ -107,23 +107,23 @@ public struct TableChange: Hashable, Sendable {
     }
 
     /// The versions that must be unchanged.
-    public var expected: [Expectation]
+    public var preconditions: [Expectation]
     /// The writes in order. The last of several for one name counts.
     public var writes: [Write]
     /// The notice for readers of the change feed; nil for none.
-    public var news: [UInt8]?
+    public var notice: [UInt8]?
     /// The incarnation of the table, from its change feed, if the change requires it. In another incarnation it throws
     /// `dataLoss`.
-    public var life: String?
+    public var tableIncarnation: String?
 
     /// Creates a change of up to 1,000 expectations and writes each.
     public init(
-        _ writes: [Write], expected: [Expectation] = [], news: [UInt8]? = nil, life: String? = nil
+        _ writes: [Write], preconditions: [Expectation] = [], notice: [UInt8]? = nil, tableIncarnation: String? = nil
     ) {
-        self.expected = expected
+        self.preconditions = preconditions
         self.writes = writes
-        self.news = news
-        self.life = life
+        self.notice = notice
+        self.tableIncarnation = tableIncarnation
     }
 }
 
@@ -143,7 +143,7 @@ public struct TableChangeFeed: Hashable, Sendable {
     public struct Item: Hashable, Sendable {
         /// The number of the change.
         public let number: UInt64
-        /// The content, from `TableChange.news`.
+        /// The content, from `TableChange.notice`.
         public let bytes: [UInt8]
 
         /// Creates a notice, for custom implementations.
@@ -154,21 +154,21 @@ public struct TableChangeFeed: Hashable, Sendable {
     }
 
     /// The incarnation of the table, which changes after a data loss; nil before the first change.
-    public let life: String?
+    public let tableIncarnation: String?
     /// The number of the newest change. It falls when the coordination store has lost the last ones.
-    public let top: UInt64
+    public let head: UInt64
     /// The number of the newest change whose notice was deleted; 0 if all are kept.
-    public let cut: UInt64
+    public let truncatedThrough: UInt64
     /// The notices in the order of their numbers. Changes without notices are skipped.
     public let items: [Item]
     /// A Boolean value that indicates whether there are no more notices. If not, read again after the last one.
     public let isComplete: Bool
 
     /// Creates a change feed, for custom implementations.
-    public init(life: String?, top: UInt64, cut: UInt64, _ items: [Item], isComplete: Bool) {
-        self.life = life
-        self.top = top
-        self.cut = cut
+    public init(tableIncarnation: String?, head: UInt64, truncatedThrough: UInt64, _ items: [Item], isComplete: Bool) {
+        self.tableIncarnation = tableIncarnation
+        self.head = head
+        self.truncatedThrough = truncatedThrough
         self.items = items
         self.isComplete = isComplete
     }
@@ -177,9 +177,9 @@ public struct TableChangeFeed: Hashable, Sendable {
 /// An event for subscribers of a table.
 public enum TableEvent: Equatable, Sendable {
     /// The change with this number has a notice.
-    case news(UInt64)
+    case noticesAvailable(UInt64)
     /// The coordination store was unreachable: read the change feed.
-    case mayHaveMissed
+    case eventsMissed
     /// No more events follow.
     case ended(ClusterEngineError)
 }

@@ -22,27 +22,27 @@ public protocol ClusterTables: Sendable {
     ///
     /// After `unknownOutcome` the change may have been applied. If a value has another version than before, either
     /// this change or another one was applied.
-    func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome
+    func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome
 
     /// Returns the notices after the change of that number; nil for all that are kept: the last
-    /// `ClusterEngineLimits.newsPerTable`.
-    func news(
+    /// `ClusterEngineLimits.noticesPerTable`.
+    func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableChangeFeed
 
     /// Subscribes to the arrival of notices. Delivery is at most once: a reader that must not miss any also polls from
     /// time to time.
-    func watch(
-        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    func subscribeToChanges(
+        of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription
 
     /// Consumes one unit of each of some rates with different keys, or none of any.
     ///
     /// - Returns: nil if they were consumed; otherwise the time after which they may be.
-    func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
+    func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
 
     /// Restores the full rate of a key.
-    func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError)
+    func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError)
 }
 
 /// The subject of a rate.
@@ -69,13 +69,13 @@ public struct RateConsumption: Hashable, Sendable {
     public let burst: Int
     /// The maximum number of keys of the kind whose consumption is stored. Beyond that, the keys that are restored
     /// first are dropped.
-    public let kept: Int
+    public let maximumEntries: Int
 
     /// Consumes one of `burst` units, which become available again one after another.
-    public init(_ key: RateKey, interval: Duration, burst: Int, kept: Int) {
+    public init(_ key: RateKey, interval: Duration, burst: Int, maximumEntries: Int) {
         self.key = key
         self.interval = interval
         self.burst = burst
-        self.kept = kept
+        self.maximumEntries = maximumEntries
     }
 }

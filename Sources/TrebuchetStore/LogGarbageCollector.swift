@@ -46,7 +46,7 @@ final class LogGarbageCollector {
     /// The number of released items, to which `goBack(to:)` can return.
     var count: Int { added.count }
 
-    func add(_ item: Item) { added.append(item) }
+    func addItem(_ item: Item) { added.append(item) }
 
     /// Removes the items added after a mark.
     func goBack(to count: Int) { added.removeLast(added.count - count) }
@@ -79,7 +79,7 @@ final class LogGarbageCollector {
     }
 
     /// Ends the transaction.
-    func end(isCommitted: Bool) {
+    func endTransaction(isCommitted: Bool) {
         if isCommitted {
             waiting.removeLast(done)
             waiting += added

@@ -30,10 +30,10 @@ final class LogReader {
         guard let row = try row(of: key) else { return nil }
         let bytes = try snapshot(row, key)
         let entries = try entries(row, key)
-        let lives = generations.resume(row, at: entries.last?.number ?? row.number).lives
+        let lives = generations.resume(row, at: entries.last?.version ?? row.number).lives
         return StoredLog(
-            snapshot: LogSnapshot(epoch: lives.current, number: row.number, bytes: bytes), entries: entries,
-            earlier: lives.earlier)
+            snapshot: LogSnapshot(epoch: lives.current, version: row.number, bytes: bytes), entries: entries,
+            earlierIncarnations: lives.earlier)
     }
 
     private func row(of key: StateKey) throws(StateStoreError) -> LogRow? {
@@ -78,7 +78,7 @@ final class LogReader {
             guard base == last else {
                 throw .damaged(connection.path, chain: number, base: base, last: last, of: key)
             }
-            found.append(LogEntry(number: number, base: base, bytes: Array(bytes)))
+            found.append(LogEntry(version: number, baseVersion: base, bytes: Array(bytes)))
             last = number
         }
         return found

@@ -32,15 +32,15 @@ struct LogRow: Equatable {
 
     func checksum(_ key: StateKey) -> Int {
         var sum = Checksum()
-        sum.add(key.namespace)
-        sum.add(key.name)
-        sum.add(lives.current)
+        sum.update(with: key.namespace)
+        sum.update(with: key.name)
+        sum.update(with: lives.current)
         for number in [number, entries, snapshot, UInt64(bitPattern: Int64(parts)), UInt64(bitPattern: Int64(size))] {
-            sum.add(number)
+            sum.update(with: number)
         }
         if generation > 0 {
-            sum.add(generation)
-            lives.earlierBytes.withUnsafeBytes { sum.add($0) }
+            sum.update(with: generation)
+            lives.earlierBytes.withUnsafeBytes { sum.update(with: $0) }
         }
         return sum.value
     }
@@ -87,10 +87,10 @@ struct UnfinishedSnapshot: Equatable {
 
     func checksum(_ key: StateKey) -> Int {
         var sum = Checksum()
-        sum.add(key.namespace)
-        sum.add(key.name)
-        sum.add(number)
-        sum.add(snapshot)
+        sum.update(with: key.namespace)
+        sum.update(with: key.name)
+        sum.update(with: number)
+        sum.update(with: snapshot)
         return sum.value
     }
 

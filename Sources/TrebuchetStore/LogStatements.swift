@@ -78,8 +78,8 @@ final class LogStatements {
 
     func insert(_ entry: LogEntry, into log: UInt64) throws(StateStoreError) {
         try entry.bytes.withBytes { bytes throws(StateStoreError) in
-            let sum = LogChunkTables.checksum(entry: entry.number, base: entry.base, bytes, of: log)
-            let numbers = [log, entry.number, entry.base, UInt64(sum)]
+            let sum = LogChunkTables.checksum(entry: entry.version, base: entry.baseVersion, bytes, of: log)
+            let numbers = [log, entry.version, entry.baseVersion, UInt64(sum)]
             for (index, number) in numbers.enumerated() { try insertEntry.bind(number, at: index) }
             try insertEntry.run(blob: bytes, at: 4)
         }
@@ -97,7 +97,7 @@ final class LogStatements {
         try firstEntry.bind(log, at: 0)
         try firstEntry.bind(number, at: 1)
         guard try firstEntry.step() else { return nil }
-        return LogEntry(number: firstEntry.number(0), base: firstEntry.number(1), bytes: [])
+        return LogEntry(version: firstEntry.number(0), baseVersion: firstEntry.number(1), bytes: [])
     }
 
     // MARK: Parts

@@ -14,7 +14,7 @@ final class LogWriter {
     }
 
     /// The maximum number of logs cached beyond a transaction.
-    private static let mostKnown = 50_000
+    private static let maximumKnownEntries = 50_000
 
     let garbage: LogGarbageCollector
     private let pieces: LogStatements
@@ -48,10 +48,10 @@ final class LogWriter {
     }
 
     /// Ends the transaction.
-    func end(isCommitted: Bool) {
-        garbage.end(isCommitted: isCommitted)
+    func endTransaction(isCommitted: Bool) {
+        garbage.endTransaction(isCommitted: isCommitted)
         before = [:]
-        if !isCommitted || known.count > Self.mostKnown { known = [:] }
+        if !isCommitted || known.count > Self.maximumKnownEntries { known = [:] }
     }
 
     // MARK: Writes
@@ -64,8 +64,8 @@ final class LogWriter {
         case .put, .delete: return
         case .append(let entry): try append(entry, to: &state, write.key)
         case .snapshotPart(let bytes, let index, let number):
-            try add(bytes, index: index, number: number, to: &state, write.key)
-        case .snapshot(let snapshot): try take(snapshot, for: &state, write.key)
+            try appendPart(bytes, index: index, number: number, to: &state, write.key)
+        case .snapshot(let snapshot): try replaceSnapshot(snapshot, for: &state, write.key)
         case .deleteLog: try delete(&state, write.key)
         }
         known[write.key] = state
@@ -85,22 +85,24 @@ final class LogWriter {
 
     private func append(_ entry: LogEntry, to state: inout State, _ key: StateKey) throws(StateStoreError) {
         guard let row = state.row else { throw .conflict(key, nil, entry) }
-        guard state.last == entry.base, entry.number > entry.base else { throw .conflict(key, state.last, entry) }
+        guard state.last == entry.baseVersion, entry.version > entry.baseVersion else {
+            throw .conflict(key, state.last, entry)
+        }
         if state.beginsLife {
             try pieces.put(row, key)
             state.beginsLife = false
         }
         try pieces.insert(entry, into: row.entries)
-        state.last = entry.number
+        state.last = entry.version
     }
 
-    private func add(
+    private func appendPart(
         _ bytes: [UInt8], index: Int, number: UInt64, to state: inout State, _ key: StateKey
     ) throws(StateStoreError) {
         // A negative index belongs to no snapshot.
         guard index >= 0 else { return }
         if let draft = state.draft, draft.number != number {
-            garbage.add(.parts(of: draft.snapshot))
+            garbage.addItem(.parts(of: draft.snapshot))
             state.draft = nil
         }
         let draft = state.draft ?? UnfinishedSnapshot(number: number, snapshot: newID())
@@ -111,36 +113,38 @@ final class LogWriter {
         state.draft = draft
     }
 
-    private func take(_ snapshot: LogSnapshot, for state: inout State, _ key: StateKey) throws(StateStoreError) {
+    private func replaceSnapshot(_ snapshot: LogSnapshot, for state: inout State, _ key: StateKey)
+        throws(StateStoreError)
+    {
         let size = try sizeOfParts(snapshot, state, key)
         let keepsEntries = try hasLater(snapshot, state, key)
         // No write happened before this line.
         let id: UInt64
-        if snapshot.parts > 0, let draft = state.draft {
+        if snapshot.partCount > 0, let draft = state.draft {
             id = draft.snapshot
-            try pieces.deleteParts(of: id, from: snapshot.parts)
+            try pieces.deleteParts(of: id, from: snapshot.partCount)
         } else {
             id = newID()
-            if let draft = state.draft { garbage.add(.parts(of: draft.snapshot)) }
+            if let draft = state.draft { garbage.addItem(.parts(of: draft.snapshot)) }
         }
         if state.draft != nil { try pieces.deleteDraft(key) }
         state.draft = nil
-        let parts = try pieces.put(snapshot.bytes, behind: snapshot.parts, of: id)
+        let parts = try pieces.put(snapshot.bytes, behind: snapshot.partCount, of: id)
         if let old = state.row {
-            garbage.add(.parts(of: old.snapshot))
+            garbage.addItem(.parts(of: old.snapshot))
             if state.last > old.number {
-                garbage.add(.entries(of: old.entries, through: keepsEntries ? snapshot.number : UInt64(Int64.max)))
+                garbage.addItem(.entries(of: old.entries, through: keepsEntries ? snapshot.version : UInt64(Int64.max)))
             }
         }
         let entries = keepsEntries ? state.row?.entries : nil
         let lives = isSame(snapshot, state) ? state.row?.lives : nil
         let row = LogRow(
-            lives ?? LogIncarnations(snapshot.epoch), in: generations.current, number: snapshot.number,
-            entries: entries ?? newID(), snapshot: id, parts: snapshot.parts + parts,
+            lives ?? LogIncarnations(snapshot.epoch), in: generations.current, number: snapshot.version,
+            entries: entries ?? newID(), snapshot: id, parts: snapshot.partCount + parts,
             size: size + snapshot.bytes.count)
         try pieces.put(row, key)
         state.beginsLife = false
-        if !keepsEntries { state.last = snapshot.number }
+        if !keepsEntries { state.last = snapshot.version }
         state.row = row
     }
 
@@ -148,20 +152,22 @@ final class LogWriter {
     private func sizeOfParts(
         _ snapshot: LogSnapshot, _ state: State, _ key: StateKey
     ) throws(StateStoreError) -> Int {
-        guard snapshot.parts > 0 else { return 0 }
-        guard let draft = state.draft, draft.number == snapshot.number else { throw .missingPart(0, of: snapshot, key) }
-        let (count, size) = try pieces.sizeOfParts(draft.snapshot, most: snapshot.parts)
-        guard count == snapshot.parts else { throw .missingPart(count, of: snapshot, key) }
+        guard snapshot.partCount > 0 else { return 0 }
+        guard let draft = state.draft, draft.number == snapshot.version else {
+            throw .missingPart(0, of: snapshot, key)
+        }
+        let (count, size) = try pieces.sizeOfParts(draft.snapshot, most: snapshot.partCount)
+        guard count == snapshot.partCount else { throw .missingPart(count, of: snapshot, key) }
         return size
     }
 
     /// Returns true if entries remain after the snapshot.
     private func hasLater(_ snapshot: LogSnapshot, _ state: State, _ key: StateKey) throws(StateStoreError) -> Bool {
         guard let row = state.row, isSame(snapshot, state), state.last > row.number,
-            state.last > snapshot.number,
-            let first = try pieces.firstEntry(of: row.entries, after: max(row.number, snapshot.number))
+            state.last > snapshot.version,
+            let first = try pieces.firstEntry(of: row.entries, after: max(row.number, snapshot.version))
         else { return false }
-        guard first.base == snapshot.number else { throw .conflict(key, first.base, first) }
+        guard first.baseVersion == snapshot.version else { throw .conflict(key, first.baseVersion, first) }
         return true
     }
 
@@ -172,12 +178,12 @@ final class LogWriter {
 
     private func delete(_ state: inout State, _ key: StateKey) throws(StateStoreError) {
         if let draft = state.draft {
-            garbage.add(.parts(of: draft.snapshot))
+            garbage.addItem(.parts(of: draft.snapshot))
             try pieces.deleteDraft(key)
         }
         if let row = state.row {
-            garbage.add(.parts(of: row.snapshot))
-            garbage.add(.entries(of: row.entries, through: UInt64(Int64.max)))
+            garbage.addItem(.parts(of: row.snapshot))
+            garbage.addItem(.entries(of: row.entries, through: UInt64(Int64.max)))
             try pieces.deleteRow(key)
         }
         state = State()

@@ -19,25 +19,27 @@ extension SQLiteEngine {
     ) async throws(ClusterEngineError) -> TablePage { throw Self.unfit }
 
     /// Throws `unfit`.
-    public func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+    public func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         throw Self.unfit
     }
 
     /// Throws `unfit`.
-    public func news(
+    public func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableChangeFeed { throw Self.unfit }
 
     /// Throws `unfit`.
-    public func watch(
-        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    public func subscribeToChanges(
+        of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription { throw Self.unfit }
 
     /// Throws `unfit`.
-    public func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    public func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError)
+        -> Duration?
+    {
         throw Self.unfit
     }
 
     /// Throws `unfit`.
-    public func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) { throw Self.unfit }
+    public func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) { throw Self.unfit }
 }

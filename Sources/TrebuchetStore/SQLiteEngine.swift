@@ -62,18 +62,18 @@ public final class SQLiteEngine: ClusterEngine {
     // MARK: Slots
 
     /// Acquires a slot without an owner, or with an expired lease.
-    public func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
+    public func acquireSlot(
+        _ slot: ClusterSlot, for node: ClusterNode, duration: Duration, generation: String?
     ) async throws(ClusterEngineError) -> SlotAcquisition {
         try await inTurn(slot) { () async throws(ClusterEngineError) in
             let fence = try live.fence(of: slot)
-            let claim = try await live.acquire(slot, for: node, lasting: lasting, in: generation)
+            let claim = try await live.acquireSlot(slot, for: node, duration: duration, generation: generation)
             guard case .acquired(let lease) = claim, lease.fence > fence else { return claim }
             do throws(ClusterEngineError) {
                 try await write([.put(StoredClusterLog.bytes(lease.fence), Self.fence(slot))])
             } catch {
                 // No node owns it under a fence that could occur again.
-                _ = try await live.release(lease)
+                _ = try await live.releaseLease(lease)
                 throw error
             }
             return claim
@@ -81,21 +81,21 @@ public final class SQLiteEngine: ClusterEngine {
     }
 
     /// Extends a lease to this duration from now; false if it is lost.
-    public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+    public func renewLease(_ lease: SlotLease, duration: Duration) async throws(ClusterEngineError) -> Bool {
         try await inTurn(lease.slot) { () async throws(ClusterEngineError) in
-            try await live.renew(lease, lasting: lasting)
+            try await live.renewLease(lease, duration: duration)
         }
     }
 
     /// Releases a slot; false if its lease is lost.
-    public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
-        try await inTurn(lease.slot) { () async throws(ClusterEngineError) in try await live.release(lease) }
+    public func releaseLease(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+        try await inTurn(lease.slot) { () async throws(ClusterEngineError) in try await live.releaseLease(lease) }
     }
 
     /// Returns the owner of the slot now.
-    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
+    public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try await load()
-        return try await live.holder(of: slot)
+        return try await live.owner(of: slot)
     }
 
     private static func fence(_ slot: ClusterSlot) -> StateKey { StateKey(StoredClusterLog.fences, "\(slot.number)") }
@@ -141,18 +141,18 @@ public final class SQLiteEngine: ClusterEngine {
 
     /// Compares, records, appends and publishes in one step.
     public func append(
-        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
+        _ change: LogAppend, to log: ClusterLog, lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
         try limits.check(change, log, lease)
         return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
             switch try live.refusal(of: lease) {
             case .fenced(let fence): return .fenced(fence)
-            case .leaseOver: return .leaseOver
+            case .leaseOver: return .leaseExpired
             case nil: break
             }
             var head = try await head(of: log)
             if let call = change.call, let reply = try await reply(call.id, log, head) { return .repeated(reply) }
-            guard change.expectedTop == head.top.offset else { return .topDiffers(head.top.offset) }
+            guard change.expectedHead == head.top.offset else { return .headMismatch(head.top.offset) }
             var writes: [StateWrite] = []
             var entry: ClusterLogEntry?
             if let payload = change.payload {
@@ -170,15 +170,15 @@ public final class SQLiteEngine: ClusterEngine {
     }
 
     /// Stores a snapshot, and deletes entries that it makes unnecessary.
-    public func store(
-        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    public func storeSnapshot(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(snapshot: snapshot, log, lease)
         return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
             if let refusal = try refusal(of: lease) { return refusal }
             var head = try await head(of: log)
             guard offset >= head.snapshot?.offset ?? 0, let fence = try await fence(at: offset, of: log, head) else {
-                return .misplaced
+                return .positionMismatch
             }
             head.snapshot = LogPosition(fence: fence, offset: offset)
             try await write([
@@ -199,14 +199,14 @@ public final class SQLiteEngine: ClusterEngine {
     }
 
     /// Removes a log whose newest entry is at `offset`.
-    public func remove(
-        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    public func removeLog(
+        _ log: ClusterLog, at offset: UInt64, lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(log, lease)
         return try await inTurn(log.slot) { () async throws(ClusterEngineError) in
             if let refusal = try refusal(of: lease) { return refusal }
             let head = try await head(of: log)
-            guard offset == head.top.offset else { return .misplaced }
+            guard offset == head.top.offset else { return .positionMismatch }
             try await write(
                 try await forgetReplies(of: log) + [
                     .delete(StateKey(StoredClusterLog.snapshots, log.id)),
@@ -224,7 +224,7 @@ public final class SQLiteEngine: ClusterEngine {
     }
 
     /// Returns the entries after a position, with a snapshot if necessary.
-    public func read(
+    public func readLog(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReadResult {
         try limits.check(log)
@@ -234,15 +234,15 @@ public final class SQLiteEngine: ClusterEngine {
                 position.offset + 1 >= head.first
             {
                 return LogReadResult(
-                    .resumed, try await entries(behind: position.offset, limit, log, head), top: head.top)
+                    .resumed, try await entries(behind: position.offset, limit, log, head), head: head.top)
             }
             guard let snapshot = head.snapshot else {
-                return LogReadResult(.start, try await entries(behind: 0, limit, log, head), top: head.top)
+                return LogReadResult(.start, try await entries(behind: 0, limit, log, head), head: head.top)
             }
             guard let bytes = try await get(StateKey(StoredClusterLog.snapshots, log.id)) else { throw damaged(log) }
             return LogReadResult(
                 .snapshot(ClusterLogSnapshot(snapshot, bytes)),
-                try await entries(behind: snapshot.offset, limit, log, head), top: head.top)
+                try await entries(behind: snapshot.offset, limit, log, head), head: head.top)
         }
     }
 
@@ -260,7 +260,7 @@ public final class SQLiteEngine: ClusterEngine {
     private func refusal(of lease: SlotLease) throws(ClusterEngineError) -> SnapshotOutcome? {
         switch try live.refusal(of: lease) {
         case .fenced(let fence): .fenced(fence)
-        case .leaseOver: .leaseOver
+        case .leaseOver: .leaseExpired
         case nil: nil
         }
     }

@@ -63,7 +63,7 @@ public final class SQLiteStore: StateStore {
     /// Opens the file as soon as no other process has it, so that a waiting server takes over from one that ends,
     /// orderly or not. `onWait` receives the reason for the wait once. Throws the errors of `init` except `inUse`, and
     /// `CancellationError`.
-    public static func whenFree(
+    public static func waitUntilAvailable(
         path: String, options: Options = Options(), onWait: (StateStoreError) -> Void = { _ in }
     ) async throws -> SQLiteStore {
         var isTold = false
@@ -112,7 +112,7 @@ public final class SQLiteStore: StateStore {
     }
 
     /// Reads snapshot and changes in one transaction, and verifies the checksum of each row.
-    public func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+    public func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
         try await read { reader throws(StateStoreError) in try reader.logs.log(key) }
     }
 
@@ -155,7 +155,7 @@ public final class SQLiteStore: StateStore {
 extension SQLiteStore: FileBackedStore {
     /// Checks, on the reading thread, that the paths of the file and of its log still lead to the open files. Writes
     /// to a removed or replaced file would succeed, and be lost.
-    package func checkPlace() async throws(StateStoreError) {
+    package func checkFileLocation() async throws(StateStoreError) {
         let names = names
         try await read { _ throws(StateStoreError) in try names.check() }
     }
@@ -179,9 +179,9 @@ extension StateWrite {
     /// The largest version number in the write.
     fileprivate var largestNumber: UInt64 {
         switch operation {
-        case .append(let entry): entry.number
+        case .append(let entry): entry.version
         case .snapshotPart(_, _, let number): number
-        case .snapshot(let snapshot): snapshot.number
+        case .snapshot(let snapshot): snapshot.version
         case .put, .delete, .deleteLog: 0
         }
     }

@@ -39,7 +39,7 @@ final class SQLiteWriter: @unchecked Sendable {
             PRAGMA max_page_count = \(max(1, min(options.fileSize / pageSize, 4_294_967_294)))
             """)
         if schema < StoreSchema.version { try StoreSchemaMigration.run(connection, from: schema, options) }
-        generations = try StoreGenerations.begin(connection)
+        generations = try StoreGenerations.startGeneration(connection)
         begin = try SQLiteStatement("BEGIN IMMEDIATE", connection)
         commit = try SQLiteStatement("COMMIT", connection)
         put = try SQLiteStatement(
@@ -115,12 +115,12 @@ final class SQLiteWriter: @unchecked Sendable {
             try begin.run()
             let value = try body()
             try commit.run()
-            logs.end(isCommitted: true)
+            logs.endTransaction(isCommitted: true)
             return value
         } catch {
             // Some errors have already rolled it back.
             try? connection.execute("ROLLBACK")
-            logs.end(isCommitted: false)
+            logs.endTransaction(isCommitted: false)
             throw error
         }
     }

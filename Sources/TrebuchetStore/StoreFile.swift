@@ -84,7 +84,7 @@ final class StoreFile: Sendable {
         }
         guard let first = exposed.first else { return }
         throw StateStoreError(
-            .exposed,
+            .insecurePermissions,
             "\(first) contains secrets and is accessible to other users of this machine; run chmod 600 "
                 + exposed.map { "'" + $0.replacing("'", with: #"'\''"#) + "'" }.joined(separator: " "))
     }

@@ -16,14 +16,14 @@ struct StoreGenerations: Sendable {
 
         func checksum() -> Int {
             var sum = Checksum()
-            sum.add(number)
-            sum.add(epoch)
+            sum.update(with: number)
+            sum.update(with: epoch)
             return sum.value
         }
     }
 
     /// The number of stored generations: the current one, and as many before as a log has incarnations.
-    private static let most = LogIncarnations.mostEarlier + 1
+    private static let most = LogIncarnations.maximumEarlierIncarnations + 1
 
     /// The generations, the oldest first and the current one last. Never empty.
     private let all: [Generation]
@@ -32,7 +32,7 @@ struct StoreGenerations: Sendable {
     var current: UInt64 { all[all.endIndex - 1].number }
 
     /// Begins the next generation, in a transaction.
-    static func begin(_ connection: SQLiteConnection) throws(StateStoreError) -> StoreGenerations {
+    static func startGeneration(_ connection: SQLiteConnection) throws(StateStoreError) -> StoreGenerations {
         var all = try read(connection)
         let next = Generation(number: (all.last?.number ?? 0) &+ 1, epoch: StreamEpoch.make(digits: 12))
         all = all.suffix(most - 1) + [next]
@@ -77,7 +77,7 @@ struct StoreGenerations: Sendable {
         var row = row
         // Clients may have received it in each of them, even without writes.
         for generation in all where generation.number > row.generation {
-            row.lives.begin(generation.epoch, after: last)
+            row.lives.startIncarnation(generation.epoch, after: last)
         }
         row.generation = current
         return row
@@ -92,7 +92,7 @@ extension LogIncarnations {
         for life in earlier {
             // A longer epoch, from another store, is dropped.
             guard let count = UInt8(exactly: life.epoch.utf8.count) else { continue }
-            withUnsafeBytes(of: life.last.littleEndian) { bytes += $0 }
+            withUnsafeBytes(of: life.lastVersion.littleEndian) { bytes += $0 }
             bytes.append(count)
             bytes += life.epoch.utf8
         }
@@ -109,7 +109,7 @@ extension LogIncarnations {
             let end = place + 9 + Int(bytes[place + 8])
             guard end <= bytes.count else { return nil }
             earlier.append(
-                StreamIncarnation(epoch: String(decoding: bytes[place + 9..<end], as: UTF8.self), last: last))
+                StreamIncarnation(epoch: String(decoding: bytes[place + 9..<end], as: UTF8.self), lastVersion: last))
             place = end
         }
         self.init(current, after: earlier)

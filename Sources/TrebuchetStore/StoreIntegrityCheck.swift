@@ -49,7 +49,7 @@ struct StoreIntegrityCheck {
         if let problem = try connection.text("PRAGMA quick_check(1)"), problem != "ok" {
             throw .damaged(connection.path, problem.split(separator: "\n").last.map(String.init) ?? problem)
         }
-        progress.look()
+        progress.reportIfDue()
     }
 
     private mutating func values() throws(StateStoreError) {
@@ -58,7 +58,7 @@ struct StoreIntegrityCheck {
             let (namespace, name, value) = (row.bytes(0), row.bytes(1), row.bytes(2))
             let sum = Checksum.of(namespace, name, value)
             if sum != row.integer(3) { try StoreSchema.verify(sum, row.integer(3), connection.path, row.key) }
-            progress.add(namespace.count + name.count + value.count)
+            progress.addBytes(namespace.count + name.count + value.count)
         }
     }
 
@@ -69,7 +69,7 @@ struct StoreIntegrityCheck {
             logsByEntries[log.row.entries] = log
             logsBySnapshot[log.row.snapshot] = log
             remains.lastID = max(remains.lastID, log.row.entries, log.row.snapshot)
-            progress.add(64)
+            progress.addBytes(64)
         }
     }
 
@@ -94,16 +94,16 @@ struct StoreIntegrityCheck {
                 last = log?.row.number ?? 0
                 remains.lastID = max(remains.lastID, id)
             }
-            progress.add(bytes.count + 16)
+            progress.addBytes(bytes.count + 16)
             guard let log else {
-                letGo(.entries(of: id, through: UInt64(Int64.max)))
+                recordGarbage(.entries(of: id, through: UInt64(Int64.max)))
                 continue
             }
             guard LogChunkTables.checksum(entry: number, base: base, bytes, of: id) == row.integer(4) else {
                 throw .damaged(connection.path, entry: number, of: log.key)
             }
             if number <= log.row.number {
-                letGo(.entries(of: id, through: log.row.number))
+                recordGarbage(.entries(of: id, through: log.row.number))
                 continue
             }
             guard base == last else {
@@ -114,7 +114,7 @@ struct StoreIntegrityCheck {
     }
 
     /// Records garbage. The rows of one item are consecutive.
-    private mutating func letGo(_ item: LogGarbageCollector.Item) {
+    private mutating func recordGarbage(_ item: LogGarbageCollector.Item) {
         if remains.garbage.last != item { remains.garbage.append(item) }
     }
 
@@ -126,14 +126,14 @@ struct StoreIntegrityCheck {
         while try row.step() {
             let (id, bytes) = (row.number(0), row.bytes(2))
             if id != current {
-                if let current { try end(of: current, index, size) }
+                if let current { try checkSnapshotSize(of: current, index, size) }
                 (current, index, size) = (id, 0, 0)
                 remains.lastID = max(remains.lastID, id)
             }
-            progress.add(bytes.count + 16)
+            progress.addBytes(bytes.count + 16)
             let log = logsBySnapshot[id]
             guard let key = log?.key ?? keysByDraft[id] else {
-                letGo(.parts(of: id))
+                recordGarbage(.parts(of: id))
                 continue
             }
             let part = row.integer(1)
@@ -145,14 +145,14 @@ struct StoreIntegrityCheck {
             index += 1
             size += bytes.count
         }
-        if let current { try end(of: current, index, size) }
+        if let current { try checkSnapshotSize(of: current, index, size) }
         if let log = logsBySnapshot.values.first(where: { $0.row.parts > 0 }) {
             throw .damaged(connection.path, missingPart: 0, of: log.key)
         }
     }
 
     /// Checks the number and size of a snapshot's parts after the last one.
-    private mutating func end(of snapshot: UInt64, _ count: Int, _ size: Int) throws(StateStoreError) {
+    private mutating func checkSnapshotSize(of snapshot: UInt64, _ count: Int, _ size: Int) throws(StateStoreError) {
         guard let log = logsBySnapshot.removeValue(forKey: snapshot) else { return }
         guard count == log.row.parts else { throw .damaged(connection.path, missingPart: count, of: log.key) }
         guard size == log.row.size else { throw .damaged(connection.path, size: size, of: log.key) }

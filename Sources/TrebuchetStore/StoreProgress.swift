@@ -3,27 +3,27 @@ internal import Platform
 /// The progress of opening a store, which checks its whole file.
 public struct StoreProgress: Equatable, Sendable {
     /// The number of bytes with verified checksums so far.
-    public let checked: Int
+    public let verifiedBytes: Int
     /// The number of used bytes of the file. Some have no checksum, so `checked` ends below it.
-    public let all: Int
+    public let totalBytes: Int
 
     /// Creates a progress report.
     ///
     /// - Parameters:
-    ///   - checked: the number of bytes with verified checksums so far.
-    ///   - all: the number of used bytes of the file.
-    public init(checked: Int, all: Int) {
-        self.checked = checked
-        self.all = all
+    ///   - verifiedBytes: the number of bytes with verified checksums so far.
+    ///   - totalBytes: the number of used bytes of the file.
+    public init(verifiedBytes: Int, totalBytes: Int) {
+        self.verifiedBytes = verifiedBytes
+        self.totalBytes = totalBytes
     }
 
     /// The progress in whole percent, 0 to 100.
-    public var percent: Int { all > 0 ? min(100, checked * 100 / all) : 100 }
+    public var percent: Int { totalBytes > 0 ? min(100, verifiedBytes * 100 / totalBytes) : 100 }
 }
 
 /// Reports the progress at intervals.
 struct ProgressReporter {
-    private let tell: (@Sendable (StoreProgress) -> Void)?
+    private let report: (@Sendable (StoreProgress) -> Void)?
     private let all: Int
     /// The interval in nanoseconds.
     private let interval: UInt64
@@ -33,29 +33,29 @@ struct ProgressReporter {
     private var unseen = 0
 
     init(_ options: SQLiteStore.Options, all: Int) {
-        tell = options.onProgress
+        report = options.onProgress
         interval = options.progressInterval.nanoseconds
         self.all = all
     }
 
-    mutating func add(_ bytes: Int) {
-        guard let tell else { return }
+    mutating func addBytes(_ bytes: Int) {
+        guard let report else { return }
         checked += bytes
         unseen += bytes + 32
         guard unseen >= 64 << 10 else { return }
         unseen = 0
-        look(tell)
+        reportIfDue(report)
     }
 
     /// Reports the progress if the interval has elapsed.
-    mutating func look() {
-        if let tell { look(tell) }
+    mutating func reportIfDue() {
+        if let report { reportIfDue(report) }
     }
 
-    private mutating func look(_ tell: @Sendable (StoreProgress) -> Void) {
+    private mutating func reportIfDue(_ tell: @Sendable (StoreProgress) -> Void) {
         let now = MonotonicClock.now
         guard now - lastTold >= interval else { return }
         lastTold = now
-        tell(StoreProgress(checked: min(checked, all), all: all))
+        tell(StoreProgress(verifiedBytes: min(checked, all), totalBytes: all))
     }
 }

@@ -38,7 +38,7 @@ package struct FaultSchedule: Sendable {
             switch kind {
             case ..<faults.resets: .reset
             case ..<(faults.resets + faults.halfOpens): .halfOpen(silence)
-            case ..<(faults.resets + faults.halfOpens + faults.lates): .late(silence)
+            case ..<(faults.resets + faults.halfOpens + faults.lateDeliveries): .late(silence)
             default: .inOrder
             }
         return (direction, FaultSequence.Position(offset: offset, cut: cut))
@@ -88,7 +88,7 @@ package struct FaultSequence: Sendable {
             self.stallAt = offset + max(1, Int.random(in: range, using: &source))
             return .stall(source.duration(in: faults.stallTime))
         }
-        var count = faults.pieceBytes.map { max(1, Int.random(in: $0, using: &source)) } ?? 1 << 20
+        var count = faults.chunkBytes.map { max(1, Int.random(in: $0, using: &source)) } ?? 1 << 20
         if let cut { count = min(count, cut.offset - offset) }
         if let stallAt { count = min(count, stallAt - offset) }
         offset += count

@@ -71,7 +71,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
         guard !isCut else { return }
         isCut = true
         toClient.stop()
-        core.count { $0.note(cut) }
+        core.count { $0.recordCut(cut) }
         if case .late(let time) = cut, server != nil { return endLate(time) }
         toServer.stop()
         connecting?.cancel()
@@ -106,7 +106,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
     }
 
     /// Ends both sides at once. Returns a task to await, if any.
-    func end() -> Task<Void, Never>? {
+    func close() -> Task<Void, Never>? {
         isCut = true
         toServer.stop()
         toClient.stop()
@@ -123,7 +123,7 @@ final class FaultyConnection: ByteChannelDelegate, @unchecked Sendable {
     // MARK: ByteChannelDelegate
 
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
-        (channel === client ? toServer : toClient).take(UnsafeRawBufferPointer(bytes))
+        (channel === client ? toServer : toClient).append(UnsafeRawBufferPointer(bytes))
     }
 
     func channelDidBecomeWritable(_ channel: ByteChannel) { (channel === client ? toClient : toServer).pump() }

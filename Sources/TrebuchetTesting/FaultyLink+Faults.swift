@@ -9,7 +9,7 @@ extension FaultyLink {
         /// The proportion of cuts that leave the server's side open, from 0 to 1. Default 0.
         public var halfOpens = 0.0
         /// The proportion of cuts after which the bytes sent by the client arrive late, from 0 to 1. Default 0.
-        public var lates = 0.0
+        public var lateDeliveries = 0.0
         /// The time for which the server's side of such connections stays open, and silent. Default 0.1 to 1 second.
         public var halfOpenTime: ClosedRange<Duration> = .milliseconds(100)...(.seconds(1))
         /// The number of bytes in one direction between two stalls. Nil, the default, for no stalls.
@@ -20,7 +20,7 @@ extension FaultyLink {
         /// delay.
         public var delay: ClosedRange<Duration>?
         /// The sizes of the pieces that bytes are split into, each sent separately. Nil, the default, for no splits.
-        public var pieceBytes: ClosedRange<Int>?
+        public var chunkBytes: ClosedRange<Int>?
 
         /// Creates settings without faults.
         public init() {}
@@ -37,7 +37,7 @@ extension FaultyLink {
             faults.stallAfterBytes = 32_768...262_144
             faults.stallTime = .milliseconds(5)...(.milliseconds(50))
             faults.delay = .zero...(.milliseconds(2))
-            faults.pieceBytes = 1...4_096
+            faults.chunkBytes = 1...4_096
             return faults
         }()
 
@@ -50,7 +50,7 @@ extension FaultyLink {
             faults.stallAfterBytes = 512...8_192
             faults.stallTime = .milliseconds(1)...(.milliseconds(100))
             faults.delay = .zero...(.milliseconds(5))
-            faults.pieceBytes = 1...128
+            faults.chunkBytes = 1...128
             return faults
         }()
     }

@@ -61,22 +61,22 @@ public final class FaultyLink: Sendable {
     public var counters: Counters { core.currentCounters }
 
     /// Cuts all present connections before it returns.
-    public func cutAll(_ cut: Cut = .reset) async {
+    public func disconnectAll(_ cut: Cut = .reset) async {
         let core = core
         await core.reactor.perform { core.cutAll(cut) }
     }
 
     /// Sets the faults of later connections. Existing ones keep their faults.
-    public func use(_ faults: Faults) async {
+    public func setFaults(_ faults: Faults) async {
         let (core, schedule) = (core, FaultSchedule(seed: seed, faults: faults))
-        await core.reactor.perform { core.use(schedule) }
+        await core.reactor.perform { core.setSchedule(schedule) }
     }
 
-    /// Stops all bytes, including those of new connections, until `resume()`. Connections stay open.
-    public func stall() async { await setStalled(true) }
+    /// Stops all bytes, including those of new connections, until `resumeTraffic()`. Connections stay open.
+    public func pauseTraffic() async { await setStalled(true) }
 
     /// Resumes the bytes, beginning with those that arrived meanwhile.
-    public func resume() async { await setStalled(false) }
+    public func resumeTraffic() async { await setStalled(false) }
 
     private func setStalled(_ isStalled: Bool) async {
         let core = core

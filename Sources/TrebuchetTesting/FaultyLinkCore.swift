@@ -46,7 +46,7 @@ final class FaultyLinkCore: @unchecked Sendable {
         for connection in Array(connections.values) { connection.cut(cut) }
     }
 
-    func use(_ schedule: FaultSchedule) { self.schedule = schedule }
+    func setSchedule(_ schedule: FaultSchedule) { self.schedule = schedule }
 
     func setStalled(_ isStalled: Bool) {
         self.isStalled = isStalled
@@ -56,6 +56,6 @@ final class FaultyLinkCore: @unchecked Sendable {
     /// Closes all connections. Returns the tasks to await for the release of all resources.
     func close() -> [Task<Void, Never>] {
         isClosed = true
-        return Array(connections.values).compactMap { $0.end() }
+        return Array(connections.values).compactMap { $0.close() }
     }
 }

@@ -13,7 +13,7 @@ final class FaultyPipe {
     }
 
     /// The number of waiting bytes above which reading pauses.
-    private static let mostWaiting = 256 << 10
+    private static let maximumQueuedCount = 256 << 10
 
     let direction: FaultSchedule.Direction
     /// The owner of this pipe, which outlives it.
@@ -36,11 +36,11 @@ final class FaultyPipe {
         step = course.next()
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) {
+    func append(_ bytes: UnsafeRawBufferPointer) {
         guard !isStopped else { return }
         arrivals.append(ScheduledChunk(bytes: Array(bytes)[...], due: MonotonicClock.now &+ course.delay.nanoseconds))
         waitingBytes += bytes.count
-        if waitingBytes > Self.mostWaiting { connection.source(of: self)?.pauseReading() }
+        if waitingBytes > Self.maximumQueuedCount { connection.source(of: self)?.pauseReading() }
         pump()
     }
 
@@ -106,9 +106,9 @@ final class FaultyPipe {
         if arrivals[0].bytes.isEmpty { arrivals.removeFirst() }
         piece.withUnsafeBytes { bytes in target.write { $0.append(bytes) } }
         waitingBytes -= piece.count
-        if waitingBytes <= Self.mostWaiting { connection.source(of: self)?.resumeReading() }
+        if waitingBytes <= Self.maximumQueuedCount { connection.source(of: self)?.resumeReading() }
         let direction = direction
-        core.count { $0.note(piece.count, direction) }
+        core.count { $0.recordBytes(piece.count, direction) }
         return piece.count
     }
 

@@ -23,7 +23,7 @@ public final class RecordedState: Sendable {
     }
 
     /// Returns true if a state equals the recorded one, at most `time` from now. Dates may differ.
-    public func isShown<Value>(
+    public func matches<Value>(
         _ json: String, in states: StateStream<Value>, within time: Duration = .seconds(5)
     ) async -> Bool {
         await withTaskGroup(of: Bool.self) { group in

@@ -36,7 +36,7 @@ final class RevocableStore: WrappingStore {
         try await store.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await store.log(key) }
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await store.readLog(key) }
 
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         let mayWrite = state.withLock { state in

@@ -104,7 +104,7 @@ public final class TestServer: Sendable {
     }
 
     /// Closes its clients, and stops the server without a drain.
-    public func end() async {
+    public func shutDown() async {
         let clients = clients.withLock { clients in
             defer { clients = [] }
             return clients
@@ -126,10 +126,10 @@ public func withTestServer<Result>(
         prepare: prepare)
     do {
         let result = try await body(server)
-        await server.end()
+        await server.shutDown()
         return result
     } catch {
-        await server.end()
+        await server.shutDown()
         throw error
     }
 }

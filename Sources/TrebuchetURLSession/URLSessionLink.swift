@@ -32,7 +32,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     private var isClosing = false
     /// True if any input arrived since the last check.
     private var hasHeard = true
-    private(set) var session: String?
+    private(set) var callSession: String?
 
     private var loop: any EventLoop { receiver.loop }
 
@@ -48,16 +48,16 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     func open(_ make: @escaping @Sendable (URLSessionLink) -> any WebSocketTask) async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                loop.execute { self.begin(continuation, make) }
+                loop.execute { self.start(continuation, make) }
             }
         } onCancel: {
             loop.execute {
-                self.end(TransportError(.closed, "the connection attempt to \(self.address) was cancelled"))
+                self.close(TransportError(.closed, "the connection attempt to \(self.address) was cancelled"))
             }
         }
     }
 
-    private func begin(
+    private func start(
         _ continuation: CheckedContinuation<Void, any Error>, _ make: (URLSessionLink) -> any WebSocketTask
     ) {
         guard case .new = state else { return continuation.resume(throwing: CancellationError()) }
@@ -65,9 +65,9 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         let task = make(self)
         self.task = task
         timer = loop.schedule(after: request.timeout, for: self) { link in
-            link.end(TransportError(.timedOut, "\(link.address) did not respond within \(link.request.timeout)"))
+            link.close(TransportError(.timedOut, "\(link.address) did not respond within \(link.request.timeout)"))
         }
-        task.begin()
+        task.start()
     }
 
     /// Handles the server's acceptance of the upgrade. Callable from any thread.
@@ -77,15 +77,15 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         guard case .opening(let continuation) = state else { return }
         let wanted = request.subprotocol
         guard subprotocol == wanted else {
-            return end(
+            return close(
                 TransportError(
                     .handshake, "\(address) does not support \(wanted): is it a Trebuchet server?",
                     cause: SubprotocolNotSupported(wanted)))
         }
-        session = task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
+        callSession = task?.answer?.value(forHTTPHeaderField: "Trebuchet-Session")
         state = .open
         timer?.cancel()
-        receiver.opened(self)
+        receiver.linkDidOpen(self)
         continuation.resume()
         receiveNext()
         watch()
@@ -95,15 +95,15 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
 
     private func receiveNext() {
         guard case .open = state else { return }
-        task?.receive { result in self.loop.run { self.take(result) } }
+        task?.receive { result in self.loop.run { self.receive(result) } }
     }
 
-    private func take(_ result: Result<URLSessionWebSocketTask.Message, any Error>) {
+    private func receive(_ result: Result<URLSessionWebSocketTask.Message, any Error>) {
         guard case .open = state else { return }
         hasHeard = true
         switch result {
-        case .success(.string(var text)): text.withUTF8 { receiver.received(UnsafeRawBufferPointer($0)) }
-        case .success(.data(let data)): data.withUnsafeBytes { receiver.received($0) }
+        case .success(.string(var text)): text.withUTF8 { receiver.didReceive(UnsafeRawBufferPointer($0)) }
+        case .success(.data(let data)): data.withUnsafeBytes { receiver.didReceive($0) }
         // Message types may be added in the future; the protocol uses none of them.
         case .success: break
         case .failure(let error): return didEnd(error)
@@ -136,7 +136,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
             }
             link.timer = link.loop.schedule(after: link.request.pongTimeout, for: link) { link in
                 if link.hasHeard { return link.watch() }
-                link.end(TransportError(.timedOut, "no data was received from \(link.address) in time"))
+                link.close(TransportError(.timedOut, "no data was received from \(link.address) in time"))
             }
         }
     }
@@ -147,21 +147,21 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         guard case .open = state, !isClosing else { return }
         isClosing = true
         timer?.cancel()
-        timer = loop.schedule(after: Self.closingTime, for: self) { link in link.end(link.closed) }
+        timer = loop.schedule(after: Self.closingTime, for: self) { link in link.close(link.closed) }
         closeIfSent()
     }
 
     private func closeIfSent() {
         guard isClosing, unsent == 0 else { return }
         task?.close()
-        end(closed)
+        close(closed)
     }
 
     private var closed: TransportError { TransportError(.closed, "the connection to \(address) was closed") }
 
     /// Handles the end of the connection or of the attempt. Callable from any thread.
     func didEnd(_ error: (any Error)?) {
-        loop.run { self.end(self.failure(error)) }
+        loop.run { self.close(self.failure(error)) }
     }
 
     private func failure(_ error: (any Error)?) -> TransportError {
@@ -169,7 +169,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         return .ofOpening(status: task?.answer?.statusCode, error, address)
     }
 
-    private func end(_ error: TransportError) {
+    private func close(_ error: TransportError) {
         let before = state
         state = .ended
         timer?.cancel()
@@ -177,7 +177,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
         case .ended: return
         case .new: break
         case .opening(let continuation): continuation.resume(throwing: error)
-        case .open: receiver.closed(error)
+        case .open: receiver.linkDidClose(error)
         }
         if !(isClosing && unsent == 0) { task?.abort() }
         task = nil

@@ -6,7 +6,7 @@ internal import Foundation
 
 /// The part of `URLSessionWebSocketTask` that a link uses. Completion handlers run on any thread.
 protocol WebSocketTask: AnyObject, Sendable {
-    func begin()
+    func start()
     func send(_ text: String, _ done: @escaping @Sendable ((any Error)?) -> Void)
     /// Receives the next message.
     func receive(_ done: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void)
@@ -35,7 +35,7 @@ final class SessionTask: WebSocketTask, @unchecked Sendable {
         task.maximumMessageSize = messageSize
     }
 
-    func begin() { task.resume() }
+    func start() { task.resume() }
 
     func send(_ text: String, _ done: @escaping @Sendable ((any Error)?) -> Void) {
         task.send(.string(text), completionHandler: done)

@@ -5,9 +5,9 @@ extension JSONCursor {
     package mutating func name(_ isFirst: inout Bool) throws(EnvelopeError) -> ByteRange? {
         if isFirst {
             isFirst = false
-            if take(0x7D) { return nil }
-        } else if !take(0x2C) {
-            guard take(0x7D) else { throw error("expected ',' or '}'") }
+            if consume(0x7D) { return nil }
+        } else if !consume(0x2C) {
+            guard consume(0x7D) else { throw error("expected ',' or '}'") }
             return nil
         }
         let name = try string()
@@ -20,10 +20,10 @@ extension JSONCursor {
     package mutating func hasElement(_ isFirst: inout Bool) throws(EnvelopeError) -> Bool {
         if isFirst {
             isFirst = false
-            return !take(0x5D)
+            return !consume(0x5D)
         }
-        if take(0x2C) { return true }
-        guard take(0x5D) else { throw error("expected ',' or ']'") }
+        if consume(0x2C) { return true }
+        guard consume(0x5D) else { throw error("expected ',' or ']'") }
         return false
     }
 

@@ -40,7 +40,7 @@ package struct JSONCursor {
     }
 
     @inline(__always)
-    package mutating func take(_ byte: UInt8) -> Bool {
+    package mutating func consume(_ byte: UInt8) -> Bool {
         guard peek() == byte else { return false }
         at += 1
         return true
@@ -48,7 +48,7 @@ package struct JSONCursor {
 
     @inline(__always)
     package mutating func expect(_ byte: UInt8) throws(EnvelopeError) {
-        guard take(byte) else { throw error("expected '\(Character(UnicodeScalar(byte)))'") }
+        guard consume(byte) else { throw error("expected '\(Character(UnicodeScalar(byte)))'") }
     }
 
     /// Throws unless only white space follows.
@@ -160,15 +160,15 @@ package struct JSONCursor {
         let isObject = base[at] == 0x7B
         let close: UInt8 = isObject ? 0x7D : 0x5D
         at += 1
-        if take(close) { return }
+        if consume(close) { return }
         while true {
             if isObject {
                 _ = try string()
                 try expect(0x3A)
             }
             _ = try value(depth: depth)
-            if take(0x2C) { continue }
-            guard take(close) else { throw error("expected ',' or '\(Character(UnicodeScalar(close)))'") }
+            if consume(0x2C) { continue }
+            guard consume(close) else { throw error("expected ',' or '\(Character(UnicodeScalar(close)))'") }
             return
         }
     }

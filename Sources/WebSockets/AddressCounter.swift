@@ -18,17 +18,17 @@ final class AddressCounter: Sendable {
 
     func enter(_ address: SocketAddress?) -> Decision {
         guard let address, let key = AddressKey(address), !key.isLoopback else { return .admitted(nil) }
-        return take(key) ? .admitted(CountedConnection(key, self)) : .refused
+        return reserve(key) ? .admitted(CountedConnection(key, self)) : .refused
     }
 
     /// Counts a client behind a proxy.
     func enter(_ client: IPAddress) -> Decision {
         let key = AddressKey(client)
         if key.isLoopback { return .admitted(CountedProxiedConnection(client, nil)) }
-        return take(key) ? .admitted(CountedProxiedConnection(client, self)) : .refused
+        return reserve(key) ? .admitted(CountedProxiedConnection(client, self)) : .refused
     }
 
-    private func take(_ key: AddressKey) -> Bool {
+    private func reserve(_ key: AddressKey) -> Bool {
         counts.withLock { counts in
             let count = counts[key, default: 0]
             guard count < limit else { return false }

@@ -36,7 +36,7 @@ final class ConnectionTable: @unchecked Sendable {
     /// The number of unsent output bytes of all connections.
     var pendingBytes: Int { sockets.reduce(0) { $0 + $1.pendingBytes } }
 
-    func add(_ socket: WebSocket) {
+    func insert(_ socket: WebSocket) {
         socket.table = self
         socket.tableIndex = sockets.count
         sockets.append(socket)
@@ -67,7 +67,7 @@ final class ConnectionTable: @unchecked Sendable {
         startBeating()
     }
 
-    func add(_ upgrade: ServerUpgrade) { upgrades[ObjectIdentifier(upgrade)] = upgrade }
+    func insert(_ upgrade: ServerUpgrade) { upgrades[ObjectIdentifier(upgrade)] = upgrade }
 
     /// Evicts the connection that has been waiting longest without a request in progress, if there is one.
     func makeRoom() {

@@ -29,7 +29,7 @@ struct MessageAssembler: ~Copyable {
     var isIdle: Bool { opcode == nil }
 
     /// Starts a data frame.
-    mutating func begin(_ header: FrameHeader) -> ProtocolViolation? {
+    mutating func startDataFrame(_ header: FrameHeader) -> ProtocolViolation? {
         if header.opcode == .continuation {
             guard opcode != nil else { return .continuationOfNothing }
         } else {

@@ -51,7 +51,7 @@ package struct MessageReader: ~Copyable {
     }
 
     /// Sets the maximum size of messages and frames, from the next frame on.
-    mutating func take(upTo bytes: Int) {
+    mutating func setMaximumSize(_ bytes: Int) {
         decoder.maximumPayload = bytes
         assembler.maximumBytes = bytes
     }
@@ -106,7 +106,7 @@ package struct MessageReader: ~Copyable {
                 case .incomplete: return .needsMore
                 case .violation(let violation): return .violation(violation)
                 case .header(let header, _):
-                    if !header.opcode.isControl, let violation = assembler.begin(header) {
+                    if !header.opcode.isControl, let violation = assembler.startDataFrame(header) {
                         return .violation(violation)
                     }
                     frame = header
@@ -124,16 +124,16 @@ package struct MessageReader: ~Copyable {
             let result = decoder.decode(UnsafeRawBufferPointer(bytes))
             switch result {
             case .header(_, let length):
-                _ = take(length, from: &bytes)
+                _ = consume(length, from: &bytes)
             case .incomplete where !bytes.isEmpty:
-                scratch.append(UnsafeRawBufferPointer(take(bytes.count, from: &bytes)))
+                scratch.append(UnsafeRawBufferPointer(consume(bytes.count, from: &bytes)))
                 stage = .partOfHeader
             case .incomplete, .violation: break
             }
             return result
         }
         while !bytes.isEmpty {
-            scratch.append(UnsafeRawBufferPointer(take(1, from: &bytes)))
+            scratch.append(UnsafeRawBufferPointer(consume(1, from: &bytes)))
             let result = decoder.decode(scratch.bytes)
             if case .incomplete = result { continue }
             scratch.reset(keepingAtMost: 0)
@@ -144,7 +144,7 @@ package struct MessageReader: ~Copyable {
 
     /// Consumes the available part of the payload. Returns nil if the next frame can be read immediately.
     private mutating func readPayload(_ bytes: inout UnsafeMutableRawBufferPointer) -> Event? {
-        let piece = take(min(bytes.count, frame.payloadLength - received), from: &bytes)
+        let piece = consume(min(bytes.count, frame.payloadLength - received), from: &bytes)
         let before = received
         received += piece.count
         let isWhole = received == frame.payloadLength
@@ -176,7 +176,7 @@ package struct MessageReader: ~Copyable {
         return .message(assembler.opcode ?? .binary, assembler.message)
     }
 
-    private func take(
+    private func consume(
         _ count: Int, from bytes: inout UnsafeMutableRawBufferPointer
     ) -> UnsafeMutableRawBufferPointer {
         let taken = UnsafeMutableRawBufferPointer(rebasing: bytes[..<count])

@@ -20,7 +20,7 @@ final class PlainHTTPExchange: Resumable {
     }
 
     /// The maximum number of bytes per read, because a peer may send requests faster than they are processed.
-    private static let mostRead = 16 << 10
+    private static let maximumReadBytes = 16 << 10
 
     private unowned let upgrade: ServerUpgrade
     private let channel: ByteChannel
@@ -29,7 +29,7 @@ final class PlainHTTPExchange: Resumable {
     private var phase = Phase.idle
     private var served = 0
     /// Input after the request that is being processed.
-    private var kept = ByteBuffer()
+    private var bufferedInput = ByteBuffer()
     private var counted = 0
     private var isInLine = false
 
@@ -40,7 +40,7 @@ final class PlainHTTPExchange: Resumable {
     private var offset = 0
     /// True while a piece is being read.
     private var isReading = false
-    private var patience: LoopTimer?
+    private var timeoutTimer: LoopTimer?
     private var acknowledged: UInt64 = 0
 
     init(_ upgrade: ServerUpgrade, _ channel: ByteChannel, _ configuration: ServerConfiguration) {
@@ -49,7 +49,7 @@ final class PlainHTTPExchange: Resumable {
         self.configuration = configuration
         limits = configuration.limits.pages
         channel.limits = configuration.times.pageChannel
-        channel.mostRead = Self.mostRead
+        channel.maximumReadBytes = Self.maximumReadBytes
     }
 
     /// True if the next request may be processed.
@@ -69,8 +69,8 @@ final class PlainHTTPExchange: Resumable {
         isHead = request.method == "HEAD"
         goesOn = mayGoOn && request.allowsMore && served < limits.requestsPerConnection
         channel.pauseReading()
-        try keep(rest)
-        patience?.cancel()
+        try bufferInput(rest)
+        timeoutTimer?.cancel()
         acknowledged = channel.acknowledgedBytes ?? 0
         watch()
         switch answer {
@@ -118,17 +118,17 @@ final class PlainHTTPExchange: Resumable {
         channel.write {
             $0.append(reply.response.encoded(headOnly: isHead, length: reply.length, goesOn: goesOn))
         }
-        stand()
+        scheduleResume()
     }
 
     /// Queues the next step until the written output has been passed to the socket and other connections had their turn.
-    private func stand() {
+    private func scheduleResume() {
         guard !isInLine else { return }
         isInLine = true
-        channel.reactor.standInLine(self)
+        channel.reactor.scheduleResume(self)
     }
 
-    func goOn() {
+    func resume() {
         isInLine = false
         guard channel.isOpen else { return }
         switch phase {
@@ -139,7 +139,7 @@ final class PlainHTTPExchange: Resumable {
     }
 
     /// Continues when the output has been sent.
-    func didBecomeWritable() { if phase == .sending { stand() } }
+    func didBecomeWritable() { if phase == .sending { scheduleResume() } }
 
     private func sendMore() {
         // The channel calls back when less output is pending.
@@ -165,15 +165,15 @@ final class PlainHTTPExchange: Resumable {
     private func write(_ bytes: [UInt8]?) {
         guard let bytes, !bytes.isEmpty else {
             // The response has announced its length: the peer must detect that it is truncated.
-            return end("a page was truncated while it was being sent")
+            return close("a page was truncated while it was being sent")
         }
         offset += bytes.count
         channel.corked { channel.write { $0.append(bytes) } }
-        stand()
+        scheduleResume()
     }
 
     private func finish() {
-        patience?.cancel()
+        timeoutTimer?.cancel()
         rest = nil
         guard goesOn else {
             phase = .ended
@@ -181,29 +181,29 @@ final class PlainHTTPExchange: Resumable {
         }
         phase = .idle
         upgrade.awaitNext()
-        if kept.isEmpty { channel.resumeReading() } else { stand() }
+        if bufferedInput.isEmpty { channel.resumeReading() } else { scheduleResume() }
     }
 
     // MARK: Early input
 
-    private func keep(_ bytes: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
+    private func bufferInput(_ bytes: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
         guard !bytes.isEmpty else { return }
-        kept.append(UnsafeRawBufferPointer(bytes))
+        bufferedInput.append(UnsafeRawBufferPointer(bytes))
         try count()
     }
 
     /// Buffers input that arrives while reading is paused.
     func keepMore(_ bytes: UnsafeMutableRawBufferPointer) {
-        kept.append(UnsafeRawBufferPointer(bytes))
-        if (try? count()) == nil { end("too many pipelined requests") }
+        bufferedInput.append(UnsafeRawBufferPointer(bytes))
+        if (try? count()) == nil { close("too many pipelined requests") }
     }
 
     private func count() throws(HTTPRejection) {
-        let held = kept.count < ByteChannel.smallestHeld ? 0 : kept.count
+        let held = bufferedInput.count < ByteChannel.smallestHeld ? 0 : bufferedInput.count
         guard held != counted, let account = channel.account else { return }
         let change = held - counted
         if change > 0 {
-            do { try account.take(change) } catch { throw HTTPRejection(503, error.reason) }
+            do { try account.reserve(change) } catch { throw HTTPRejection(503, error.reason) }
         } else {
             account.release(-change)
         }
@@ -213,7 +213,7 @@ final class PlainHTTPExchange: Resumable {
     /// Passes the buffered input to `body`, which may call `answer` with the rest of it.
     func takeKept(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
         var bytes = ByteBuffer()
-        swap(&bytes, &kept)
+        swap(&bytes, &bufferedInput)
         body(bytes.mutableBytes)
         // This use after `body` keeps the memory alive until then.
         bytes.removeAll()
@@ -225,22 +225,22 @@ final class PlainHTTPExchange: Resumable {
 
     /// Checks periodically that the peer accepts the response and that the disk delivers it.
     private func watch() {
-        patience = channel.reactor.schedule(after: limits.patience, for: self) { $0.look() }
+        timeoutTimer = channel.reactor.schedule(after: limits.transferInterval, for: self) { $0.parseRequest() }
     }
 
-    private func look() {
+    private func parseRequest() {
         guard phase == .sending || phase == .finding, channel.isOpen else { return }
         let now = channel.acknowledgedBytes ?? 0
-        guard now &- acknowledged >= UInt64(limits.leastBytes) else {
-            return end(
-                "the client reads a page too slowly: \(now &- acknowledged) bytes in \(limits.patience); the minimum is "
-                    + "\(limits.leastBytes) bytes (pages.leastBytes)")
+        guard now &- acknowledged >= UInt64(limits.minimumBytesPerInterval) else {
+            return close(
+                "the client reads a page too slowly: \(now &- acknowledged) bytes in \(limits.transferInterval); the minimum is "
+                    + "\(limits.minimumBytesPerInterval) bytes (pages.minimumBytesPerInterval)")
         }
         acknowledged = now
         watch()
     }
 
-    private func end(_ reason: String) {
+    private func close(_ reason: String) {
         phase = .ended
         channel.reset(TransportError(.closed, reason))
     }
@@ -248,7 +248,7 @@ final class PlainHTTPExchange: Resumable {
     /// Ends the exchange, because the connection closed or became a WebSocket.
     func leave() {
         phase = .ended
-        patience?.cancel()
+        timeoutTimer?.cancel()
         rest = nil
         if counted > 0 { channel.account?.release(counted) }
         counted = 0

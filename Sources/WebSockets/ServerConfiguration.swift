@@ -14,7 +14,7 @@ final class ServerConfiguration: Sendable {
     let connectionsPerReactor: Int
     /// The number of connections above which new ones are closed without a response. Between the limit and this number they get a
     /// 503 response.
-    var mostPerReactor: Int { connectionsPerReactor + max(64, connectionsPerReactor / 4) }
+    var maximumPerReactor: Int { connectionsPerReactor + max(64, connectionsPerReactor / 4) }
     let check: (@Sendable (HTTPRequestHead, SocketAddress?) -> HTTPResponse?)?
     let admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
     let plain: @Sendable (PlainRequest) -> PlainResponse?
@@ -37,7 +37,7 @@ final class ServerConfiguration: Sendable {
         self.limits = limits
         memory = ServerMemory(limits, shared: shared)
         times = ConnectionTimeouts(limits, accounts: memory)
-        addresses = AddressCounter(limit: limits.connectionsPerAddress)
+        addresses = AddressCounter(limit: limits.connectionsPerHost)
         self.proxies = proxies
         self.subprotocols = subprotocols
         self.compression = compression?.bounded

@@ -19,10 +19,10 @@ final class ServerMemory: MemoryAccountProvider, Sendable {
     private let addresses = Mutex<[AddressKey: Address]>([:])
 
     init(_ limits: WebSocketLimits, shared: MemoryBudget?) {
-        let server = shared ?? MemoryBudget(limit: limits.heldBytes)
+        let server = shared ?? MemoryBudget(limit: limits.bufferedBytes)
         self.server = server
-        bytesPerAddress = limits.heldBytesPerAddress ?? server.limit / 4
-        bytesPerConnection = limits.heldBytesPerConnection
+        bytesPerAddress = limits.bufferedBytesPerHost ?? server.limit / 4
+        bytesPerConnection = limits.bufferedBytesPerConnection
     }
 
     func makeAccount(for address: SocketAddress?) -> MemoryAccount {

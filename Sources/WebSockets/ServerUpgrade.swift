@@ -7,7 +7,7 @@ internal import Transports
 final class ServerUpgrade: ByteChannelDelegate {
     /// The maximum input that is read after the response. A client that is still sending can read the response, and a client that
     /// never stops costs no more.
-    private static let mostThrownAway = 64 << 10
+    private static let maximumDiscarded = 64 << 10
 
     private let channel: ByteChannel
     private let configuration: ServerConfiguration
@@ -45,7 +45,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     func start() {
-        table.add(self)
+        table.insert(self)
         do {
             try channel.start(self)
         } catch {
@@ -174,7 +174,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         switch decision {
         case .admitted(let entry): addressEntry = entry
         case .refused:
-            throw HTTPRejection(429, "too many connections from this address (connectionsPerAddress)")
+            throw HTTPRejection(429, "too many connections from this address (connectionsPerHost)")
         }
     }
 
@@ -239,13 +239,15 @@ final class ServerUpgrade: ByteChannelDelegate {
     func endAfterAnswer() {
         isAnswered = true
         isEnding = true
-        channel.closeAfterFlush(throwingAwayAtMost: Self.mostThrownAway)
+        channel.closeAfterFlush(throwingAwayAtMost: Self.maximumDiscarded)
     }
 
     /// Waits for another request after a complete response.
     func awaitNext() {
         scanner = HTTPHeadScanner(limits: configuration.limits)
-        timer = channel.reactor.schedule(after: configuration.limits.pages.idleTime, for: self) { $0.endAfterAnswer() }
+        timer = channel.reactor.schedule(after: configuration.limits.pages.idleTimeout, for: self) {
+            $0.endAfterAnswer()
+        }
     }
 
     /// Continues with buffered input.
@@ -267,7 +269,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         conversation?.leave()
         buffer.reset(keepingAtMost: 0)
         channel.write { $0.append(response.encoded(headOnly: headOnly)) }
-        channel.closeAfterFlush(throwingAwayAtMost: Self.mostThrownAway)
+        channel.closeAfterFlush(throwingAwayAtMost: Self.maximumDiscarded)
     }
 
     private func open(
@@ -277,7 +279,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         timer?.cancel()
         if let conversation {
             conversation.leave()
-            channel.mostRead = Reactor.readBufferSize
+            channel.maximumReadBytes = Reactor.readBufferSize
             channel.resumeReading()
         }
         let compression = agreement.compression.flatMap { agreed in
@@ -289,7 +291,7 @@ final class ServerUpgrade: ByteChannelDelegate {
             channel, role: .server, subprotocol: agreement.subprotocol, limits: limits,
             times: configuration.times, compression: compression, handler: handler)
         socket.addressEntry = addressEntry
-        table.add(socket)
+        table.insert(socket)
         table.remove(self)
         channel.delegate = socket
         var response = agreement.response

@@ -7,24 +7,25 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     private static let shareOfTurn: UInt64 = 100_000
     private static let messagesPerTurn = 256
     /// The minimum read size for a connection that sends more than its share.
-    private static let leastRead = 4 << 10
+    private static let minimumReadBytes = 4 << 10
 
     package func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         // Input after the end is discarded.
         guard let handler, machine.phase != .closed else { return }
         keepalive.wasHeard = true
         if isPaused || isInLine {
-            hold(bytes)
+            bufferInput(bytes)
             noteHeldInput()
         } else {
             var rest = bytes
             read(&rest, handler)
             if !rest.isEmpty {
                 // The rest is buffered once: later reads are limited to the amount that was handled in this one.
-                if isInLine { channel.mostRead = max(Self.leastRead, bytes.count - rest.count) }
-                hold(rest)
-            } else if channel.mostRead < Reactor.readBufferSize {
-                channel.mostRead = bytes.count < channel.mostRead ? Reactor.readBufferSize : bytes.count / 4 * 5
+                if isInLine { channel.maximumReadBytes = max(Self.minimumReadBytes, bytes.count - rest.count) }
+                bufferInput(rest)
+            } else if channel.maximumReadBytes < Reactor.readBufferSize {
+                channel.maximumReadBytes =
+                    bytes.count < channel.maximumReadBytes ? Reactor.readBufferSize : bytes.count / 4 * 5
             }
             afterReading()
         }
@@ -37,7 +38,9 @@ extension WebSocket: ByteChannelDelegate, Resumable {
         continueReading()
     }
 
-    package func channel(_ channel: ByteChannel, exceeds excess: MemoryLimitExceeded) { end(for: excess) }
+    package func channel(_ channel: ByteChannel, exceeds excess: MemoryLimitExceeded) {
+        closeForMemoryLimit(for: excess)
+    }
 
     package func channelDidClose(_ channel: ByteChannel, error: TransportError?) { transportDidClose(error) }
 
@@ -94,12 +97,12 @@ extension WebSocket: ByteChannelDelegate, Resumable {
         stride = slice.stride
         guard isUsedUp || slice.count >= Self.messagesPerTurn else { return false }
         isInLine = true
-        reactor.standInLine(self)
+        reactor.scheduleResume(self)
         return true
     }
 
     /// Continues reading; called by the reactor in a later turn.
-    package func goOn() {
+    package func resume() {
         isInLine = false
         continueReading()
     }
@@ -130,12 +133,12 @@ extension WebSocket: ByteChannelDelegate, Resumable {
 
     /// Buffers input that cannot be handled yet, and pauses the channel.
     @inline(never)
-    private func hold(_ bytes: UnsafeMutableRawBufferPointer) {
+    private func bufferInput(_ bytes: UnsafeMutableRawBufferPointer) {
         guard machine.phase != .closed else { return }
-        if let held {
-            held.append(bytes)
+        if let pausedInput {
+            pausedInput.append(bytes)
         } else {
-            held = PausedInputBuffer(bytes)
+            pausedInput = PausedInputBuffer(bytes)
         }
         channel.pauseReading()
     }
@@ -143,16 +146,16 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// Handles buffered input, then resumes the channel.
     private func continueReading() {
         guard !isReading, !isPaused, !isInLine, machine.phase != .closed else { return }
-        if let held, let handler {
+        if let pausedInput, let handler {
             channel.corked {
-                var rest = held.rest
+                var rest = pausedInput.rest
                 let before = rest.count
                 read(&rest, handler)
-                held.consumed += before - rest.count
+                pausedInput.consumed += before - rest.count
             }
-            if held.rest.isEmpty { self.held = nil }
+            if pausedInput.rest.isEmpty { self.pausedInput = nil }
             afterReading()
         }
-        if held == nil, !isPaused, !isInLine { channel.resumeReading() } else { channel.pauseReading() }
+        if pausedInput == nil, !isPaused, !isInLine { channel.resumeReading() } else { channel.pauseReading() }
     }
 }

@@ -27,7 +27,7 @@ public final class WebSocket: @unchecked Sendable {
     /// them. Freed in `deinit`.
     private let hot: UnsafeMutablePointer<HotState>
     /// Input that arrived while reading was paused.
-    var held: PausedInputBuffer?
+    var pausedInput: PausedInputBuffer?
     /// The compression state, or nil if it was not negotiated.
     let compression: MessageCompression?
     /// The generator of masking keys at a client; nil at a server.
@@ -122,7 +122,7 @@ public final class WebSocket: @unchecked Sendable {
     /// Updates the counted memory for unhandled input if it has changed. It costs two comparisons if it has not.
     @inline(__always)
     func noteHeldInput() {
-        let bytes = hot.pointee.reader.heldBytes &+ (held?.heldBytes ?? 0)
+        let bytes = hot.pointee.reader.heldBytes &+ (pausedInput?.heldBytes ?? 0)
         let counted = bytes < ByteChannel.smallestHeld ? 0 : bytes
         if counted != hot.pointee.heldBytes { count(counted) }
     }
@@ -132,10 +132,10 @@ public final class WebSocket: @unchecked Sendable {
         guard machine.role == .server, let account = channel.account else { return }
         let change = bytes - hot.pointee.heldBytes
         hot.pointee.heldBytes = bytes
-        if let excess = account.hold(change) { end(for: excess) }
+        if let excess = account.adjustUsage(by: change) { closeForMemoryLimit(for: excess) }
     }
 
-    func end(for excess: MemoryLimitExceeded) {
+    func closeForMemoryLimit(for excess: MemoryLimitExceeded) {
         close(code: excess.holder == .connection ? .policyViolation : .tryAgainLater, reason: excess.reason)
     }
 
@@ -148,10 +148,10 @@ public final class WebSocket: @unchecked Sendable {
     }
 
     /// Sets the maximum size of messages and their frames, from the next frame on. Only on the connection's reactor.
-    package func takeMessages(upTo bytes: Int) { hot.pointee.reader.take(upTo: bytes) }
+    package func takeMessages(upTo bytes: Int) { hot.pointee.reader.setMaximumSize(bytes) }
 
     /// Whether messages may be compressed in both directions.
-    public var isCompressionAgreed: Bool { compression != nil }
+    public var isCompressionNegotiated: Bool { compression != nil }
     package var isResumed: Bool { channel.isResumed }
     /// The address of the peer; behind a trusted proxy the address of the client that it names. Nil if the system no longer knows
     /// it.
@@ -223,7 +223,7 @@ public final class WebSocket: @unchecked Sendable {
 
     private func finish(_ ending: WebSocketStateMachine.Ending) {
         stopTimers()
-        held = nil
+        pausedInput = nil
         untold = (ending.code, ending.reason)
         if let reply = ending.reply { sendControl(.close, reply.encoded) }
         switch ending.transport {

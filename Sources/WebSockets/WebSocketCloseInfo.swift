@@ -26,7 +26,7 @@ package struct WebSocketCloseInfo: Sendable, Equatable {
 
 extension WebSocket {
     /// Returns the original reason of the end. The handler receives the code and reason of the peer's close frame instead.
-    package func end(_ code: WebSocketCloseCode, _ reason: String) -> WebSocketCloseInfo {
+    package func recordClose(_ code: WebSocketCloseCode, _ reason: String) -> WebSocketCloseInfo {
         if let violation { return Self.violated(violation) }
         return given ?? WebSocketCloseInfo(cause: code == .abnormal ? .lost : .peer, code: code, reason: reason)
     }
@@ -39,26 +39,26 @@ extension WebSocket {
     /// Records that the local side closes the connection.
     func willEnd(_ code: WebSocketCloseCode, _ reason: String) {
         let isLimit = [.messageTooBig, .policyViolation, .tryAgainLater].contains(code)
-        note(WebSocketCloseInfo(cause: isLimit ? .limit : .here, code: code, reason: reason))
+        recordCloseInfo(WebSocketCloseInfo(cause: isLimit ? .limit : .here, code: code, reason: reason))
     }
 
     /// Records that the peer is considered dead.
     func willGiveUp(_ reason: String) {
         let waiting = pendingBytes
         let more = waiting > 0 ? ": it reads nothing; \(waiting) bytes are queued" : ""
-        note(WebSocketCloseInfo(cause: .silent, code: .abnormal, reason: reason + more))
+        recordCloseInfo(WebSocketCloseInfo(cause: .silent, code: .abnormal, reason: reason + more))
     }
 
     /// Records the end of the TCP connection.
     func willEnd(with error: TransportError) {
         switch error.code {
-        case .timedOut: note(WebSocketCloseInfo(cause: .silent, code: .abnormal, reason: error.message))
-        case .tooLarge: note(WebSocketCloseInfo(cause: .limit, code: .abnormal, reason: error.message))
+        case .timedOut: recordCloseInfo(WebSocketCloseInfo(cause: .silent, code: .abnormal, reason: error.message))
+        case .tooLarge: recordCloseInfo(WebSocketCloseInfo(cause: .limit, code: .abnormal, reason: error.message))
         default: break
         }
     }
 
-    private func note(_ end: WebSocketCloseInfo) {
+    private func recordCloseInfo(_ end: WebSocketCloseInfo) {
         // The first recorded reason counts.
         guard machine.phase == .open, given == nil else { return }
         endings = Storage(end)

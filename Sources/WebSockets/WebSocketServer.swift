@@ -76,7 +76,7 @@ public final class WebSocketServer: Sendable {
         ) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
             if makesRoom, table.count >= configuration.connectionsPerReactor { table.makeRoom() }
-            guard table.count < configuration.mostPerReactor else {
+            guard table.count < configuration.maximumPerReactor else {
                 refused?(HTTPResponse(status: 503, text: "too many connections"), channel.remoteAddress)
                 return
             }
@@ -87,7 +87,7 @@ public final class WebSocketServer: Sendable {
                 switch configuration.addresses.enter(channel.remoteAddress) {
                 case .admitted(let admitted): entry = admitted
                 case .refused:
-                    let text = "too many connections from this address (connectionsPerAddress)"
+                    let text = "too many connections from this address (connectionsPerHost)"
                     refused?(HTTPResponse(status: 429, text: text), channel.remoteAddress)
                     return
                 }

@@ -72,7 +72,7 @@ import WebSockets
     func echo(secure: Bool, compression: WebSocketCompression?) async throws {
         let server = try await Server(secure: secure)
         var (socket, events) = try await server.connect("/chat?room=%C3%A9", compression: compression)
-        #expect(socket.isCompressionAgreed == (compression != nil))
+        #expect(socket.isCompressionNegotiated == (compression != nil))
         #expect(socket.subprotocol == "first")
         socket.send(text: "path")
         #expect(await events.next() == .text("/chat?room=%C3%A9"))

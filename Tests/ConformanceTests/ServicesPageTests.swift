@@ -90,8 +90,8 @@ import TrebuchetServices
 private struct ServicesHost {
     /// Who is signed in may ask which rooms there are.
     private struct Rules: RoomRules {
-        func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
-        func mayList(_ principal: Principal?, _ room: String) -> Bool { principal != nil }
+        func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
+        func canList(_ principal: Principal?, _ room: String) -> Bool { principal != nil }
     }
 
     let url: String

@@ -216,6 +216,6 @@ func counters_aroundCalls() async throws {
         _ = try await actor.increment()
         _ = try await actor.increment()
         _ = try await actor.increment()
-        #expect(await recorded.isShown(#"{"count":300}"#, in: actor.observeState()))
+        #expect(await recorded.matches(#"{"count":300}"#, in: actor.observeState()))
     }
 }

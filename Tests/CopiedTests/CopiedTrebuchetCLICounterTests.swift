@@ -20,6 +20,6 @@ func counterCalls() async throws {
         _ = try await actor.add(-5)
         _ = try await actor.reset()
         _ = try await actor.add(42)
-        #expect(await recorded.isShown(#"{"count":42}"#, in: actor.observeState()))
+        #expect(await recorded.matches(#"{"count":42}"#, in: actor.observeState()))
     }
 }

@@ -167,7 +167,7 @@ import TrebuchetTesting
         let text = try String(contentsOf: kept, encoding: .utf8)
         #expect(Self.withoutChance(Self.asWritten + written.output) == Self.withoutChance(text))
         // What was before the calls is known, but where nobody looked then.
-        #expect(text.contains("isShown(") == (example.looks != .late))
+        #expect(text.contains("matches(") == (example.looks != .late))
         #expect(text.contains("try recorded(#") == (example.looks != .late))
     }
 

@@ -84,8 +84,8 @@ struct SharingTests {
             items.remove(id: (number * 1_237) % 3_000)
         }
         func check(_ tree: LeafTree, isRoot: Bool) {
-            #expect(tree.partCount <= tree.mostParts)
-            #expect(tree.partCount >= (isRoot ? tree.isLeaf ? 0 : 2 : tree.mostParts / 4))
+            #expect(tree.partCount <= tree.maximumPartCount)
+            #expect(tree.partCount >= (isRoot ? tree.isLeaf ? 0 : 2 : tree.maximumPartCount / 4))
             for child in tree.children { check(child, isRoot: false) }
         }
         check(items.store.tree, isRoot: true)

@@ -16,7 +16,7 @@ extension AccessTests {
     func grantsOfOthers() async throws {
         var access = AccessPolicy(authenticate: Self.keys)
         access.authorize = { caller, _, target in target == "become(_:)" || caller?.principal?.id == "ada" }
-        access.keepsGrants = true
+        access.cachesGrants = true
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
         await server.expose(AuthorizationTestActor(actorSystem: server.actorSystem), as: "turnstile")
         let address = try await server.start()
@@ -46,7 +46,7 @@ extension AccessTests {
             asked.withLock { $0.append("\(caller?.principal?.id ?? "") \(actorID) \(target)") }
             return isLetIn.withLock { $0 }
         }
-        access.keepsGrants = true
+        access.cachesGrants = true
         try await withServer(
             access,
             {
@@ -72,7 +72,7 @@ extension AccessTests {
             isLetIn.withLock { $0 = false }
             _ = try await one.bump()
             #expect(askedSince() == [], "a grant holds until the rules change")
-            server.withLock { $0 }?.rulesDidChange()
+            server.withLock { $0 }?.invalidateAuthorizationCache()
             for _ in 0..<2 { await #expect(throws: TrebuchetError.self) { try await one.bump() } }
             #expect(askedSince() == ["ada one bump()", "ada one bump()"], "a refusal is not kept")
             isLetIn.withLock { $0 = true }

@@ -23,7 +23,7 @@ extension AccessTests {
         arguments: Way.allCases, [false, true])
     func rules(way: Way, keepsGrants: Bool) async throws {
         var access = AccessPolicy(authorize: { _, actor, target in actor == "one" && target != "caller()" })
-        access.keepsGrants = keepsGrants
+        access.cachesGrants = keepsGrants
         let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, access: access)
         for name in ["one", "two"] {
             await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: name)
@@ -57,7 +57,7 @@ extension AccessTests {
         #expect(await begun(server, 1))
 
         // The other way round: what may be called is refused, and what was refused may be called.
-        await server.replaceRules(keepsGrants: keepsGrants) { _, actor, _ in actor == "two" }
+        await server.replaceAuthorization(cachesGrants: keepsGrants) { _, actor, _ in actor == "two" }
         #expect(await refusal { _ = try await one.bump() } == .unauthenticated)
         #expect(try await two.bump() == 1)
         #expect(try await two.caller() == nil)
@@ -71,7 +71,7 @@ extension AccessTests {
         var refused = await one.observeCount().makeAsyncIterator()
         #expect(await refused.next() == nil)
 
-        await server.replaceRules(Self.everything)
+        await server.replaceAuthorization(Self.everything)
         #expect(try await one.bump() == 2)
         var again = await one.observeCount().makeAsyncIterator()
         #expect(await again.next() == 2)
@@ -86,7 +86,7 @@ extension AccessTests {
         access.authorize = { caller, _, target in
             caller?.principal?.id == "ada" || !target.hasPrefix("observe") || isOpen.withLock { $0 }
         }
-        access.keepsGrants = true
+        access.cachesGrants = true
         let server = Mutex<TrebuchetServer?>(nil)
         try await withServer(access, { made in server.withLock { $0 = made } }) { address in
             let own = try #require(server.withLock { $0 })
@@ -100,7 +100,7 @@ extension AccessTests {
             }
             for name in ["one", "two"] { #expect(await begun(own, 2, of: name)) }
             isOpen.withLock { $0 = false }
-            own.rulesDidChange()
+            own.invalidateAuthorizationCache()
             for name in ["one", "two"] { #expect(await begun(own, 1, of: name)) }
             for stream in streams[1] {
                 for await _ in stream {}
@@ -128,7 +128,7 @@ extension AccessTests {
             held.append((client, await (try client.resolve(CallerReportingActor.self, id: "one")).observeCount()))
         }
         #expect(await begun(server, 150))
-        await server.replaceRules { _, _, _ in false }
+        await server.replaceAuthorization { _, _, _ in false }
         #expect(await begun(server, 0))
         for (client, _) in held { await client.close() }
         await server.shutdown(drain: .zero)
@@ -140,7 +140,7 @@ extension AccessTests {
             transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
         let (journal, system) = (Journal(), server.actorSystem)
         server.expose(CallerReportingActor.self, as: "mirrors/*") { _ in
-            journal.note("makes it")
+            journal.record("makes it")
             await journal.wait(for: "go")
             return CallerReportingActor(actorSystem: system)
         }
@@ -148,14 +148,14 @@ extension AccessTests {
         try await client.connect()
         let stream = await (try client.resolve(CallerReportingActor.self, id: "mirrors/1")).observeCount()
         await journal.wait(for: "makes it")
-        await server.replaceRules { _, _, _ in false }
+        await server.replaceAuthorization { _, _, _ in false }
         for await _ in stream { Issue.record("a value without permission") }
         guard case .failed(let error) = stream.outcome else {
             Issue.record("it ended in order")
             return
         }
         #expect(error.code == .unauthenticated)
-        journal.note("go")
+        journal.record("go")
         await client.close()
         await server.shutdown(drain: .zero)
     }
@@ -186,7 +186,7 @@ extension AccessTests {
     func tooLate() async {
         await #expect(processExitsWith: .failure) {
             let server = TrebuchetServer(transport: .webSocket(port: 0))
-            await server.replaceRules { _, _, _ in false }
+            await server.replaceAuthorization { _, _, _ in false }
         }
     }
 }

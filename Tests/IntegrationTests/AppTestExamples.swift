@@ -39,8 +39,8 @@ private distributed actor Notes {
             try await client.connect()
             let notes = try client.resolve(Notes.self, id: "notes")
             for number in 1...50 { try await notes.add("\(number)") }
-            await link.use(.none)
-            await link.cutAll()
+            await link.setFaults(.none)
+            await link.disconnectAll()
             #expect(try await notes.all() == (1...50).map(String.init))
             await client.close()
             await link.close()
@@ -76,11 +76,11 @@ private distributed actor Notes {
         let link = try FaultyLink(to: own.address, seed: 1)
         var faults = FaultyLink.Faults()
         faults.cutAfterBytes = 1_000...50_000
-        (faults.resets, faults.halfOpens, faults.lates) = (0.2, 0.2, 0.2)
+        (faults.resets, faults.halfOpens, faults.lateDeliveries) = (0.2, 0.2, 0.2)
         faults.halfOpenTime = .milliseconds(100)...(.seconds(1))
         (faults.stallAfterBytes, faults.stallTime) = (1_000...2_000, .zero...(.milliseconds(1)))
-        (faults.delay, faults.pieceBytes) = (.zero...(.milliseconds(1)), 1...100)
-        for faults in [.none, .mild, .harsh, faults, .none] { await link.use(faults) }
+        (faults.delay, faults.chunkBytes) = (.zero...(.milliseconds(1)), 1...100)
+        for faults in [.none, .mild, .harsh, faults, .none] { await link.setFaults(faults) }
         let client = TrebuchetClient(
             transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
         for cut in [.reset, .inOrder, .halfOpen(.milliseconds(1)), .late(.milliseconds(1))] as [FaultyLink.Cut] {
@@ -88,18 +88,18 @@ private distributed actor Notes {
             try await client.resolve(Notes.self, id: "notes").add("a")
             // The client cannot reconnect before the test has seen the loss.
             try await link.refuseConnections {
-                await link.cutAll(cut)
+                await link.disconnectAll(cut)
                 for await state in client.connectionState.stream where state != .connected { break }
             }
         }
-        await link.stall()
-        await link.resume()
+        await link.pauseTraffic()
+        await link.resumeTraffic()
         #expect(try await link.refuseConnections { 7 } == 7)
         try await link.refuseConnections(for: .milliseconds(1))
-        #expect(link.counters.halfOpens == 1 && link.counters.lates == 1)
+        #expect(link.counters.halfOpens == 1 && link.counters.lateDeliveries == 1)
         await client.close()
         await link.close()
-        await own.end()
+        await own.shutDown()
     }
 
     @Test("an unconfirmed note times out after an hour")

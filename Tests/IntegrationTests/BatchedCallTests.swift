@@ -19,11 +19,11 @@ distributed actor CombinedCallActor {
 
     distributed func thread() -> String { Threads.name }
     distributed func hold() {
-        journal.note("held")
+        journal.record("held")
         opening.wait()
     }
-    distributed func note(_ text: String) { journal.note(text) }
-    distributed func noteLater(_ text: String) async { journal.note(text) }
+    distributed func note(_ text: String) { journal.record(text) }
+    distributed func noteLater(_ text: String) async { journal.record(text) }
     distributed func ring(_ number: Int) { $rings.send(number) }
     distributed func sum(_ first: Int, _ second: Int, _ third: Int) -> Int { first + second + third }
     distributed func fail() throws { throw TrebuchetError(.unauthorized, "not you") }

@@ -54,7 +54,7 @@ import TrebuchetTesting
             // One that was sent before anybody had noticed the cut.
             while outcome.first == "unknownOutcome" { outcome = try await scene.host.tell("a") }
             #expect(outcome == ["\(count)"])
-            await scene.link.cutAll(cut)
+            await scene.link.disconnectAll(cut)
         }
         #expect(scene.server.clientActorCount == 1)
         #expect(scene.server.hostingClientCount == 1)
@@ -65,7 +65,7 @@ import TrebuchetTesting
     func waits() async throws {
         let scene = try await Scene()
         let call = try await scene.link.refuseConnections {
-            await scene.link.cutAll()
+            await scene.link.disconnectAll()
             #expect(await eventually { await scene.server.connectionCount == 1 })
             let call = Task { try await scene.host.tell("a") }
             await scene.calls.wait(for: "calls")
@@ -83,7 +83,7 @@ import TrebuchetTesting
         limits.clientCallTimeout = .milliseconds(100)
         let scene = try await Scene(limits: limits)
         try await scene.link.refuseConnections {
-            await scene.link.cutAll()
+            await scene.link.disconnectAll()
             #expect(await eventually { await scene.server.connectionCount == 1 })
             let outcome = try await scene.host.tell("a")
             #expect(outcome.first == "timeout")
@@ -101,7 +101,7 @@ import TrebuchetTesting
         let scene = try await Scene()
         let call = Task { try await scene.host.askToWait() }
         await scene.heard.wait(for: "waits")
-        await scene.link.cutAll()
+        await scene.link.disconnectAll()
         #expect(try await call.value.first == "unknownOutcome")
         #expect(try await scene.host.tell("a") == ["2"])
         await scene.end()
@@ -112,15 +112,15 @@ import TrebuchetTesting
     )
     func grace() async throws {
         var limits = ServerLimits()
-        limits.clientGrace = .milliseconds(100)
+        limits.clientReconnectTime = .milliseconds(100)
         let scene = try await Scene(limits: limits)
         try await scene.link.refuseConnections {
-            await scene.link.cutAll()
+            await scene.link.disconnectAll()
             #expect(await eventually { await scene.server.connectionCount == 1 })
             for _ in 0..<2 {
                 let outcome = try await scene.host.tell("a")
                 #expect(outcome.first == "unavailable")
-                #expect(outcome.last?.contains("ServerLimits.clientGrace") == true, "\(outcome)")
+                #expect(outcome.last?.contains("ServerLimits.clientReconnectTime") == true, "\(outcome)")
             }
             #expect(scene.server.clientActorCount == 0)
             #expect(scene.server.hostingClientCount == 0)
@@ -148,7 +148,7 @@ import TrebuchetTesting
     @Test("thousands of references of clients that have gone are let go of after the grace")
     func thousands() async throws {
         var limits = ServerLimits()
-        limits.clientGrace = .milliseconds(100)
+        limits.clientReconnectTime = .milliseconds(100)
         try await withTestServer(limits: limits) { server in
             await server.expose(ClientReferenceHolder(actorSystem: server.actorSystem), as: "host")
         } body: { _, server in
@@ -164,7 +164,7 @@ import TrebuchetTesting
             }
             #expect(await eventually { server.clientActorCount == 0 })
             #expect(server.hostingClientCount == 0)
-            #expect(await eventually { server.heldBytes == 0 })
+            #expect(await eventually { server.bufferedBytes == 0 })
         }
     }
 }

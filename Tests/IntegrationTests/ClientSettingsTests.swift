@@ -38,7 +38,7 @@ import TrebuchetTesting
         let error = await #expect(throws: TransportError.self) { try await test.connect(options) }
         #expect(error?.code == .handshake)
         #expect(error?.message.contains("header '\(name)'") == true, "\(error?.message ?? "")")
-        await test.end()
+        await test.shutDown()
     }
 
     @Test("without a host a server listens, and a client connects, on this machine alone; a port may be a UInt16")
@@ -72,7 +72,7 @@ import TrebuchetTesting
             try await client.resolve(CallerReportingActor.self, id: "mirror").caller()
                 == (target.isEmpty ? "/" : target))
         await client.close()
-        await test.end()
+        await test.shutDown()
     }
 
     @Test("a URL that is none is told of when the client connects", arguments: ["ftp://a", "ws://u:p@a", "ws://a/#b"])

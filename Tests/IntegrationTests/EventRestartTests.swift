@@ -142,10 +142,10 @@ import TrebuchetTesting
                 let stream = await mill.observeSacks()
                 #expect(await eventually { stream.bookmark != nil })
                 #expect(try await mill.ground() == 0)
-                #expect(try await store.log(sacks)?.last == 0)
+                #expect(try await store.readLog(sacks)?.lastVersion == 0)
             }
             await letGo()
-            #expect(try await eventually { try await store.log(sacks) == nil })
+            #expect(try await eventually { try await store.readLog(sacks) == nil })
             do {
                 let stream = await mill.observeSacks()
                 #expect(await eventually { stream.bookmark != nil })
@@ -153,8 +153,8 @@ import TrebuchetTesting
                 #expect(try await mill.grind(3) == 3)
             }
             await letGo()
-            #expect(try await store.log(sacks)?.last == 3)
-            #expect(try await store.log(few)?.last == 3)
+            #expect(try await store.readLog(sacks)?.lastVersion == 3)
+            #expect(try await store.readLog(few)?.lastVersion == 3)
             var reader = await mill.observeSacks(since: place).makeAsyncIterator()
             for number in 1...3 { #expect(try await reader.next() == number) }
         }
@@ -168,11 +168,11 @@ import TrebuchetTesting
             let stream = await mill.observeSacks()
             var sacks = stream.makeAsyncIterator()
             await begun(test, 1)
-            #expect(await eventually { stream.bookmark?.number == 0 })
+            #expect(await eventually { stream.bookmark?.sequence == 0 })
             _ = try await mill.grind(10)
             for number in 1...4 { #expect(try await sacks.next() == number) }
             let place = try #require(stream.bookmark)
-            #expect(place.number == 4)
+            #expect(place.sequence == 4)
             await before.close()
             await end(test, ending)
             try await test.restart()
@@ -180,7 +180,7 @@ import TrebuchetTesting
             let goingOn = await after.observeSacks(since: place)
             var rest = goingOn.makeAsyncIterator()
             for number in 5...10 { #expect(try await rest.next() == number) }
-            #expect(goingOn.bookmark == EventBookmark(epoch: place.epoch, number: 10))
+            #expect(goingOn.bookmark == EventBookmark(epoch: place.epoch, sequence: 10))
             _ = try await after.grind(1)
             #expect(try await rest.next() == 11)
         }
@@ -195,7 +195,7 @@ import TrebuchetTesting
             for _ in 0..<10 { _ = try await mill.grind(100) }
             let epoch = try #require(place.bookmark?.epoch)
             try await test.restart()
-            let stream = await mill.observeSacks(since: EventBookmark(epoch: epoch, number: 0))
+            let stream = await mill.observeSacks(since: EventBookmark(epoch: epoch, sequence: 0))
             await begun(test, 2)
             _ = try await mill.grind(200)
             var all = stream.makeAsyncIterator()
@@ -218,7 +218,7 @@ import TrebuchetTesting
             _ = try await mill.grind(300)
             await end(test, ending)
             try await test.restart()
-            for lost in [place, EventBookmark(epoch: "another", number: 301)] {
+            for lost in [place, EventBookmark(epoch: "another", sequence: 301)] {
                 var since = await mill.observeFew(since: lost).makeAsyncIterator()
                 let error = await #expect(throws: TrebuchetError.self) { try await since.next() }
                 #expect(error?.code == .overflow)

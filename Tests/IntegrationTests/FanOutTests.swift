@@ -112,7 +112,7 @@ import TrebuchetTesting
     func slowSubscriber() async throws {
         // The reader stands still for as long as the calls take, which on a busy machine is more than the default patience.
         var limits = ServerLimits()
-        limits.oldVersionPatience = .seconds(600)
+        limits.supersededVersionTimeout = .seconds(600)
         try await withTestServer(reactors: 1, limits: limits) { server in
             let board = SizedStateActor(actorSystem: server.actorSystem)
             try await board.fill(items: 0, padding: 1 << 20)

@@ -22,7 +22,7 @@ import TrebuchetTesting
     @Test("bytes that are split at any place arrive whole and in order", arguments: 1...5 as ClosedRange<UInt64>)
     func splits(seed: UInt64) async throws {
         var faults = FaultyLink.Faults()
-        faults.pieceBytes = 1...200
+        faults.chunkBytes = 1...200
         faults.delay = .zero...(.milliseconds(2))
         try await withLink(seed: seed, faults) { link in
             let peer = try await BytePeer.connect(link.address)
@@ -75,8 +75,8 @@ import TrebuchetTesting
             #expect(await eventually(within: .seconds(60)) { link.counters.openSockets == 2 })
             let counters = link.counters
             #expect(counters.accepted == count)
-            #expect(counters.cutsInOrder + counters.resets + counters.halfOpens == count)
-            #expect([counters.cutsInOrder, counters.resets, counters.halfOpens].allSatisfy { $0 > 4 })
+            #expect(counters.orderlyCloses + counters.resets + counters.halfOpens == count)
+            #expect([counters.orderlyCloses, counters.resets, counters.halfOpens].allSatisfy { $0 > 4 })
         }
     }
 
@@ -89,13 +89,13 @@ import TrebuchetTesting
             let calm = try await BytePeer.connect(link.address)
             await calm.send(Self.bytes(1))
             #expect(await eventually(within: .seconds(60)) { calm.now.received.count == 1 })
-            await link.use(faults)
+            await link.setFaults(faults)
             let cut = try await BytePeer.connect(link.address)
             await cut.send(sent)
             #expect(await eventually(within: .seconds(60)) { cut.now.isClosed })
             await calm.send(sent)
             #expect(await eventually(within: .seconds(60)) { calm.now.received.count == 1 + sent.count })
-            await link.use(.none)
+            await link.setFaults(.none)
             let last = try await BytePeer.connect(link.address)
             await last.send(sent)
             #expect(await eventually(within: .seconds(60)) { last.now.received == sent })
@@ -152,7 +152,7 @@ import TrebuchetTesting
                     peers.append(peer)
                 }
                 #expect(await eventually(within: .seconds(60)) { peers.allSatisfy { $0.now.received == [1, 2, 3] } })
-                await link.cutAll(cut)
+                await link.disconnectAll(cut)
                 #expect(await eventually(within: .seconds(60)) { peers.allSatisfy(\.now.isClosed) })
                 #expect(peers.allSatisfy { ($0.now.error == nil) == (cut == .inOrder) })
                 // The sides of half-open connections that the server has.
@@ -168,13 +168,13 @@ import TrebuchetTesting
             let peer = try await BytePeer.connect(link.address)
             await peer.send([1])
             #expect(await eventually(within: .seconds(60)) { peer.now.received == [1] })
-            await link.stall()
+            await link.pauseTraffic()
             await peer.send([2, 3])
             let later = try await BytePeer.connect(link.address)
             await later.send([4])
             #expect(await eventually(within: .seconds(60)) { link.counters.accepted == 2 })
             #expect(link.counters.bytesToServer == 1)
-            await link.resume()
+            await link.resumeTraffic()
             #expect(
                 await eventually(within: .seconds(60)) { peer.now.received == [1, 2, 3] && later.now.received == [4] })
         }
@@ -201,7 +201,7 @@ import TrebuchetTesting
     @Test("the end of one side reaches the other behind what was sent before it")
     func ends() async throws {
         var faults = FaultyLink.Faults()
-        faults.pieceBytes = 10...10
+        faults.chunkBytes = 10...10
         try await withLink(faults) { link in
             let peer = try await BytePeer.connect(link.address)
             await peer.send(Self.bytes(1_000))
@@ -231,7 +231,7 @@ import TrebuchetTesting
     @Test("calls and streams go through a link that splits every message")
     func trebuchet() async throws {
         var faults = FaultyLink.Faults()
-        faults.pieceBytes = 1...20
+        faults.chunkBytes = 1...20
         try await withTestServer { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
@@ -272,7 +272,7 @@ import TrebuchetTesting
         while offset <= faults.cutAfterBytes!.upperBound {
             switch course.next() {
             case .carry(let count):
-                #expect(faults.pieceBytes!.contains(count))
+                #expect(faults.chunkBytes!.contains(count))
                 offset += count
             case .stall(let time): #expect(faults.stallTime.contains(time))
             case .cut(let cut):

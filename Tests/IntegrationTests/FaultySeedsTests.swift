@@ -20,7 +20,7 @@ import TrebuchetTesting
         faults.cutAfterBytes = 1...4_000
         faults.resets = 0.25
         faults.halfOpens = 0.25
-        faults.lates = 0.25
+        faults.lateDeliveries = 0.25
         faults.halfOpenTime = .milliseconds(1)...(.milliseconds(200))
         return faults
     }()

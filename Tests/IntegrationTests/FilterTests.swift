@@ -193,7 +193,7 @@ private distributed actor Gauge {
             var scores = await far.observeState(filter: .path("/players/7/score"), as: Int.self).makeAsyncIterator()
             #expect(await scores.next() == 0)
             for score in 1...5 {
-                await link.cutAll(.reset)
+                await link.disconnectAll(.reset)
                 // Another part changes meanwhile, so the versions are others.
                 try await arena.score("8")
                 _ = try await arena.nextRound()

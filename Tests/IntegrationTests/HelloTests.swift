@@ -23,7 +23,7 @@ import TrebuchetTesting
         #"{"type":"hello","payload":{"protocolVersion":3,"session":"\#(peer.session)","limits":{"callsPerConnection":"#
             + #"\#(limits.callsPerConnection),"callBytesPerConnection":\#(limits.callBytesPerConnection),"#
             + #""streamsPerConnection":\#(limits.streamsPerConnection),"messageSize":\#(limits.messageSize),"#
-            + #""clientActorsPerClient":\#(limits.clientActorsPerClient),"clientAnswerSize":\#(limits.clientAnswerSize)}"#
+            + #""clientActorsPerClient":\#(limits.clientActorsPerClient),"clientAnswerSize":\#(limits.clientResponseSize)}"#
             + (ping.map { #","pingIntervalMilliseconds":\#($0)"# } ?? "") + "}}"
     }
 

@@ -22,7 +22,7 @@ import TrebuchetTesting
     func remoteMachine(link: TestLink) async throws {
         let journal = Journal()
         let keeper = EntryDecisionKey(lets: { name in
-            journal.note("\(name) asks")
+            journal.record("\(name) asks")
             await journal.wait(for: "\(name) is answered")
             return name != "Mallory"
         })
@@ -38,14 +38,14 @@ import TrebuchetTesting
             await journal.wait(for: "Blob asks")
             // It asks already: a second one is not heard.
             try await door.send(.ring(name: "Eve"))
-            journal.note("Blob is answered")
+            journal.record("Blob is answered")
             #expect(try await wait(&states) { $0.phase == .open }.visitors == ["Blob"])
 
             try await door.send(.push)
             #expect(try await wait(&states) { $0.phase == .closed }.visitors == ["Blob"])
             try await door.send(.ring(name: "Mallory"))
             #expect(try await wait(&states) { $0.phase == .asking }.visitors == ["Blob"])
-            journal.note("Mallory is answered")
+            journal.record("Mallory is answered")
             #expect(try await wait(&states) { $0.phase == .closed }.visitors == ["Blob"])
         }
         #expect(!journal.entries.contains("Eve asks"))
@@ -60,9 +60,9 @@ import TrebuchetTesting
                 lets: { _ in true },
                 watch: { watcher in
                     watchers.withLock { $0.append(watcher) }
-                    journal.note("watching")
+                    journal.record("watching")
                 },
-                unwatch: { journal.note("unwatched") })
+                unwatch: { journal.record("unwatched") })
             await server.expose(EntryRequestActor(keeper: keeper, actorSystem: server.actorSystem), as: "door")
         } body: { client, server in
             let door = try client.resolve(EntryRequestActor.self, id: "door")

@@ -27,7 +27,7 @@ import TrebuchetTesting
         let copy = MemoryStore()
         for entry in try await store.list("calls") { try await copy.put(entry.value, entry.key) }
         let key = StateKey("states", "purse.coins")
-        if let log = try await store.log(key) {
+        if let log = try await store.readLog(key) {
             try await copy.write([.snapshot(log.snapshot, key)] + log.entries.map { .append($0, key) })
         }
         return copy
@@ -132,7 +132,7 @@ import TrebuchetTesting
         }
         #expect(try await store.list("calls").count == 1)
         var limits = ServerLimits()
-        limits.answerTime = .milliseconds(20)
+        limits.recordedResponseTime = .milliseconds(20)
         try await withServer(store, limits: limits) { (peer, _) async throws in
             peer.call("1", "purse", "add(_:)", "[1]")
             _ = try await answer(peer)

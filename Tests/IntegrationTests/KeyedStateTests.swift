@@ -230,7 +230,7 @@ import TrebuchetTesting
         let before = await encodes(server)
         for number in 0..<5 {
             try await link.refuseConnections {
-                await link.cutAll(.reset)
+                await link.disconnectAll(.reset)
                 #expect(await eventually { await server.subscriberCount(of: "backlog", "observeEntries") == 0 })
                 try await backlog.rename(number, "missed")
             }
@@ -239,7 +239,7 @@ import TrebuchetTesting
         }
         #expect(await encodes(server) == before)
         try await link.refuseConnections {
-            await link.cutAll(.reset)
+            await link.disconnectAll(.reset)
             try await backlog.fill(2_000)
         }
         expected = KeyedCollection(Entry.entries(2_000))

@@ -91,7 +91,7 @@ import TrebuchetTesting
             let start = try await client.observe("counter", "observeState")
             #expect(start.kind == "streamStart")
             #expect(try await client.call("counter", "increment()").errorMessage == nil)
-            await server.replaceRules { _, _, _ in false }
+            await server.replaceAuthorization { _, _, _ in false }
             let end = try await client.next { $0.kind == "streamError" && $0.streamID == start.streamID }
             #expect(end.errorMessage?.contains("not allowed") == true)
             #expect(try await client.call("counter", "increment()").errorMessage?.contains("not allowed") == true)

@@ -44,7 +44,7 @@ import TrebuchetTesting
         }
 
         func expectUnharmed(_ call: Task<Int, any Error>, connections: Int = 1) async throws {
-            journal.note("bystander go")
+            journal.record("bystander go")
             #expect(try await call.value == 1)
             #expect(link.counters.accepted == connections)
         }

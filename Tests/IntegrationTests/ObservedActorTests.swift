@@ -76,14 +76,14 @@ private distributed actor Counter {
                 var last: Picture?
                 for await picture in Observations({ self.picture(of: observer) }) where picture != last {
                     last = picture
-                    pictures.note("\(picture.value.map { "\($0)" } ?? "-") connecting: \(picture.isConnecting)")
+                    pictures.record("\(picture.value.map { "\($0)" } ?? "-") connecting: \(picture.isConnecting)")
                     #expect(picture.error == nil)
                 }
             }
             try await ledger.add(1)
             await pictures.wait(for: "[1] connecting: false")
             try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 await pictures.wait {
                     $0.contains("[1] connecting: false") && $0.last?.hasSuffix("connecting: true") == true
                 }
@@ -147,7 +147,7 @@ private distributed actor Counter {
                 if retries { observer.retry() } else { try await client.connect() }
                 await self.untilTrue { observer.value == [1] }
                 #expect(observer.error == nil)
-                await link.cutAll()
+                await link.disconnectAll()
                 await self.untilTrue { observer.error != nil }
                 #expect(observer.value == [1])
                 try await ledger.add(2)
@@ -176,7 +176,7 @@ private distributed actor Counter {
             return
         }
         #expect(reason.message.contains("401"), "\(reason)")
-        tokens.note("right")
+        tokens.record("right")
         observer.retry()
         await untilTrue { observer.value == [] }
         await client.close()

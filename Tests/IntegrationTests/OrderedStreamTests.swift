@@ -217,7 +217,7 @@ private distributed actor PoolTicker {
                 var number = 0
                 for _ in 0..<5 {
                     try await link.refuseConnections {
-                        await link.cutAll(.reset)
+                        await link.disconnectAll(.reset)
                         await begun(server, 0)
                         try await ticker.tick(7)
                     }
@@ -241,7 +241,7 @@ private distributed actor PoolTicker {
                 #expect(await counts.next() == 0)
                 await begun(server, 1)
                 try await link.refuseConnections {
-                    await link.cutAll(.reset)
+                    await link.disconnectAll(.reset)
                     await begun(server, 0)
                     try await ticker.tick(65)
                 }
@@ -266,7 +266,7 @@ private distributed actor PoolTicker {
                 let another = Ticker(actorSystem: server.actorSystem)
                 try await another.tick(1)
                 try await link.refuseConnections {
-                    await link.cutAll(.reset)
+                    await link.disconnectAll(.reset)
                     await begun(server, 0)
                     await server.expose(another, as: "ticker")
                 }

@@ -22,7 +22,7 @@ distributed actor PayloadEchoActor {
     }
 
     distributed func take(_ text: String) -> Int {
-        journal.note("take")
+        journal.record("take")
         return text.utf8.count
     }
     @Idempotent
@@ -33,7 +33,7 @@ distributed actor PayloadEchoActor {
     distributed func giveLater(_ count: Int) async -> String { give(count) }
     @Idempotent
     distributed func giveOnce(_ count: Int) -> String {
-        journal.note("give")
+        journal.record("give")
         return give(count)
     }
     distributed func fail(_ count: Int) throws { throw PayloadError(load: give(count)) }
@@ -48,7 +48,7 @@ distributed actor PayloadEchoActor {
 
     @Idempotent
     distributed func hold(_ name: String) async -> Int {
-        journal.note("\(name) began")
+        journal.record("\(name) began")
         await journal.wait(for: "\(name) go")
         return 1
     }

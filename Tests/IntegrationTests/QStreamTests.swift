@@ -15,7 +15,7 @@ import TrebuchetTesting
             let board = try client.resolve(SizedStateActor.self, id: "board")
             let journal = Journal()
             let counts = await board.observeState().stream().map { $0.count }.removeDuplicates()
-            let subscription = await counts.tap { journal.note("\($0)") }
+            let subscription = await counts.tap { journal.record("\($0)") }
             let relay = try await counts.map { "count \($0)" }.relay()
             #expect(relay.currentValue == "count 0")
             for _ in 0..<3 { _ = try await board.add() }

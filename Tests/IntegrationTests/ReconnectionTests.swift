@@ -52,12 +52,12 @@ import TrebuchetTesting
         #expect(await states.next() == [])
         try await scene.ledger.add(1)
         #expect(await states.next() == [1])
-        await scene.link.cutAll(cut)
+        await scene.link.disconnectAll(cut)
         // While there is no connection, somebody else changes the state.
         _ = try await scene.server.actorSystem.resolveLedger().add(2)
         #expect(await states.next() == [1, 2])
         // One that missed nothing gets nothing until there is something new.
-        await scene.link.cutAll(cut)
+        await scene.link.disconnectAll(cut)
         // It may leave before the client has noticed the cut.
         try await scene.ledger.put(3)
         #expect(await states.next() == [1, 2, 3])
@@ -100,7 +100,7 @@ import TrebuchetTesting
         try await scene.client.connect()
         var first = await scene.ledger.observeEntries().makeAsyncIterator()
         #expect(await first.next() == [])
-        await scene.link.cutAll()
+        await scene.link.disconnectAll()
         var second = await scene.ledger.observeEntries().makeAsyncIterator()
         #expect(await second.next() == [])
         try await scene.ledger.add(1)
@@ -184,7 +184,7 @@ import TrebuchetTesting
             let scene = try await Scene { $0.whileDisconnected = waits ? .wait : .fail }
             try await scene.client.connect()
             let call = try await scene.link.refuseConnections {
-                await scene.link.cutAll()
+                await scene.link.disconnectAll()
                 for await state in scene.client.connectionState.stream where state != .connected { break }
                 let call = Task { try await scene.ledger.add(5) }
                 if !waits { _ = await call.result }
@@ -205,7 +205,7 @@ import TrebuchetTesting
         let scene = try await Scene { $0.callTimeout = .milliseconds(100) }
         try await scene.client.connect()
         try await scene.link.refuseConnections {
-            await scene.link.cutAll()
+            await scene.link.disconnectAll()
             for await state in scene.client.connectionState.stream where state != .connected { break }
             let error = await #expect(throws: TrebuchetError.self) { try await scene.ledger.count() }
             #expect(error?.code == .timeout)
@@ -223,7 +223,7 @@ import TrebuchetTesting
         let board = try scene.client.resolve(SizedStateActor.self, id: "board")
         let call = Task { try await board.hold("a") }
         await journal.wait(for: "a began")
-        await scene.link.cutAll()
+        await scene.link.disconnectAll()
         let error = await #expect(throws: TrebuchetError.self) { try await call.value }
         #expect(error?.code == .unknownOutcome)
         await scene.end()

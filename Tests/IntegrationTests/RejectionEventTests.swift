@@ -10,8 +10,8 @@ import TrebuchetTesting
         let kinds: ServerEvent.Kinds = .calls
         let told = Mutex<[String]>([])
 
-        func hear(_ event: ServerEvent) {
-            guard case .callRefused(_, let actor, let target, let error, _) = event else { return }
+        func handle(_ event: ServerEvent) {
+            guard case .callRejected(_, let actor, let target, let error, _) = event else { return }
             told.withLock { $0.append("\(error) \(actor) \(target)") }
         }
     }
@@ -34,7 +34,7 @@ import TrebuchetTesting
     func told(message: String, wanted: String) async throws {
         let refusals = Refusals()
         try await withTestServer { server in
-            server.addListener(refusals)
+            server.addEventHandler(refusals)
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
         } body: { _, server in
             let peer = try await RawPeer.connect(#require(server.address), subprotocols: ["trebuchet.v3"])
@@ -46,11 +46,11 @@ import TrebuchetTesting
     }
 
     private final class Requests: ServerEventHandler {
-        let kinds: ServerEvent.Kinds = .refusals
+        let kinds: ServerEvent.Kinds = .rejections
         let told = Journal()
 
-        func hear(_ event: ServerEvent) {
-            if case .connectionRefused(_, let status, let reason) = event { told.note("\(status) \(reason)") }
+        func handle(_ event: ServerEvent) {
+            if case .connectionRejected(_, let status, let reason) = event { told.record("\(status) \(reason)") }
         }
     }
 
@@ -69,8 +69,8 @@ import TrebuchetTesting
     func requests(text: String, hasPages: Bool, wanted: String) async throws {
         let (requests, clock) = (Requests(), TestTime())
         try await withTestServer(clock: clock) { server in
-            server.addListener(requests)
-            if hasPages { server.pages(.clientLibrary) }
+            server.addEventHandler(requests)
+            if hasPages { server.servePages(.clientLibrary) }
         } body: { _, server in
             let peer = PlainSocket(try #require(server.address))
             defer { peer.close(reset: false) }

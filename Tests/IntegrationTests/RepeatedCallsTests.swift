@@ -90,8 +90,8 @@ import WebSockets
         let call = Task { try await scene.board.countOnce("a") }
         await scene.journal.wait(for: "a began")
         try await scene.link.refuseConnections {
-            await scene.link.cutAll(cut)
-            scene.journal.note("a go")
+            await scene.link.disconnectAll(cut)
+            scene.journal.record("a go")
             await scene.journal.wait { $0.count >= 3 }
         }
         #expect(try await call.value == 1)
@@ -108,12 +108,12 @@ import WebSockets
         await scene.journal.wait(for: "a began")
         for _ in 0..<3 {
             let accepted = scene.link.counters.accepted
-            await scene.link.cutAll(cut)
+            await scene.link.disconnectAll(cut)
             #expect(await eventually { scene.link.counters.accepted > accepted })
             // A call behind the repeat: when it is answered, the repeat has come.
             _ = try await scene.board.same(1)
         }
-        scene.journal.note("a go")
+        scene.journal.record("a go")
         #expect(try await call.value == 1)
         #expect(scene.journal.entries == ["a began", "a go", "a went on"])
         await scene.end()
@@ -124,15 +124,15 @@ import WebSockets
         let scene = try await Scene()
         try await scene.client.connect()
         for number in 1...20 {
-            await scene.link.stall()
+            await scene.link.pauseTraffic()
             let call = Task { try await scene.board.addOnce() }
             let other = Task { try await scene.board.same(number) }
             if number.isMultiple(of: 2) {
                 let accepted = scene.link.counters.accepted
-                await scene.link.cutAll(cut)
+                await scene.link.disconnectAll(cut)
                 #expect(await eventually { scene.link.counters.accepted > accepted })
             }
-            await scene.link.resume()
+            await scene.link.resumeTraffic()
             #expect(try await call.value == number)
             _ = await other.result
         }
@@ -147,7 +147,7 @@ import WebSockets
         let late = Task { try await withDeadline(.seconds(3)) { try await scene.board.countOnce("b") } }
         await scene.journal.wait { Set($0).isSuperset(of: ["a began", "b began"]) }
         try await scene.link.refuseConnections {
-            await scene.link.cutAll()
+            await scene.link.disconnectAll()
             cancelled.cancel()
             await #expect(throws: CancellationError.self) { try await cancelled.value }
             let error = await #expect(throws: TrebuchetError.self) { try await late.value }
@@ -157,7 +157,7 @@ import WebSockets
         // The first may still go over the connection that was cut.
         #expect(await eventually { (try? await scene.board.same(1)) == 1 })
         #expect(scene.journal.entries.filter { $0.hasSuffix("began") }.count == 2)
-        for name in ["a", "b"] { scene.journal.note("\(name) go") }
+        for name in ["a", "b"] { scene.journal.record("\(name) go") }
         await scene.end()
     }
 
@@ -170,7 +170,7 @@ import WebSockets
         let call = Task { try await scene.board.countOnce("a") }
         await scene.journal.wait(for: "a began")
         let error = try await scene.link.refuseConnections {
-            await scene.link.cutAll()
+            await scene.link.disconnectAll()
             if closes {
                 for await state in scene.client.connectionState.stream where state != .connected { break }
                 await scene.client.close()
@@ -178,7 +178,7 @@ import WebSockets
             return await #expect(throws: TrebuchetError.self) { try await call.value }
         }
         #expect(error?.code == .unknownOutcome)
-        scene.journal.note("a go")
+        scene.journal.record("a go")
         await scene.end()
     }
 
@@ -189,18 +189,18 @@ import WebSockets
         let call = Task { try await scene.board.countOnce("a") }
         await scene.journal.wait(for: "a began")
         let port = scene.server.address?.port ?? 0
-        await scene.link.stall()
+        await scene.link.pauseTraffic()
         await scene.server.shutdown(drain: .zero)
         let second = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port))
         await second.expose(SizedStateActor(journal: scene.journal, actorSystem: second.actorSystem), as: "board")
         try await second.start()
-        await scene.link.cutAll()
-        await scene.link.resume()
+        await scene.link.disconnectAll()
+        await scene.link.resumeTraffic()
         let error = await #expect(throws: TrebuchetError.self) { try await call.value }
         #expect(error?.code == .unknownOutcome)
         #expect(scene.journal.entries.filter { $0 == "a began" }.count == 1)
         #expect(try await scene.board.addOnce() == 1)
-        scene.journal.note("a go")
+        scene.journal.record("a go")
         await scene.end()
         await second.shutdown(drain: .zero)
     }
@@ -252,7 +252,7 @@ import WebSockets
             await scene.journal.wait(for: "\(board) began")
             fourth.call("1", board, "countOnce(_:)", #"["\#(board)"]"#, of: third.session)
             #expect(await third.nextText() == nil, "the client has left that connection")
-            scene.journal.note("\(board) go")
+            scene.journal.record("\(board) go")
             #expect(try await fourth.next()?.payload.result == 2)
             #expect(scene.journal.entries.filter { $0 == "\(board) began" }.count == 1)
             #expect(scene.journal.entries.contains("\(board) went on"), "the end of its connection did not cancel it")
@@ -334,7 +334,7 @@ import WebSockets
     @Test("answers are kept for their time, then forgotten, and then a repeat does not run")
     func time() async throws {
         var limits = ServerLimits()
-        limits.answerTime = .milliseconds(30)
+        limits.recordedResponseTime = .milliseconds(30)
         let scene = try await Scene(limits: limits)
         let first = try await RawPeer.connect(scene.address)
         first.call("1", "board", "addOnce()")
@@ -367,8 +367,8 @@ import WebSockets
     @Test("when the memory for answers is full, further calls are refused and none is forgotten")
     func limits() async throws {
         var limits = ServerLimits()
-        limits.answers = 3
-        limits.answersPerConnection = 2
+        limits.recordedResponses = 3
+        limits.recordedResponsesPerConnection = 2
         let scene = try await Scene(limits: limits)
         let first = try await RawPeer.connect(scene.address)
         let second = try await RawPeer.connect(scene.address)

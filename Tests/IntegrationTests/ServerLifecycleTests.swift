@@ -65,7 +65,7 @@ extension TrebuchetServer: Service {}
         await journal.wait(for: "a began")
         kill(getpid(), signal)
         #expect(try await peer.next()?.type == "goAway")
-        journal.note("a go")
+        journal.record("a go")
         #expect(try await peer.next()?.payload.callID == "c")
         #expect(try await peer.next() == nil)
         try await running.value
@@ -113,7 +113,7 @@ extension TrebuchetServer: Service {}
         await #expect(processExitsWith: .success) {
             let lines = Journal()
             let server = TrebuchetServer(
-                transport: .webSocket(host: "127.0.0.1", port: 0), log: { lines.note($0) })
+                transport: .webSocket(host: "127.0.0.1", port: 0), log: { lines.record($0) })
             let running = Task { try await server.run() }
             #expect(await eventually { server.address != nil && !SignalState.isDefault(SIGHUP) })
             kill(getpid(), SIGHUP)
@@ -164,7 +164,7 @@ extension TrebuchetServer: Service {}
         await journal.wait(for: "a began")
         let stopping = Task { await server.shutdown(drain: .seconds(30)) }
         #expect(try await peer.next()?.type == "goAway")
-        journal.note("a go")
+        journal.record("a go")
         let answer = try #require(await peer.next())
         #expect(answer.payload.callID == "c")
         #expect(answer.payload.result == 0)

@@ -12,12 +12,12 @@ distributed actor CalledClientActor {
     }
 
     distributed func hear(_ text: String) -> Int {
-        journal.note(text)
+        journal.record(text)
         return journal.entries.count
     }
     distributed func answer(_ count: Int) -> String { String(repeating: "x", count: count) }
     distributed func wait() async throws {
-        journal.note("waits")
+        journal.record("waits")
         await journal.wait(for: "nothing")
         try Task.checkCancellation()
     }
@@ -56,7 +56,7 @@ distributed actor ClientReferenceHolder {
 
     private func outcome(_ milliseconds: Int, _ call: (CalledClientActor) async throws -> [String]) async -> [String] {
         guard let visitor = visitors.last else { return ["nobody"] }
-        journal.note("calls")
+        journal.record("calls")
         do {
             return try await withDeadline(.milliseconds(milliseconds)) { try await call(visitor) }
         } catch let error as TrebuchetError {

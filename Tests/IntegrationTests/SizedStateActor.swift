@@ -42,18 +42,18 @@ distributed actor SizedStateActor {
     /// Counts, and answers when the test says so.
     @Idempotent
     distributed func countOnce(_ name: String) async throws -> Int {
-        journal.note("\(name) began")
+        journal.record("\(name) began")
         await journal.wait(for: "\(name) go")
         state.count += 1
-        journal.note("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
+        journal.record("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
         return state.count
     }
     @Idempotent
     distributed func addOnce() -> Int { add() }
     distributed func hold(_ name: String) async -> Int {
-        journal.note("\(name) began")
+        journal.record("\(name) began")
         await journal.wait(for: "\(name) go")
-        journal.note("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
+        journal.record("\(name) \(Task.isCancelled ? "was cancelled" : "went on")")
         return state.count
     }
 }

@@ -77,7 +77,7 @@ import Trebuchet
                 second.send(Self.takeUp("s1", actor))
                 second.call("1", actor, "countOnce(_:)", #"["\#(round)"]"#, of: session)
             }
-            scene.journal.note("\(round) go")
+            scene.journal.record("\(round) go")
             let (result, seen) = try await answer("1", second)
             #expect(result == round)
             #expect(seen == round, "the stream shows what the answer says")

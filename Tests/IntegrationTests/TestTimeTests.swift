@@ -14,7 +14,7 @@ private distributed actor Oracle {
         self.actorSystem = actorSystem
     }
 
-    func deactivate() { journal.note("gone") }
+    func deactivate() { journal.record("gone") }
 
     /// Changes nothing, so that the actor may go.
     distributed func look() {}
@@ -32,7 +32,7 @@ private distributed actor Oracle {
     }
 
     distributed func ponder() async {
-        journal.note("ponders")
+        journal.record("ponders")
         await journal.wait(for: "enough")
     }
 }
@@ -57,7 +57,7 @@ private distributed actor Oracle {
         var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
         options.callTimeout = whose == "client" ? .seconds(3_600) : nil
         limits.callTimeout = whose == "server" ? .seconds(3_600) : .seconds(36_000)
-        limits.longestCallTimeout = .seconds(36_000)
+        limits.maximumCallTimeout = .seconds(36_000)
         try await withOracle(limits: limits, options: options) { (oracle, _, _) async throws -> Void in
             let call = Task {
                 if whose == "task" {
@@ -72,7 +72,7 @@ private distributed actor Oracle {
             await clock.advance(by: .seconds(200))
             let error = await #expect(throws: TrebuchetError.self) { try await call.value }
             #expect(error?.code == .timeout)
-            journal.note("enough")
+            journal.record("enough")
         }
     }
 
@@ -189,7 +189,7 @@ private distributed actor Oracle {
     @Test("the answer of an @Idempotent call is kept for its time, and not longer")
     func answers() async throws {
         var limits = ServerLimits()
-        limits.answerTime = .seconds(3_600)
+        limits.recordedResponseTime = .seconds(3_600)
         limits.pingInterval = nil
         try await withOracle(limits: limits) { (_, _, server) async throws -> Void in
             let address = try #require(server.address)
@@ -214,7 +214,7 @@ private distributed actor Oracle {
     func clientCalls() async throws {
         var limits = ServerLimits()
         limits.clientCallTimeout = .seconds(3_600)
-        limits.longestCallTimeout = .seconds(36_000)
+        limits.maximumCallTimeout = .seconds(36_000)
         limits.callTimeout = .seconds(36_000)
         var options = TrebuchetClient.Options()
         options.callTimeout = nil
@@ -241,7 +241,7 @@ private distributed actor Oracle {
             await journal.wait(for: "ponders")
             await other.advance(by: .seconds(86_400))
             #expect(try await oracle.answer() == 1)
-            journal.note("enough")
+            journal.record("enough")
             try await call.value
         }
     }

@@ -82,14 +82,14 @@ import WebSockets
     @Test("each address behind the proxy may have so many connections, and a place is free when one of them ends")
     func connections() async throws {
         var limits = ServerLimits()
-        limits.connectionsPerAddress = 2
+        limits.connectionsPerHost = 2
         try await withServer(trusting: ["127.0.0.1"], limits: limits) { address, _ in
             let ada: HTTPHeaders = ["X-Forwarded-For": "203.0.113.7"]
             let first = try await RawPeer.connect(address, headers: ada)
             let second = try await RawPeer.connect(address, headers: ada)
             let reason = await refusal(address, "203.0.113.7")
             #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "let in")")
-            #expect(reason?.contains("connectionsPerAddress") == true)
+            #expect(reason?.contains("connectionsPerHost") == true)
             #expect(await refusal(address, "203.0.113.8") == nil)
             first.abort()
             // The server hears of the end a little later than we.

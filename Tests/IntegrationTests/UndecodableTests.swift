@@ -90,14 +90,14 @@ distributed actor OldGame {
             try await game.play(["left", "jump", "right"])
             #expect(try await moves.next() == .left)
             let before = try #require(stream.bookmark)
-            #expect(before.number == 1)
+            #expect(before.sequence == 1)
             #expect(try await moves.next() == .right)
-            #expect(stream.bookmark?.number == 3)
+            #expect(stream.bookmark?.sequence == 3)
 
             let report = try #require(reported.first)
             #expect(reported.count == 1)
             #expect(report.kind == .event && report.actor == "game" && report.stream == "observeMoves")
-            #expect(report.bookmark == EventBookmark(epoch: before.epoch, number: 2) && report.count == 1)
+            #expect(report.bookmark == EventBookmark(epoch: before.epoch, sequence: 2) && report.count == 1)
             let text = report.error.message
             #expect(text.hasPrefix("event 2 of 'observeMoves' of actor 'game' cannot be decoded as OldMove"), "\(text)")
             #expect(text.contains(#""jump""#) && !text.contains("state"), "\(text)")
@@ -114,7 +114,7 @@ distributed actor OldGame {
                 var rest = again.makeAsyncIterator()
                 return try await rest.next()
             }
-            #expect(await eventually { again.bookmark?.number == 5 })
+            #expect(await eventually { again.bookmark?.sequence == 5 })
             #expect(reported.suffix(2).map(\.count) == [2, 3])
             try await game.play(["left"])
             #expect(try await waiting.value == .left)
@@ -134,7 +134,7 @@ distributed actor OldGame {
                 #expect(error?.message.hasPrefix("event 2 of 'observeMoves' of actor 'game'") == true)
             }
             let place = try #require(stream.bookmark)
-            #expect(place.number == 1)
+            #expect(place.sequence == 1)
             var same = await game.observeMoves(since: place, onUndecodable: .end).makeAsyncIterator()
             await #expect(throws: TrebuchetError.self) { try await same.next() }
             var rest = await game.observeMoves(since: place).makeAsyncIterator()
@@ -147,7 +147,7 @@ distributed actor OldGame {
         let log = Journal()
         let store = MemoryStore()
         func server() -> TrebuchetServer {
-            TrebuchetServer(transport: .webSocket(port: 0), reactors: 1, store: store) { log.note($0) }
+            TrebuchetServer(transport: .webSocket(port: 0), reactors: 1, store: store) { log.record($0) }
         }
         let first = server()
         let new = NewGame(actorSystem: first.actorSystem)
@@ -161,7 +161,7 @@ distributed actor OldGame {
         await second.expose(old, as: "game")
         try await second.start()
         let now = try #require(await old.observeMoves(since: nil).bookmark)
-        var moves = await old.observeMoves(since: EventBookmark(epoch: now.epoch, number: 0)).makeAsyncIterator()
+        var moves = await old.observeMoves(since: EventBookmark(epoch: now.epoch, sequence: 0)).makeAsyncIterator()
         #expect(try await moves.next() == .left)
         #expect(try await moves.next() == .right)
         await log.wait {

@@ -166,7 +166,7 @@ import TrebuchetTesting
             let kitchen = try client.resolve(Kitchen.self, id: "kitchen")
             let chain = await kitchen.observeState().stream().map { $0.orders.count }.removeDuplicates()
             let journal = Journal()
-            let subscription = await chain.tap { journal.note("\($0)") }
+            let subscription = await chain.tap { journal.record("\($0)") }
             let relay = await chain.relay(initialValue: -1)
             let store = watch(kitchen)
             store.send(.start)
@@ -201,7 +201,7 @@ import TrebuchetTesting
                 $0.orders.filter(\.isServed).count + $0.orders.count
             }
             let subscription = await tables.tap { value in
-                journal.note("\(value)")
+                journal.record("\(value)")
                 // The first is given while the test waits for the chain.
                 if value == 1 { return }
                 for await isOpen in gate.stream where isOpen { break }

@@ -10,7 +10,7 @@ enum Mutate {
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.contains("--help") || arguments.contains("-h") {
-            Mutate.say(Options.help)
+            Mutate.printLine(Options.help)
             return
         }
         do {
@@ -28,7 +28,7 @@ enum Mutate {
         }
     }
 
-    static func say(_ text: String) {
+    static func printLine(_ text: String) {
         FileHandle.standardOutput.write(Data((text + "\n").utf8))
     }
 
@@ -108,7 +108,7 @@ struct Session {
     /// - Returns: whether a slip survived.
     func run() async throws -> Bool {
         let started = ContinuousClock.now
-        Mutate.say("seed \(options.seed), \(modules.joined(separator: ", "))")
+        Mutate.printLine("seed \(options.seed), \(modules.joined(separator: ", "))")
         let known = uncompilable
         let drawn = try modules.flatMap { try draw($0) }
         if options.isListing {
@@ -122,7 +122,7 @@ struct Session {
         // Numbered before those that do not compile go, so that the same draw is the same build.
         let numbered = Dictionary(uniqueKeysWithValues: drawn.enumerated().map { ($0.offset, $0.element) })
             .filter { !known.contains($0.value.key) }
-        let dropped = try workshop.build(numbered.mapValues(\.slip), targets: targets) { Mutate.say($0) }
+        let dropped = try workshop.build(numbered.mapValues(\.slip), targets: targets) { Mutate.printLine($0) }
         try rememberUncompilable(known.union(dropped.compactMap { numbered[$0]?.key }))
         // One of each module, then the next of each: a run that is ended early has seen something of all.
         let chosen =
@@ -138,7 +138,7 @@ struct Session {
         }
         let reach = try await Reach.record(
             targets, in: workshop, highest: drawn.count, jobs: options.jobs
-        ) { Mutate.say($0) }
+        ) { Mutate.printLine($0) }
         let outcomes = try await tryAll(chosen, reach, until: options.seconds.map { started + .seconds($0) })
         let report = Report(
             lines: chosen.map { number, candidate in
@@ -148,12 +148,12 @@ struct Session {
                     reason: equivalents.entry(for: candidate.slip, in: candidate.source)?.reason)
             })
         for survivor in report.survivors {
-            Mutate.say("\n\(Report.heading(survivor)) (\(survivor.outcome?.detail ?? ""))")
-            Mutate.say(survivor.change.unified(file: survivor.slip.file))
+            Mutate.printLine("\n\(Report.heading(survivor)) (\(survivor.outcome?.detail ?? ""))")
+            Mutate.printLine(survivor.change.unified(file: survivor.slip.file))
         }
-        Mutate.say("\n\(report.table)")
+        Mutate.printLine("\n\(report.table)")
         let open = report.lines.count { $0.outcome == nil && $0.reason == nil }
-        Mutate.say(
+        Mutate.printLine(
             "\nseed \(options.seed), \((ContinuousClock.now - started).components.seconds) s, \(dropped.count) did not compile"
                 + (open > 0 ? "; \(open) not tried yet, go on with --resume" : ""))
         return !report.survivors.isEmpty
@@ -162,8 +162,8 @@ struct Session {
     private func show(_ candidate: Candidate) {
         let change = candidate.slip.difference(in: candidate.source)
         let slip = candidate.slip
-        Mutate.say("\n\(slip.file):\(slip.line) \(slip.function): \(slip.kind.rawValue)")
-        Mutate.say(change.unified(file: slip.file))
+        Mutate.printLine("\n\(slip.file):\(slip.line) \(slip.function): \(slip.kind.rawValue)")
+        Mutate.printLine(change.unified(file: slip.file))
     }
 
     // MARK: - Which slips
@@ -186,7 +186,7 @@ struct Session {
             }
         }
         let drawn = Sample.draw(options.count + options.count / 4 + 1, from: slips, seed: options.seed)
-        Mutate.say("\(module): \(slips.count) slips can be made")
+        Mutate.printLine("\(module): \(slips.count) slips can be made")
         return drawn.map { Candidate(module: module, slip: $0, source: sources[$0.file] ?? "") }
     }
 
@@ -287,6 +287,6 @@ private final class Progress: Sendable {
         }
         let spent = Double((ContinuousClock.now - started).components.seconds)
         let left = Int(spent / Double(count) * Double(total - count))
-        Mutate.say("\(count) of \(total), \(left / 60) min \(left % 60) s left: \(text)")
+        Mutate.printLine("\(count) of \(total), \(left / 60) min \(left % 60) s left: \(text)")
     }
 }

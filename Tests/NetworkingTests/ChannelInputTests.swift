@@ -12,11 +12,11 @@ struct ChannelInputTests {
     func mostRead() async throws {
         let rig = try await ChannelRig()
         let (channel, ears) = (rig.channel, rig.ears)
-        #expect(await rig.on { channel.mostRead } == 256 << 10)
-        await rig.on { channel.mostRead = (256 << 10) + 1 }
-        #expect(await rig.on { channel.mostRead } == 256 << 10)
-        await rig.on { channel.mostRead = 10 }
-        #expect(await rig.on { channel.mostRead } == 10)
+        #expect(await rig.on { channel.maximumReadBytes } == 256 << 10)
+        await rig.on { channel.maximumReadBytes = (256 << 10) + 1 }
+        #expect(await rig.on { channel.maximumReadBytes } == 256 << 10)
+        await rig.on { channel.maximumReadBytes = 10 }
+        #expect(await rig.on { channel.maximumReadBytes } == 10)
         rig.send([UInt8](repeating: 1, count: 25))
         for _ in 0..<4 { await rig.settle() }
         #expect(await rig.on { ears.reads } == [10, 10, 5])

@@ -42,7 +42,7 @@ struct ChannelTLSTests {
         deinit { plain.deallocate() }
 
         func begin() async {
-            session.begin(on: rig.peer)
+            session.startHandshake(on: rig.peer)
             for _ in 0..<3 { await turn() }
         }
 
@@ -125,7 +125,7 @@ struct ChannelTLSTests {
         #expect(client.received == [7, 7, 7, 7, 7])
         #expect(client.session.isEnded && client.end == 0)
         #expect(await rig.on { rig.ears.ends.isEmpty })
-        client.session.end(on: rig.peer)
+        client.session.sendCloseNotify(on: rig.peer)
         await rig.settle()
         await rig.settle()
         #expect(await rig.on { rig.ears.ends } == [nil])
@@ -136,7 +136,7 @@ struct ChannelTLSTests {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
         await client.begin()
-        client.session.end(on: rig.peer)
+        client.session.sendCloseNotify(on: rig.peer)
         await rig.settle()
         #expect(await rig.on { rig.ears.ends } == [nil])
 

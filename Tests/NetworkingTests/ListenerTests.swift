@@ -62,7 +62,7 @@ struct ListenerTests {
         let reactors = try ReactorGroup.servers(count: 2).reactors
         let seen = Journal()
         let listener = try Listener.bind(host: "::", port: 0, reactors: reactors) { channel in
-            seen.note("\(channel.remoteAddress?.host ?? "-") \(channel.localAddress?.host ?? "-")")
+            seen.record("\(channel.remoteAddress?.host ?? "-") \(channel.localAddress?.host ?? "-")")
             channel.close()
         }
         #expect(listener.addresses == [Self.address("::", listener.address.port)])
@@ -87,7 +87,7 @@ struct ListenerTests {
         let listener = try Listener.bind(
             to: [Self.address("192.0.2.1"), Self.address("::1"), Self.address("127.0.0.1")], reactors: reactors
         ) { channel in
-            seen.note(channel.localAddress?.host ?? "-")
+            seen.record(channel.localAddress?.host ?? "-")
             channel.close()
         }
         let port = listener.address.port

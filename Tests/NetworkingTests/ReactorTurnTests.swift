@@ -78,7 +78,7 @@ import Transports
         let reactor = try Reactor(name: "test-share")
         let burner = Burner()
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
-            channel.mostRead = 16
+            channel.maximumReadBytes = 16
             try? channel.start(burner)
         }
         var clients: [ByteChannel] = []
@@ -119,7 +119,7 @@ import Transports
         }
         let label = ActivityLabel.immortal("Board.fill(items:)")
         reactor.execute {
-            reactor.note(label)
+            reactor.recordActivity(label)
             gate.wait()
         }
         var stalls = stream.makeAsyncIterator()

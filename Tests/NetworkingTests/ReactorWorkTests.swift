@@ -12,7 +12,7 @@ struct ReactorWorkTests {
     /// Notes what was done, in order.
     private final class Log: Sendable {
         private let entries = Mutex<[String]>([])
-        func note(_ text: String) { entries.withLock { $0.append(text) } }
+        func record(_ text: String) { entries.withLock { $0.append(text) } }
         var all: [String] { entries.withLock { $0 } }
     }
 
@@ -44,12 +44,12 @@ struct ReactorWorkTests {
         #expect(!reactor.isCurrent)
         #expect(reactor.isIsolatingCurrentContext() == false)
         await reactor.perform {
-            reactor.execute { log.note("later") }
-            reactor.run { log.note("at once") }
-            log.note("\(reactor.isCurrent) \(reactor.isIsolatingCurrentContext() == true)")
+            reactor.execute { log.record("later") }
+            reactor.run { log.record("at once") }
+            log.record("\(reactor.isCurrent) \(reactor.isIsolatingCurrentContext() == true)")
         }
         await reactor.perform {}
-        reactor.run { log.note("from elsewhere") }
+        reactor.run { log.record("from elsewhere") }
         await reactor.perform {}
         #expect(log.all == ["at once", "true true", "later", "from elsewhere"])
     }
@@ -61,11 +61,11 @@ struct ReactorWorkTests {
         final class Owner: Sendable {}
         let owner = Owner()
         await reactor.perform {
-            reactor.schedule(after: .seconds(2_000)) { log.note("20") }
-            reactor.schedule(after: .seconds(1_000)) { log.note("10") }
-            reactor.schedule(after: .seconds(1_500)) { log.note("15") }.cancel()
-            reactor.schedule(after: .seconds(1_600), for: owner) { _ in log.note("owner") }
-            reactor.schedule(after: .seconds(1_700), for: Owner()) { _ in log.note("nobody") }
+            reactor.schedule(after: .seconds(2_000)) { log.record("20") }
+            reactor.schedule(after: .seconds(1_000)) { log.record("10") }
+            reactor.schedule(after: .seconds(1_500)) { log.record("15") }.cancel()
+            reactor.schedule(after: .seconds(1_600), for: owner) { _ in log.record("owner") }
+            reactor.schedule(after: .seconds(1_700), for: Owner()) { _ in log.record("nobody") }
         }
         #expect(await reactor.perform { reactor.liveTimerCount } == 4)
         #expect(await reactor.perform { (reactor.nextDeadline ?? 0) > reactor.now })
@@ -99,7 +99,7 @@ struct ReactorWorkTests {
         let work: @Sendable () -> Void
         init(_ work: @escaping @Sendable () -> Void) { self.work = work }
         func endOfTurn() { work() }
-        func goOn() { work() }
+        func resume() { work() }
     }
 
     @Test("what is to be done at the end of a turn is done in it, also what is added there")
@@ -107,15 +107,15 @@ struct ReactorWorkTests {
         let reactor = try Reactor(name: "test-end")
         let log = Log()
         await reactor.perform {
-            let second = Chore { log.note("second") }
+            let second = Chore { log.record("second") }
             let first = Chore {
-                log.note("first")
+                log.record("first")
                 reactor.atEndOfTurn(second)
             }
             reactor.atEndOfTurn(first)
-            log.note("work")
+            log.record("work")
             // In the next turn.
-            reactor.execute { log.note("next") }
+            reactor.execute { log.record("next") }
         }
         await reactor.perform {}
         #expect(log.all == ["work", "first", "second", "next"])
@@ -126,7 +126,7 @@ struct ReactorWorkTests {
         let reactor = try Reactor(name: "test-line")
         let log = Log()
         await reactor.perform {
-            for number in 0..<5 { reactor.standInLine(Chore { log.note("\(number)") }) }
+            for number in 0..<5 { reactor.scheduleResume(Chore { log.record("\(number)") }) }
         }
         await reactor.perform {}
         await reactor.perform {}
@@ -149,10 +149,10 @@ struct ReactorWorkTests {
             self.reactor = reactor
             self.done = done
         }
-        func goOn() {
+        func resume() {
             ReactorWorkTests.burn()
             rounds -= 1
-            if rounds > 0 { reactor.standInLine(self) } else { done.note("done") }
+            if rounds > 0 { reactor.scheduleResume(self) } else { done.record("done") }
         }
     }
 
@@ -170,14 +170,15 @@ struct ReactorWorkTests {
                 let isLast = number == 200
                 let work: @Sendable () -> Void = {
                     Self.burn()
-                    if isLast { done.note("done") }
+                    if isLast { done.record("done") }
                 }
                 switch part {
                 case "sent": reactor.execute(work)
                 case "jobs": Task(executorPreference: reactor.tasks) { work() }
-                case "line": if isLast { reactor.standInLine(Long(reactor, done)) }
+                case "line": if isLast { reactor.scheduleResume(Long(reactor, done)) }
                 // In a turn that has ended, so for the next one.
-                default: if isLast { reactor.atEndOfTurn(Chore { reactor.standInLine(Chore { done.note("done") }) }) }
+                default:
+                    if isLast { reactor.atEndOfTurn(Chore { reactor.scheduleResume(Chore { done.record("done") }) }) }
                 }
             }
         }
@@ -244,7 +245,7 @@ struct ReactorWorkTests {
             case "sockets":
                 rig.ears.onRead = { _ in gate.wait() }
                 rig.send([1])
-            case "line": reactor.standInLine(Chore { gate.wait() })
+            case "line": reactor.scheduleResume(Chore { gate.wait() })
             case "work": reactor.execute { gate.wait() }
             case "jobs": Task(executorPreference: reactor.tasks) { gate.wait() }
             case "timers": reactor.schedule(after: .nanoseconds(1)) { gate.wait() }
@@ -279,9 +280,9 @@ struct ReactorWorkTests {
             withUnsafeCurrentTask { $0?.cancel() }
             do {
                 _ = try await Connector.connect(host: "127.0.0.1", port: port, on: reactor)
-                outcome.note("connected")
+                outcome.record("connected")
             } catch {
-                outcome.note("\(type(of: error))")
+                outcome.record("\(type(of: error))")
             }
         }
         // One that is made has no end: that is to be seen before a time limit.

@@ -60,9 +60,9 @@ struct TLSPair {
     }
 
     /// Shakes hands; nothing waits afterwards.
-    func begin() {
-        server.begin(on: here)
-        client.begin(on: there)
+    func startHandshakes() {
+        server.startHandshake(on: here)
+        client.startHandshake(on: there)
         for _ in 0..<3 {
             _ = receive(server)
             _ = receive(client)
@@ -76,15 +76,15 @@ struct TLSConnectionTests {
     func handshake() throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.server.begin(on: pair.here)
+        pair.server.startHandshake(on: pair.here)
         #expect(pair.receive(pair.client).count == -Int(EAGAIN))
         #expect(pair.client.receivedBytes == 0)
-        pair.client.begin(on: pair.there)
+        pair.client.startHandshake(on: pair.there)
         #expect(!pair.client.isEstablished && !pair.server.isEstablished)
         // Nothing of it is plain text, but something came.
         #expect(pair.receive(pair.server).count == -Int(EAGAIN))
         #expect(pair.server.receivedBytes > 100)
-        pair.begin()
+        pair.startHandshakes()
         #expect(pair.client.isEstablished && pair.server.isEstablished)
         #expect(!pair.client.isResumed && !pair.server.isResumed)
         #expect(pair.client.failure == nil && pair.server.failure == nil)
@@ -95,7 +95,7 @@ struct TLSConnectionTests {
     func early() throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.client.begin(on: pair.there)
+        pair.client.startHandshake(on: pair.there)
         #expect(pair.send([1, 2, 3], from: pair.client) == -Int(EAGAIN))
         #expect(pair.send([], from: pair.client) == 0)
     }
@@ -104,7 +104,7 @@ struct TLSConnectionTests {
     func plainText(count: Int) throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.begin()
+        pair.startHandshakes()
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         for (from, to) in [(pair.client, pair.server), (pair.server, pair.client)] {
             #expect(pair.send(bytes, from: from) == count)
@@ -122,7 +122,7 @@ struct TLSConnectionTests {
     func inParts(size: Int) throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.begin()
+        pair.startHandshakes()
         let bytes = [UInt8](repeating: 3, count: 500)
         #expect(pair.send(bytes, from: pair.client) == 500)
         var received: [UInt8] = []
@@ -134,7 +134,7 @@ struct TLSConnectionTests {
     func unsent() throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.begin()
+        pair.startHandshakes()
         let block = [UInt8](repeating: 6, count: 200_000)
         var taken = 0
         while pair.client.unsentBytes == 0 { taken += max(0, pair.send(block, from: pair.client)) }
@@ -159,7 +159,7 @@ struct TLSConnectionTests {
     func batch() throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.begin()
+        pair.startHandshakes()
         let taken = pair.send([UInt8](repeating: 6, count: 1 << 20), from: pair.client)
         #expect(taken >= 240 << 10 && taken <= 272 << 10)
     }
@@ -181,7 +181,7 @@ struct TLSConnectionTests {
             }
         }
         #expect(send([[1], [2]]) == -Int(EAGAIN))
-        pair.begin()
+        pair.startHandshakes()
         #expect(send([[1], [], [2, 3]]) == 3)
         #expect(pair.receive(pair.server).bytes == [1, 2, 3])
         // The first is taken as far as a batch goes, and the second not at all.
@@ -195,13 +195,13 @@ struct TLSConnectionTests {
     func gone() throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.begin()
+        pair.startHandshakes()
         pair.there.shutdownWriting()
         #expect(pair.send([1], from: pair.client) == -Int(EPIPE))
 
         let waiting = try TLSPair()
         defer { waiting.close() }
-        waiting.begin()
+        waiting.startHandshakes()
         while waiting.client.unsentBytes == 0 {
             _ = waiting.send([UInt8](repeating: 6, count: 200_000), from: waiting.client)
         }
@@ -215,15 +215,15 @@ struct TLSConnectionTests {
         let pair = try TLSPair()
         defer { pair.close() }
         // Before hands are shaken there is nothing to say.
-        pair.client.end(on: pair.there)
+        pair.client.sendCloseNotify(on: pair.there)
         #expect(pair.receive(pair.server).count == -Int(EAGAIN))
         #expect(pair.server.receivedBytes == 0)
-        pair.begin()
+        pair.startHandshakes()
         #expect(pair.send([1, 2], from: pair.client) == 2)
-        pair.client.end(on: pair.there)
+        pair.client.sendCloseNotify(on: pair.there)
         #expect(pair.receive(pair.server).bytes == [1, 2])
         #expect(pair.server.isEnded)
-        pair.server.end(on: pair.here)
+        pair.server.sendCloseNotify(on: pair.here)
         #expect(pair.receive(pair.client).count == 0)
         #expect(pair.client.isEnded)
         #expect(pair.client.failure == nil && pair.server.failure == nil)
@@ -244,7 +244,7 @@ struct TLSConnectionTests {
         let count = answer.withUnsafeMutableBytes { pair.there.receive(into: $0) }
         #expect(answer.prefix(max(0, count)) == Array("speak TLS".utf8)[...])
         // Nothing more goes either way.
-        pair.server.end(on: pair.here)
+        pair.server.sendCloseNotify(on: pair.here)
         #expect(pair.send([1], from: pair.server) < 0)
         #expect(answer.withUnsafeMutableBytes { pair.there.receive(into: $0) } == -Int(EAGAIN))
     }
@@ -281,7 +281,7 @@ struct TLSConnectionTests {
     func wordsLater() throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        pair.begin()
+        pair.startHandshakes()
         _ = Array("GET / HTTP/1.1".utf8).withUnsafeBytes { pair.there.send($0) }
         #expect(pair.receive(pair.server).count == -Int(EPROTO))
         #expect(pair.server.failure?.message.contains("does not use TLS") == false)
@@ -291,23 +291,23 @@ struct TLSConnectionTests {
     func otherHost() throws {
         let pair = try TLSPair(host: "example.org")
         defer { pair.close() }
-        pair.begin()
+        pair.startHandshakes()
         #expect(pair.client.failure?.message.contains("the certificate was rejected: ") == true)
         #expect(!pair.client.isEstablished)
 
         let trusting = try TLSPair(nil, TLSPair.client { $0.trust = .insecure }, host: "example.org")
         defer { trusting.close() }
-        trusting.begin()
+        trusting.startHandshakes()
         #expect(trusting.client.isEstablished && trusting.client.failure == nil)
 
         let named = try TLSPair(nil, TLSPair.client { $0.serverName = "localhost" }, host: "example.org")
         defer { named.close() }
-        named.begin()
+        named.startHandshakes()
         #expect(named.client.isEstablished && named.client.failure == nil)
 
         let literal = try TLSPair(host: "192.0.2.1")
         defer { literal.close() }
-        literal.begin()
+        literal.startHandshakes()
         #expect(literal.client.failure?.message.contains("the certificate was rejected: ") == true)
     }
 
@@ -316,12 +316,12 @@ struct TLSConnectionTests {
         let pair = try TLSPair(TLSPair.server(asksForClients: true), TLSPair.client(hasCertificate: true))
         defer { pair.close() }
         #expect(pair.server.peerSubject == nil)
-        pair.begin()
+        pair.startHandshakes()
         #expect(pair.server.peerSubject == "CN=client")
         #expect(pair.client.peerSubject == "CN=server")
         let anonymous = try TLSPair()
         defer { anonymous.close() }
-        anonymous.begin()
+        anonymous.startHandshakes()
         #expect(anonymous.server.isEstablished && anonymous.server.peerSubject == nil)
     }
 
@@ -332,7 +332,7 @@ struct TLSConnectionTests {
         for (host, isResumed) in [("localhost", false), ("localhost", true), ("127.0.0.1", false)] {
             let pair = try TLSPair(serving, asking, host: host)
             defer { pair.close() }
-            pair.begin()
+            pair.startHandshakes()
             #expect(pair.client.isEstablished)
             if host != "localhost" || isResumed { #expect(pair.client.isResumed == isResumed) }
         }

@@ -50,12 +50,12 @@ struct TLSContextTests {
             SSL_SESSION_set_protocol_version(session, 0x0304)
             return session
         }
-        for number in 0..<65 { fresh.keep(try session(), for: "host\(number).example") }
+        for number in 0..<65 { fresh.storeSession(try session(), for: "host\(number).example") }
         for number in [0, 63] { #expect(try hasSession("host\(number).example")) }
         #expect(try !hasSession("host64.example"))
-        fresh.keep(try session(), for: "host1.example")
+        fresh.storeSession(try session(), for: "host1.example")
         #expect(try hasSession("host1.example"))
-        fresh.keep(try session(), for: nil)
+        fresh.storeSession(try session(), for: nil)
         #expect(try !hasSession("other.example"))
     }
 
@@ -71,7 +71,7 @@ struct TLSContextTests {
                     for _ in 0..<50_000 {
                         guard let session = SSL_SESSION_new() else { continue }
                         SSL_SESSION_set_protocol_version(session, 0x0304)
-                        context.keep(session, for: "busy.example")
+                        context.storeSession(session, for: "busy.example")
                     }
                 }
                 group.addTask {

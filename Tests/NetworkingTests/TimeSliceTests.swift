@@ -8,7 +8,7 @@ import Testing
     func late() {
         var slice = TimeSlice(budget: 1_000_000)
         var isDue = false
-        for _ in 0..<TimeSlice.longestStride { isDue = slice.isLookDue() }
+        for _ in 0..<TimeSlice.maximumStride { isDue = slice.isLookDue() }
         #expect(isDue)
         // A second ago.
         var lastLook = MonotonicClock.now &- 1_000_000_000

@@ -12,7 +12,7 @@ import Testing
         for deadline: UInt64 in [50, 10, 40, 20, 30, 20] {
             let timer = LoopTimer(deadline: deadline) { fired.append(deadline) }
             timers.append(timer)
-            queue.add(timer)
+            queue.insert(timer)
         }
         timers[4].cancel()
         #expect(queue.nextDeadline() == 10)
@@ -30,7 +30,7 @@ import Testing
         let deadlines = (0..<1_000 as Range<UInt64>).map { $0 * 7_919 % 1_009 }
         for (number, deadline) in deadlines.enumerated() {
             let timer = LoopTimer(deadline: deadline) { fired.append(deadline) }
-            queue.add(timer)
+            queue.insert(timer)
             if number % 7 != 0 { timer.cancel() }
         }
         while let next = queue.nextDeadline() {
@@ -48,7 +48,7 @@ import Testing
             let held = RetainedByTimer()
             last = held
             let timer = LoopTimer(deadline: UInt64(deadline)) { _ = held }
-            queue.add(timer)
+            queue.insert(timer)
             timer.cancel()
         }
         #expect(last == nil)

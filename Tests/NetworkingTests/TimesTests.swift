@@ -47,12 +47,12 @@ struct TimesTests {
         for number in 0..<64 {
             let timer = LoopTimer(deadline: UInt64(number)) {}
             if number == 0 { first = timer }
-            queue.add(timer)
+            queue.insert(timer)
             timer.cancel()
         }
         #expect(first != nil)
         #expect(queue.liveCount == 0)
-        queue.add(LoopTimer(deadline: 0) {})
+        queue.insert(LoopTimer(deadline: 0) {})
         #expect(first == nil)
         #expect(queue.liveCount == 1)
     }
@@ -60,19 +60,19 @@ struct TimesTests {
     @Test("where many are live the next look is at twice as many")
     func sweptLater() {
         var queue = TimerQueue()
-        for number in 0..<64 { queue.add(LoopTimer(deadline: UInt64(number)) {}) }
+        for number in 0..<64 { queue.insert(LoopTimer(deadline: UInt64(number)) {}) }
         // The 65th makes it look: 64 are live, so the next look is at 128.
         weak var cancelled: LoopTimer?
         do {
             let timer = LoopTimer(deadline: 1_000) {}
             cancelled = timer
-            queue.add(timer)
+            queue.insert(timer)
             timer.cancel()
         }
-        for number in 65..<128 { queue.add(LoopTimer(deadline: UInt64(number)) {}) }
+        for number in 65..<128 { queue.insert(LoopTimer(deadline: UInt64(number)) {}) }
         #expect(cancelled != nil)
         #expect(queue.liveCount == 127)
-        queue.add(LoopTimer(deadline: 128) {})
+        queue.insert(LoopTimer(deadline: 128) {})
         #expect(cancelled == nil)
         #expect(queue.liveCount == 128)
         #expect(queue.nextDeadline() == 0)
@@ -82,7 +82,7 @@ struct TimesTests {
     func due() {
         var queue = TimerQueue()
         let timer = LoopTimer(deadline: 10) {}
-        queue.add(timer)
+        queue.insert(timer)
         #expect(queue.popDue(at: 9) == nil)
         #expect(queue.liveCount == 1)
         #expect(queue.popDue(at: 10) != nil)
@@ -105,7 +105,7 @@ struct TimesTests {
             if seed % 5 < (round < 1_500 ? 3 : 2) {
                 let deadline = seed >> 40
                 waiting.append(deadline)
-                queue.add(LoopTimer(deadline: deadline) {})
+                queue.insert(LoopTimer(deadline: deadline) {})
             } else if let least = waiting.min() {
                 #expect(queue.nextDeadline() == least)
                 #expect(queue.popDue(at: least) != nil)

@@ -57,7 +57,7 @@ package final class FaultyEngine: ClusterEngine {
         self.faults = Mutex(faults)
     }
 
-    package var confirms: Bool { faults.withLock { $0.confirms } }
+    package var confirmsWrites: Bool { faults.withLock { $0.confirms } }
     package var connectionCount: Int { faults.withLock { $0.connections } }
 
     /// Messages that were taken.
@@ -94,13 +94,13 @@ package final class FaultyEngine: ClusterEngine {
         _ = await eventually(within: .seconds(600)) { faults.withLock { !hangs($0) } }
     }
 
-    package func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+    package func renewNode(_ node: ClusterNode, info: [UInt8], duration: Duration) async throws(ClusterEngineError) {
         try check()
-        try await engine.announce(node, info: info, lasting: lasting)
+        try await engine.renewNode(node, info: info, duration: duration)
     }
-    package func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
+    package func removeNode(_ node: ClusterNode) async throws(ClusterEngineError) {
         try check()
-        try await engine.withdraw(node)
+        try await engine.removeNode(node)
     }
     package func nodes() async throws(ClusterEngineError) -> [LiveNode] {
         rounds.withLock { $0 += 1 }
@@ -111,30 +111,30 @@ package final class FaultyEngine: ClusterEngine {
         try check()
         return try await engine.generation()
     }
-    package func beginGeneration() async throws(ClusterEngineError) -> String {
+    package func createGeneration() async throws(ClusterEngineError) -> String {
         try check()
-        return try await engine.beginGeneration()
+        return try await engine.createGeneration()
     }
-    package func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
+    package func acquireSlot(
+        _ slot: ClusterSlot, for node: ClusterNode, duration: Duration, generation: String?
     ) async throws(ClusterEngineError) -> SlotAcquisition {
         try check(\.givesNoSlots)
-        return try await engine.acquire(slot, for: node, lasting: lasting, in: generation)
+        return try await engine.acquireSlot(slot, for: node, duration: duration, generation: generation)
     }
-    package func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+    package func renewLease(_ lease: SlotLease, duration: Duration) async throws(ClusterEngineError) -> Bool {
         try check(\.failsRenewals)
-        return try await engine.renew(lease, lasting: lasting)
+        return try await engine.renewLease(lease, duration: duration)
     }
-    package func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+    package func releaseLease(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try check()
-        return try await engine.release(lease)
+        return try await engine.releaseLease(lease)
     }
-    package func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
+    package func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try check()
-        return try await engine.holder(of: slot)
+        return try await engine.owner(of: slot)
     }
     package func append(
-        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
+        _ change: LogAppend, to log: ClusterLog, lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
         await wait { $0.hangsAppends }
         asked.withLock { $0 += 1 }
@@ -149,7 +149,7 @@ package final class FaultyEngine: ClusterEngine {
         }
         if faults.withLock({ $0.refusesAppends }) { throw ClusterEngineError(.failed, "no memory at 10.1.2.3, say") }
         if faults.withLock({ $0.fencesAppends }) { return .fenced(lease.fence + 1) }
-        let outcome = try await engine.append(change, to: log, under: lease)
+        let outcome = try await engine.append(change, to: log, lease: lease)
         unanswered.withLock { $0 += 1 }
         await wait { $0.hangsAnswers }
         unanswered.withLock { $0 -= 1 }
@@ -161,19 +161,19 @@ package final class FaultyEngine: ClusterEngine {
         if isLost { throw ClusterEngineError(.unknownOutcome, "no answer") }
         return outcome
     }
-    package func store(
-        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    package func storeSnapshot(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try check(\.failsSnapshots)
-        return try await engine.store(snapshot, at: offset, of: log, under: lease, keepingLast: keepingLast)
+        return try await engine.storeSnapshot(snapshot, at: offset, of: log, lease: lease, keepingLast: keepingLast)
     }
-    package func remove(
-        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    package func removeLog(
+        _ log: ClusterLog, at offset: UInt64, lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try check(\.failsAppends)
-        return try await engine.remove(log, at: offset, under: lease)
+        return try await engine.removeLog(log, at: offset, lease: lease)
     }
-    package func read(
+    package func readLog(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReadResult {
         read.withLock { $0 += 1 }
@@ -181,29 +181,29 @@ package final class FaultyEngine: ClusterEngine {
         await wait { $0.hangsReads }
         reading.withLock { $0 -= 1 }
         try check()
-        if faults.withLock({ $0.readsNothing }) { return LogReadResult(.start, [], top: .start) }
-        return try await engine.read(log, after: position, limit: limit)
+        if faults.withLock({ $0.readsNothing }) { return LogReadResult(.start, [], head: .start) }
+        return try await engine.readLog(log, after: position, limit: limit)
     }
     package func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try await engine.reply(to: callID, in: log)
     }
-    package func watch(
+    package func subscribeToLog(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(log, receive) }
-    package func listen(
-        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.subscribeToLog(log, receive) }
+    package func subscribeToInbox(
+        of node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try check()
-        return try await engine.listen(as: node, receive)
+        return try await engine.subscribeToInbox(of: node, receive)
     }
-    package func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+    package func sendMessage(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         held.withLock { $0 += 1 }
         _ = await eventually { !faults.withLock { $0.holdsMessages } }
         held.withLock { $0 -= 1 }
         try check()
         if !message.isEmpty { sent.withLock { $0 += 1 } }
         if faults.withLock({ $0.keepsMessages }) { kept.withLock { $0.append((node, message)) } }
-        return faults.withLock { $0.losesMessages } ? true : try await engine.send(message, to: node)
+        return faults.withLock { $0.losesMessages } ? true : try await engine.sendMessage(message, to: node)
     }
     package func close() async { await engine.close() }
 }
@@ -221,30 +221,30 @@ extension FaultyEngine {
         try check()
         return try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
     }
-    package func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome
-    {
+    package func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         try check()
-        return try await engine.change(change, of: table)
+        return try await engine.apply(change, to: table)
     }
-    package func news(
+    package func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableChangeFeed {
         try check()
-        return try await engine.news(of: table, after: number, limit: limit)
+        return try await engine.changeFeed(of: table, after: number, limit: limit)
     }
-    package func watch(
-        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    package func subscribeToChanges(
+        of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try check()
-        return try await engine.watch(table, receive)
+        return try await engine.subscribeToChanges(of: table, receive)
     }
-    package func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
+    package func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError)
+        -> Duration?
     {
         try check()
-        return try await engine.take(takes, of: table)
+        return try await engine.consumeRates(takes, of: table)
     }
-    package func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+    package func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
         try check()
-        try await engine.restore(key, of: table)
+        try await engine.resetRate(key, of: table)
     }
 }

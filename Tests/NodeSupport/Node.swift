@@ -30,7 +30,7 @@ package final class Node: Sendable {
     ) throws {
         membership = try ClusterMembership(
             of: name, at: way ?? engine, settings: settings,
-            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil, afterDataLoss: afterDataLoss
+            address: isReached ? NodeAddress(host: "127.0.0.1", port: 0) : nil, dataLossPolicy: afterDataLoss
         ) { clock.map { ($0.milliseconds + 3_600_000) * 1_000_000 } ?? MonotonicClock.nowWithSleep }
         member = membership.member
         self.engine = engine
@@ -46,7 +46,7 @@ package final class Node: Sendable {
         settings.leaseDuration = .seconds(20)
         settings.leaseMargin = .seconds(2)
         settings.roundInterval = .milliseconds(50)
-        settings.handoversAtOnce = 256
+        settings.concurrentHandovers = 256
         return settings
     }
 
@@ -101,7 +101,7 @@ package final class Node: Sendable {
         try engine.expire(member.node)
     }
 
-    package func end() async {
+    package func stop() async {
         for client in clients.withLock({ $0 }) { await client.close() }
         await server.cut()
     }
@@ -115,10 +115,10 @@ package final class Node: Sendable {
             guard await ownAll(nodes) else { throw TransportError(.closed, "the nodes do not come to own all slots") }
             try await body()
         } catch {
-            for node in nodes { await node.end() }
+            for node in nodes { await node.stop() }
             throw error
         }
-        for node in nodes { await node.end() }
+        for node in nodes { await node.stop() }
     }
 
     /// Waits until nodes own all slots, each its part: none moves any more.

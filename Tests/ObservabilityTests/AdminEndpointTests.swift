@@ -155,16 +155,16 @@ import TrebuchetTesting
         try await withTestServer(clock: TestTime(reactors: 2)) { server in
             await server.expose(Holder(actorSystem: server.actorSystem), as: "holder")
         } body: { client, server async throws in
-            #expect(await eventually { await server.liveness().problem == nil })
+            #expect(await eventually { await server.liveness().failureReason == nil })
             let holder = try client.resolve(Holder.self, id: "holder")
             let call = Task { try await holder.hold() }
             await onThread { Holder.gate.began.wait() }
-            let problem = await server.liveness().problem
+            let problem = await server.liveness().failureReason
             #expect(problem?.hasSuffix("no answer in 2.0 seconds") == true, "\(problem ?? "-")")
-            await #expect(throws: TrebuchetError.self) { _ = try await server.metrics() }
+            await #expect(throws: TrebuchetError.self) { _ = try await server.prometheusMetrics() }
             Holder.gate.end.signal()
             try await call.value
-            #expect(await eventually { await server.liveness().problem == nil })
+            #expect(await eventually { await server.liveness().failureReason == nil })
         }
     }
 
@@ -178,7 +178,7 @@ import TrebuchetTesting
             let checks = await server.readiness()
             let took = ContinuousClock.now - began
             for _ in server.shards { gate.signal() }
-            #expect(checks.contains { $0.name == "reactors" && $0.problem?.split(separator: ",").count == 8 })
+            #expect(checks.contains { $0.name == "reactors" && $0.failureReason?.split(separator: ",").count == 8 })
             // One after another they would take 16 s, and 16 s more for their writes; a busy machine takes some itself.
             #expect(took < .seconds(12), "it took \(took)")
         }
@@ -313,7 +313,7 @@ private final class BreakableStore: StateStore {
     ) async throws(StateStoreError) -> [StateEntry] {
         try await store.list(namespace, prefix: prefix, after: after, limit: limit)
     }
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await store.log(key) }
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await store.readLog(key) }
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         try check()
         try await store.write(writes)

@@ -14,14 +14,14 @@ import TrebuchetTesting
     func traces(hearsOfCalls: Bool) async throws {
         let (listener, journal) = (RecordingEventHandler(hearsOfCalls ? [.spans, .calls] : .spans), Journal())
         try await InspectorRig.with { server in
-            server.addListener(listener)
+            server.addEventHandler(listener)
             await server.expose(Worker(journal: journal, actorSystem: server.actorSystem), as: "worker")
         } _: { client, server, _ async throws in
             let worker = try client.resolve(Worker.self, id: "worker")
             let context = TraceContext()
             let port = try #require(server.address).port
             try await TraceContext.with(context) { try await worker.ask(port) }
-            journal.note("go")
+            journal.record("go")
             await journal.wait(for: "asked")
             let spans = listener.events.compactMap { if case .spanEnded(let span) = $0 { span } else { nil } }
             #expect(spans.map(\.context.traceID) == [context.traceID], "\(spans.map(\.name))")
@@ -38,7 +38,7 @@ import TrebuchetTesting
             let worker = try client.resolve(Worker.self, id: "worker")
             try await rig.follow("worker")
             try await worker.begin()
-            journal.note("go")
+            journal.record("go")
             await journal.wait(for: "counted")
             let versions = try await rig.json("/inspect/actors/worker")["recorded"]["versions"].list
             #expect(versions.map { $0["calls"].list.map { $0["method"].text } } == [[], ["begin()"]])
@@ -69,12 +69,12 @@ distributed actor Worker {
         let journal = journal
         Task {
             await journal.wait(for: "go")
-            journal.note("trace: \(TraceContext.current?.traceID ?? "none")")
+            journal.record("trace: \(TraceContext.current?.traceID ?? "none")")
             let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))
             try await client.connect()
             for _ in 0..<3 { _ = try await client.resolve(Shelf.self, id: "shelf").put("a") }
             await client.close()
-            journal.note("asked")
+            journal.record("asked")
         }
     }
 
@@ -84,7 +84,7 @@ distributed actor Worker {
         Task { [weak self] in
             await journal.wait(for: "go")
             await self?.whenLocal { $0.count += 1 }
-            journal.note("counted")
+            journal.record("counted")
         }
     }
 }

@@ -39,13 +39,13 @@ import Testing
         counts.count(row: 3, took: 7)
         counts.count(row: 900, took: 1)
         counts.count(row: 3, took: 8)
-        counts.count(row: ShardMetrics.mostRows, took: 1)
+        counts.count(row: ShardMetrics.maximumRows, took: 1)
         counts.count(row: .max, took: 1)
         let sum = counts.sum
         #expect(sum.times(row: 3)?.sum == 15)
         #expect(sum.times(row: 900)?.count == 1)
         #expect(sum.times(row: 4) == nil)
-        #expect(sum.times(row: ShardMetrics.mostRows) == nil)
+        #expect(sum.times(row: ShardMetrics.maximumRows) == nil)
         #expect(sum.times(of: .otherCalls).count == 2)
     }
 
@@ -60,8 +60,8 @@ import Testing
         many.count(row: 50, took: 60_000)
         for (one, other) in [(few, many), (many, few)] {
             var sum = MetricTotals()
-            sum.add(one.sum)
-            sum.add(other.sum)
+            sum.merge(one.sum)
+            sum.merge(other.sum)
             #expect(sum[.connectionsOpened] == 3)
             #expect(sum.limits == ["streams": 2, "filters": 1])
             #expect(sum.times(row: 50)?.buckets[1] == 1)

@@ -74,15 +74,17 @@ import TrebuchetTesting
         let call = ServerEvent.Call(number: 1, peer: peer, actor: "a", type: "A", method: "f()")
         var (taken, rest): (Int, UInt64?) = (0, nil)
         while rest == nil, taken < 10_000 {
-            rest = budget.take(.callBegan(call), at: 1_000_000_000).events
+            rest = budget.consume(.callStarted(call), at: 1_000_000_000).events
             taken += 1
         }
         #expect(taken == 400 && rest == 100_000_000 && budget.isUsedUp && budget.pauses == 1)
         budget.renew()
-        #expect(!budget.isUsedUp && budget.take(.callBegan(call), at: 1_000_000_001).events == nil)
+        #expect(!budget.isUsedUp && budget.consume(.callStarted(call), at: 1_000_000_001).events == nil)
         // Less than that goes on for ever.
         for time in 1...50 {
-            for _ in 0..<399 { #expect(budget.take(.callBegan(call), at: UInt64(time) * 2_000_000_000).events == nil) }
+            for _ in 0..<399 {
+                #expect(budget.consume(.callStarted(call), at: UInt64(time) * 2_000_000_000).events == nil)
+            }
         }
         #expect(budget.pauses == 1)
     }
@@ -91,21 +93,21 @@ import TrebuchetTesting
     func largeStates() {
         let stream = ServerEvent.Stream(actor: "a", type: "A", target: "observeState")
         func version(_ bytesForReaders: Int) -> ServerEvent {
-            .versionMade(
+            .versionCreated(
                 ServerEvent.Version(
-                    stream: stream, number: 1, calls: [], moreCalls: 0, bytes: 1 << 20, isPatch: false,
+                    stream: stream, number: 1, calls: [], unnamedCallCount: 0, bytes: 1 << 20, isPatch: false,
                     bytesForReaders: bytesForReaders))
         }
         var (seldom, often, observed) = (RecorderRateLimiter(), RecorderRateLimiter(), RecorderRateLimiter())
         for second in 1...20 as ClosedRange<UInt64> {
-            #expect(seldom.take(version(1 << 20), at: second * 1_000_000_000).values == nil)
+            #expect(seldom.consume(version(1 << 20), at: second * 1_000_000_000).values == nil)
         }
         var now: UInt64 = 1_000_000_000
         let end = now + 10_000_000_000
         var (made, debts) = (0, 0)
         while now < end {
             made += 1
-            let usedUp = often.take(version(1 << 20), at: now)
+            let usedUp = often.consume(version(1 << 20), at: now)
             // Of calls as many are noted as ever.
             #expect(usedUp.events == nil)
             guard let rest = usedUp.values else {
@@ -122,7 +124,7 @@ import TrebuchetTesting
         #expect((5...25).contains(made) && debts > 3 && often.pauses == 0, "\(made)")
         // What others observe is made for them.
         for time in 1...200 as ClosedRange<UInt64> {
-            let usedUp = observed.take(version(0), at: time * 50_000_000)
+            let usedUp = observed.consume(version(0), at: time * 50_000_000)
             #expect(usedUp.events == nil && usedUp.values == nil)
         }
     }
@@ -157,7 +159,7 @@ import TrebuchetTesting
             #expect(versions.contains { $0["partial"].flag == true })
             let all = try await Looked(recorder.calls(CallListQuery(InspectorQuery("limit=2000"))))
             #expect(all["kept"].count ?? 0 < 2_000)
-            recorder.end()
+            recorder.stop()
         }
     }
 }

@@ -141,7 +141,7 @@ distributed actor PatchedStateActor {
             var text = ""
             // Metrics throw while other tests of this process hold a reactor.
             _ = await eventually {
-                text = (try? await server.metrics()) ?? ""
+                text = (try? await server.prometheusMetrics()) ?? ""
                 return !text.isEmpty
             }
             for line in ["violation\"} 1", "client\"} 1", "lost\"} 0", "silent\"} 0", "limit\"} 0", "server\"} 0"] {
@@ -157,7 +157,7 @@ distributed actor PatchedStateActor {
         } _: { client, server, rig async throws in
             _ = try await rig.json("/inspect/calls")
             let listener = RecordingEventHandler([.server, .calls])
-            server.addListener(listener)
+            server.addEventHandler(listener)
             let till = try client.resolve(PricedItemShop.self, id: "till")
             for secret in ["", "swordfish"] {
                 await #expect(throws: TrebuchetError.self) { try await till.refuse(secret) }
@@ -179,7 +179,7 @@ distributed actor PatchedStateActor {
             #expect(calls[0]["error"].text == "invalidArguments" && calls[0]["reason"].text == nil)
             #expect(!InspectorRig.body(answer).contains("notYours(\\\"swordfish"))
             // The number leads to the line that has the text, for which there is none where the client got it.
-            let lines = listener.events.compactMap { if case .line(_, let text) = $0 { text } else { nil } }
+            let lines = listener.events.compactMap { if case .logMessage(_, let text) = $0 { text } else { nil } }
             for call in calls.suffix(2) {
                 let number = try #require(call["errorNumber"].text)
                 #expect(lines.contains { $0.contains("error \(number): ") })

@@ -166,13 +166,13 @@ import TrebuchetTesting
         func call(_ number: UInt64) -> ServerEvent.Call {
             ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
         }
-        ring.begin(call(1))
+        ring.recordStart(call(1))
         // As many others as are known by their numbers.
         for number in 2...5_000 as ClosedRange<UInt64> {
-            ring.begin(call(number))
-            ring.end(call(number), .zero, nil)
+            ring.recordStart(call(number))
+            ring.recordEnd(call(number), .zero, nil)
         }
-        ring.end(call(1), .seconds(2), nil)
+        ring.recordEnd(call(1), .seconds(2), nil)
         let ended = ring.newest[0]
         #expect(abs((ended.outcome.event?.time ?? 0) - WallTime.milliseconds) < 60_000)
         #expect(ended.outcome.members.contains { $0.0 == "time" && "\($0.1)" != "null" })
@@ -248,20 +248,20 @@ import TrebuchetTesting
             let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
             func tell(_ number: UInt64) {
                 let call = ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
-                server.parts.events.tell(.callBegan(call))
-                server.parts.events.tell(.callEnded(call, took: .zero, error: nil))
+                server.parts.events.emit(.callStarted(call))
+                server.parts.events.emit(.callEnded(call, took: .zero, error: nil))
             }
             for number in 1...300 as ClosedRange<UInt64> { tell(number) }
             #expect(recorder.pauses == 1)
-            let noted = recorder.news
+            let noted = recorder.recordedEventCount
             var number: UInt64 = 301
             let goesOn = await eventually {
                 tell(number)
                 number += 1
-                return recorder.news > noted
+                return recorder.recordedEventCount > noted
             }
             #expect(goesOn)
-            recorder.end()
+            recorder.stop()
         }
     }
 

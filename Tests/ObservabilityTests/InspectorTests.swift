@@ -140,7 +140,7 @@ import TrebuchetTesting
         let inspector = try server.openInspector()
         #expect(inspector.address.host == "127.0.0.1")
         #expect(inspector.token.utf8.count == 64)
-        #expect(inspector.link == "http://\(inspector.address)/#token=\(inspector.token)")
+        #expect(inspector.urlWithToken == "http://\(inspector.address)/#token=\(inspector.token)")
         #expect(throws: TransportError.self) { try server.openInspector() }
         // Beside the address for operators.
         try server.openAdmin(port: 0)

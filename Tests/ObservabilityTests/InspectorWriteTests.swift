@@ -21,7 +21,7 @@ import TrebuchetTesting
     func call() async throws {
         let lines = RecordingEventHandler(.server)
         try await InspectorRig.with(writes: true) { server in
-            server.addListener(lines)
+            server.addEventHandler(lines)
         } _: { client, _, rig async throws in
             #expect(try await rig.json("/inspect/overview")["writes"].flag == true)
             _ = try await rig.json("/inspect/actors/shelf")
@@ -35,7 +35,7 @@ import TrebuchetTesting
             #expect(made?["principal"].text == "ada" && made?["method"].text == "put(_:)")
             let failed = try await post("/inspect/actors/shelf/call?method=refuse(_:)&arguments=%5B%22a%22%5D", rig)
             #expect(InspectorRig.status(failed) == "200" && failed.contains(#""code":"application""#), "\(failed)")
-            let said = lines.events.compactMap { if case .line(_, let text) = $0 { text } else { nil } }
+            let said = lines.events.compactMap { if case .logMessage(_, let text) = $0 { text } else { nil } }
             #expect(said.contains { $0.hasSuffix("calls put(_:) of shelf as ada") }, "\(said)")
             #expect(!said.joined().contains("secret"))
             for path in ["call", "call?method=put(_:)&arguments=%7B%7D", "call?method=put(_:)&arguments=%5B"] {

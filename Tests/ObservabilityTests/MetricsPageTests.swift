@@ -19,12 +19,13 @@ import Testing
         counts.count(row: 20, took: 5)
         counts.countRefusal(by: "callsPerConnection")
         var list = MetricList()
-        list.counts.add(counts.sum)
+        list.counts.merge(counts.sum)
         list.refusals = [401: 2]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
         list.now.cluster = MetricList.Cluster()
         let process = ProcessMetrics(
-            processorSeconds: 1, residentBytes: 1, virtualBytes: 1, openFiles: 1, mostFiles: 1, started: 1, threads: 1)
+            processorSeconds: 1, residentBytes: 1, virtualBytes: 1, openFiles: 1, maximumOpenFiles: 1, started: 1,
+            threads: 1)
         return list.text([MethodHistogramIndex.Row(number: 20, type: "Demo.List", method: "add(_:)")], process: process)
     }
 

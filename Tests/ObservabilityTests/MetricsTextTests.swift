@@ -10,14 +10,14 @@ import Testing
     @Test("numbers, labels and times are written as the format has them")
     func text() {
         var text = MetricsText()
-        text.add("a_total", .counter, "What.", 3)
-        text.add("b", .gauge, "Half.", 0.5)
-        text.add("c", .gauge, "Two.", [(["x": "1", "y": "a\"b\\c\nd"], 1), (["x": "2", "y": ""], 1e16)])
-        text.add("none", .gauge, "None.", [(MetricsText.Labels, Double)]())
+        text.appendMetric("a_total", .counter, "What.", 3)
+        text.appendMetric("b", .gauge, "Half.", 0.5)
+        text.appendMetric("c", .gauge, "Two.", [(["x": "1", "y": "a\"b\\c\nd"], 1), (["x": "2", "y": ""], 1e16)])
+        text.appendMetric("none", .gauge, "None.", [(MetricsText.Labels, Double)]())
         let counts = ShardMetrics()
         counts.count(.storeWrites, took: 1)
         counts.count(.storeWrites, took: 60_000)
-        text.add("d_seconds", "Times.", [([:], counts.sum.times(of: .storeWrites))])
+        text.appendHistograms("d_seconds", "Times.", [([:], counts.sum.times(of: .storeWrites))])
         let lines = text.text.split(separator: "\n").map(String.init)
         #expect(
             lines.prefix(8) == [
@@ -42,7 +42,7 @@ import Testing
         counts.count(row: 10, took: 1)
         counts.count(row: 11, took: 2)
         var list = MetricList()
-        list.counts.add(counts.sum)
+        list.counts.merge(counts.sum)
         let rows = [(10, "a()"), (11, "a()"), (12, "b()")].map {
             MethodHistogramIndex.Row(number: $0.0, type: "T", method: $0.1)
         }
@@ -59,7 +59,7 @@ import Testing
     func process() throws {
         let process = try #require(ProcessMetrics.read())
         #expect(process.processorSeconds > 0 && process.residentBytes > 1 << 20 && process.threads > 1)
-        #expect(process.openFiles > 2 && process.mostFiles.map { $0 > process.openFiles } ?? true)
+        #expect(process.openFiles > 2 && process.maximumOpenFiles.map { $0 > process.openFiles } ?? true)
         let age = Date().timeIntervalSince1970 - process.started
         #expect((-2...86_400).contains(age), "\(age)")
     }
@@ -76,7 +76,7 @@ import Testing
         counts.count(row: 20, took: 5)
         counts.countRefusal(by: "callsPerConnection")
         var list = MetricList()
-        list.counts.add(counts.sum)
+        list.counts.merge(counts.sum)
         list.refusals = [401: 2, 503: 1]
         list.now.reactors = [MetricList.Reactor(name: "reactor-0")]
         list.now.cluster = MetricList.Cluster()

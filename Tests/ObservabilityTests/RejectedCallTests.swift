@@ -15,7 +15,7 @@ import TrebuchetTesting
     func longNames() async throws {
         let listener = RecordingEventHandler(.calls)
         try await InspectorRig.with { server in
-            server.addListener(listener)
+            server.addEventHandler(listener)
         } _: { client, _, rig async throws in
             _ = try await rig.json("/inspect/calls")
             for actor in ["shelf", Self.long] {
@@ -38,10 +38,10 @@ import TrebuchetTesting
     func longLines() {
         var ring = RecentCallBuffer()
         let lines = [
-            ServerEvent.line(.notice, Self.long), .stored(actors: 1, took: .zero, error: Self.long),
-            .connectionRefused(address: nil, status: 400, reason: Self.long),
+            ServerEvent.logMessage(.notice, Self.long), .storeWriteCompleted(actors: 1, took: .zero, error: Self.long),
+            .connectionRejected(address: nil, status: 400, reason: Self.long),
         ]
-        for line in lines { ring.tell(line) }
+        for line in lines { ring.recordEvent(line) }
         #expect("\(ring)".utf8.count < 40_000)
     }
 
@@ -57,7 +57,7 @@ import TrebuchetTesting
     func told() async throws {
         let listener = RecordingEventHandler(.calls)
         try await InspectorRig.with { server in
-            server.addListener(listener)
+            server.addEventHandler(listener)
         } _: { client, _, rig async throws in
             _ = try await rig.json("/inspect/calls")
             for target in ["put(_:)", "nothing()"] {
@@ -80,8 +80,8 @@ import TrebuchetTesting
         var limits = ServerLimits()
         limits.clientMessageSize = 100_000
         try await withTestServer(limits: limits) { server in
-            server.addListener(listener)
-            server.sampleTraces(1)
+            server.addEventHandler(listener)
+            server.setTraceSamplingRatio(1)
             await server.expose(Worker(actorSystem: server.actorSystem), as: "worker")
         } body: { client, server async throws in
             let rig = InspectorRig(inspector: try server.openInspector())
@@ -104,7 +104,7 @@ import TrebuchetTesting
     func redactedError() async throws {
         let lines = RecordingEventHandler(.server)
         try await InspectorRig.with { server in
-            server.addListener(lines)
+            server.addEventHandler(lines)
             await server.expose(Vault(actorSystem: server.actorSystem), as: "vault", inspectable: false)
             await server.expose(Safe(actorSystem: server.actorSystem), as: "safe")
         } _: { client, _, rig async throws in

@@ -12,7 +12,7 @@ import TrebuchetTesting
         _ body: (Shelf, TrebuchetClient, TrebuchetServer) async throws -> Void
     ) async throws {
         try await withTestServer(access: access, store: store) { server in
-            server.addListener(listener)
+            server.addEventHandler(listener)
             await server.expose(Shelf(journal: journal, actorSystem: server.actorSystem), as: "shelf")
         } body: { client, server async throws in
             try await body(client.resolve(Shelf.self, id: "shelf"), client, server)
@@ -42,7 +42,7 @@ import TrebuchetTesting
     func refused() async throws {
         let listener = RecordingEventHandler(.calls)
         try await withTestServer(access: AccessPolicy(authorize: { _, _, target in target != "put(_:)" })) { server in
-            server.addListener(listener)
+            server.addEventHandler(listener)
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
         } body: { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -51,7 +51,7 @@ import TrebuchetTesting
             await #expect(throws: TrebuchetError.self) { try await nobody.put("a") }
         }
         let refusals = listener.events.compactMap { event -> String? in
-            guard case .callRefused(_, let actor, let target, let error, _) = event else { return nil }
+            guard case .callRejected(_, let actor, let target, let error, _) = event else { return nil }
             return "\(actor) \(target) \(error)"
         }
         #expect(refusals == ["shelf put(_:) unauthenticated", "nobody put(_:) unauthenticated"])
@@ -83,16 +83,16 @@ import TrebuchetTesting
         #expect(named.count == calls.count, "none is named twice")
         #expect(listener.versions.allSatisfy { $0.stream.actor == "shelf" && $0.stream.target == "observeBooks" })
         let begun = listener.events.compactMap { event -> ServerEvent.StreamStart? in
-            if case .streamBegan(_, _, let beginning) = event { beginning } else { nil }
+            if case .streamStarted(_, _, let beginning) = event { beginning } else { nil }
         }
-        #expect(begun == [.first])
+        #expect(begun == [.initial])
     }
 
     @Test("a version of a persisted state names its calls too, and writes are told")
     func persisted() async throws {
         let listener = RecordingEventHandler([.calls, .versions, .store])
         try await withTestServer(store: MemoryStore()) { server in
-            server.addListener(listener)
+            server.addEventHandler(listener)
             await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept")
         } body: { client, _ async throws in
             let shelf = try client.resolve(KeptShelf.self, id: "kept")
@@ -104,7 +104,7 @@ import TrebuchetTesting
         #expect(listener.versions.flatMap(\.calls) == listener.calls.map(\.number))
         #expect(listener.calls.count == 3)
         let writes = listener.events.compactMap { event -> String?? in
-            if case .stored(_, _, let error) = event { .some(error) } else { nil }
+            if case .storeWriteCompleted(_, _, let error) = event { .some(error) } else { nil }
         }
         #expect(!writes.isEmpty && writes.allSatisfy { $0 == nil })
     }
@@ -139,14 +139,14 @@ import TrebuchetTesting
     func end() async throws {
         let listener = RecordingEventHandler(.server)
         let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
-        server.addListener(listener)
+        server.addEventHandler(listener)
         try await server.start()
         await server.shutdown()
         await server.shutdown()
         let told = listener.events.map { event -> String in
             switch event {
-            case .draining: "draining"
-            case .ended: "ended"
+            case .serverDraining: "draining"
+            case .serverStopped: "ended"
             default: "\(event)"
             }
         }
@@ -159,7 +159,7 @@ import TrebuchetTesting
         var limits = ServerLimits()
         limits.callsPerMethod = ["put(_:)": RateLimit(callsPerSecond: 0.01, burst: 1)]
         try await withTestServer(limits: limits) { server in
-            server.addListener(listener)
+            server.addEventHandler(listener)
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
         } body: { client, server async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -168,7 +168,7 @@ import TrebuchetTesting
             var metrics = ""
             // Metrics throw while other tests of this process hold a reactor.
             _ = await eventually {
-                metrics = (try? await server.metrics()) ?? ""
+                metrics = (try? await server.prometheusMetrics()) ?? ""
                 return !metrics.isEmpty
             }
             #expect(metrics.contains("\ntrebuchet_refusals_total{limit=\"callsPerMethod\"} 2\n"))

@@ -69,9 +69,9 @@ import TrebuchetTesting
         #expect(ServerEvent.Level.allCases == ServerEvent.Level.allCases.sorted())
         let lines = Lines()
         let log = ServerLog(level: .warning, write: lines.add)
-        log.line(.notice, "left out")
-        log.line(.error, "there")
-        log.hear(.draining)
+        log.log(.notice, "left out")
+        log.log(.error, "there")
+        log.handle(.serverDraining)
         log.flush()
         #expect(lines.all.map { $0.split(separator: " ", maxSplits: 1).last ?? "" } == ["error there"])
     }
@@ -80,12 +80,12 @@ import TrebuchetTesting
     func pauses() {
         var pauses = LogRateLimiter()
         let second: UInt64 = 1_000_000_000
-        #expect(pauses.begin("refused", at: 5 * second) == 0)
-        #expect(pauses.begin("refused", at: 5 * second + 1) == nil)
-        #expect(pauses.begin("limit streams", at: 5 * second + 1) == 0)
-        #expect(pauses.begin("refused", at: 6 * second - 1) == nil)
-        #expect(pauses.begin("refused", at: 6 * second) == 2)
-        #expect(pauses.begin("refused", at: 7 * second) == 0)
+        #expect(pauses.admitLine("refused", at: 5 * second) == 0)
+        #expect(pauses.admitLine("refused", at: 5 * second + 1) == nil)
+        #expect(pauses.admitLine("limit streams", at: 5 * second + 1) == 0)
+        #expect(pauses.admitLine("refused", at: 6 * second - 1) == nil)
+        #expect(pauses.admitLine("refused", at: 6 * second) == 2)
+        #expect(pauses.admitLine("refused", at: 7 * second) == 0)
     }
 
     @Test("who does not read the log holds nobody up, and is told how many lines there were no room for")
@@ -123,7 +123,7 @@ import TrebuchetTesting
         var options = TrebuchetClient.Options()
         options.token = { "right-token" }
         try await withTestServer(options: options, access: access, store: MemoryStore()) { server in
-            server.addListener(log)
+            server.addEventHandler(log)
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
         } body: { client, server async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")

@@ -29,7 +29,7 @@ import TrebuchetTesting
     }
 
     private var span: TraceSpan {
-        TraceSpan(.storeWrite(actor: "a"), TraceContext(), of: nil, beganAt: 1, took: 1)
+        TraceSpan(.storeWrite(actor: "a"), TraceContext(), of: nil, beganAt: 1, duration: 1)
     }
 
     @Test("a collector gets the spans as OTLP in JSON")
@@ -74,12 +74,12 @@ import TrebuchetTesting
         defer { collector.stop() }
         let said = Said()
         let exporter = try said.exporter(collector.url)
-        for _ in 0..<10_000 { exporter.add(span) }
+        for _ in 0..<10_000 { exporter.export(span) }
         let left = exporter.counts.leftOut
         // 4,096 wait, and those of one batch may be on their way.
         #expect((10_000 - 4_096 - 512...10_000 - 4_096).contains(left), "\(left)")
         for _ in 0..<20 { gate.signal() }
-        await exporter.flush(within: .seconds(60))
+        await exporter.flush(timeout: .seconds(60))
         let counts = exporter.counts
         #expect(counts.sent + counts.leftOut == 10_000 && counts.leftOut == left)
         #expect(collector.spans.count == counts.sent && said.count == left)
@@ -97,7 +97,7 @@ import TrebuchetTesting
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             for number in 1...2_000 { #expect(try await shelf.put("a") == number) }
         }
-        await exporter.flush(within: .seconds(60))
+        await exporter.flush(timeout: .seconds(60))
         let counts = exporter.counts
         #expect(counts.sent == 0 && counts.leftOut == 2_000 && said.count == 2_000)
         #expect(said.lines.allSatisfy { $0.contains(" not sent to http://127.0.0.1:\(collector.port)/v1/traces: ") })
@@ -110,11 +110,11 @@ import TrebuchetTesting
         defer { collector.stop() }
         let said = Said()
         let exporter = try said.exporter(collector.url) { $0.afterFailure = .seconds(3_600) }
-        exporter.add(span)
+        exporter.export(span)
         #expect(await eventually { said.count == 1 })
-        for _ in 0..<10_000 { exporter.add(span) }
+        for _ in 0..<10_000 { exporter.export(span) }
         #expect(exporter.counts.leftOut == 1 + 10_000 - 4_096)
-        await exporter.flush(within: .seconds(60))
+        await exporter.flush(timeout: .seconds(60))
         #expect(exporter.counts.leftOut == 10_001 && said.count == 10_001)
         #expect(collector.requests.count == 2 && said.lines.count == 2)
     }
@@ -126,12 +126,12 @@ import TrebuchetTesting
         let collector = try Collector(manner)
         defer { collector.stop() }
         let said = Said()
-        let exporter = try said.exporter(collector.url) { $0.answer = .milliseconds(300) }
+        let exporter = try said.exporter(collector.url) { $0.response = .milliseconds(300) }
         try await withTraced(exporter, sampling: 1) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             for number in 1...100 { #expect(try await shelf.put("a") == number) }
         }
-        await exporter.flush(within: .seconds(60))
+        await exporter.flush(timeout: .seconds(60))
         #expect(exporter.counts.sent == 0 && exporter.counts.leftOut == 100 && said.count == 100)
         let reason =
             switch manner {
@@ -146,11 +146,11 @@ import TrebuchetTesting
         let collector = try Collector(.silent)
         defer { collector.stop() }
         let said = Said()
-        let exporter = try said.exporter(collector.url) { $0.answer = .seconds(30) }
-        for _ in 0..<3_000 { exporter.add(span) }
+        let exporter = try said.exporter(collector.url) { $0.response = .seconds(30) }
+        for _ in 0..<3_000 { exporter.export(span) }
         #expect(await eventually { collector.requests.count == 1 })
         let began = ContinuousClock.now
-        await exporter.flush(within: .milliseconds(50))
+        await exporter.flush(timeout: .milliseconds(50))
         #expect(ContinuousClock.now - began < .seconds(20))
         #expect(exporter.counts.leftOut == 3_000 && said.count == 3_000)
         #expect(said.lines.last?.hasSuffix("shutdown timed out") == true)
@@ -161,9 +161,9 @@ import TrebuchetTesting
         let collector = try Collector()
         defer { collector.stop() }
         let said = Said()
-        let exporter = try said.exporter("https://127.0.0.1:\(collector.port)") { $0.answer = .milliseconds(300) }
-        exporter.add(span)
-        await exporter.flush(within: .seconds(60))
+        let exporter = try said.exporter("https://127.0.0.1:\(collector.port)") { $0.response = .milliseconds(300) }
+        exporter.export(span)
+        await exporter.flush(timeout: .seconds(60))
         #expect(exporter.counts.leftOut == 1 && said.lines.first?.hasPrefix("1 span was not sent to https:") == true)
         // The first message of TLS.
         #expect(collector.firstBytes.first?.starts(with: [0x16, 0x03]) == true && collector.requests.isEmpty)
@@ -189,8 +189,8 @@ import TrebuchetTesting
         defer { collector.stop() }
         let said = Said()
         let exporter = try said.exporter(collector.url + "/in?key=hidden")
-        exporter.add(span)
-        await exporter.flush(within: .seconds(60))
+        exporter.export(span)
+        await exporter.flush(timeout: .seconds(60))
         #expect(collector.requests.first?.hasPrefix("POST /in?key=hidden HTTP/1.1\r\n") == true)
         #expect(said.lines == ["1 span was not sent to \(collector.url)/in: the collector responded with 401"])
     }

@@ -29,7 +29,7 @@ distributed actor Shelf {
     distributed func refuse(_ secret: String) throws { throw Refused() }
 
     distributed func wait(_ name: String) async {
-        journal.note("\(name) waits")
+        journal.record("\(name) waits")
         await journal.wait(for: "\(name) goes")
     }
 
@@ -45,7 +45,7 @@ final class RecordingEventHandler: ServerEventHandler {
 
     init(_ kinds: ServerEvent.Kinds) { self.kinds = kinds }
 
-    func hear(_ event: ServerEvent) { heard.withLock { $0.append(event) } }
+    func handle(_ event: ServerEvent) { heard.withLock { $0.append(event) } }
 
     var events: [ServerEvent] { heard.withLock { $0 } }
 
@@ -53,6 +53,6 @@ final class RecordingEventHandler: ServerEventHandler {
         events.compactMap { if case .callEnded(let call, _, _) = $0 { call } else { nil } }
     }
     var versions: [ServerEvent.Version] {
-        events.compactMap { if case .versionMade(let version) = $0 { version } else { nil } }
+        events.compactMap { if case .versionCreated(let version) = $0 { version } else { nil } }
     }
 }

@@ -57,7 +57,7 @@ import TrebuchetTesting
                 == ["put(_:)", "putLater(_:)", "refuse(_:)"].map { "ObservabilityTests.Shelf/\($0)" })
         #expect(spans.allSatisfy { $0.context.traceID == context.traceID && $0.parentID == context.spanID })
         #expect(Set(spans.map(\.context.spanID)).count == 3)
-        #expect(spans.allSatisfy { $0.kind == .server && $0.took > .zero })
+        #expect(spans.allSatisfy { $0.kind == .server && $0.duration > .zero })
         #expect(spans.map(\.error) == [nil, nil, "application"])
         let attributes = Dictionary(uniqueKeysWithValues: spans[0].attributes.map { ($0.name, $0.value) })
         #expect(attributes["rpc.system"] == "trebuchet" && attributes["rpc.method"] == "put(_:)")
@@ -74,7 +74,7 @@ import TrebuchetTesting
             _ = try await shelf.put("a")
             try await TraceContext.with(TraceContext(isSampled: false)) { _ = try await shelf.put("b") }
             #expect(listener.spans.isEmpty)
-            server.sampleTraces(1)
+            server.setTraceSamplingRatio(1)
             _ = try await shelf.put("c")
             try await TraceContext.with(TraceContext(isSampled: false)) { _ = try await shelf.put("d") }
         }
@@ -109,7 +109,7 @@ import TrebuchetTesting
         let listener = RecordingEventHandler(.spans)
         let told = Mutex<[TraceSpan]>([])
         var options = TrebuchetClient.Options()
-        options.spanEnded = { span in told.withLock { $0.append(span) } }
+        options.onSpanEnd = { span in told.withLock { $0.append(span) } }
         let context = try #require(TraceContext(Self.traceparent))
         try await withTraced(listener, options: options) { client, server async throws in
             let traced = try client.resolve(Traced.self, id: "traced")
@@ -148,7 +148,7 @@ import TrebuchetTesting
             #expect(listener.spans.count == 2)
             #expect(call.context.traceparent == seen && call.parentID == outer.context.spanID)
             #expect(outer.parentID == context.spanID && call.context.traceID == context.traceID)
-            #expect(call.took <= outer.took)
+            #expect(call.duration <= outer.duration)
         }
     }
 
@@ -180,7 +180,7 @@ import TrebuchetTesting
         for write in writes {
             let call = calls.first { $0.context.spanID == write.parentID }
             #expect(call?.context.traceID == write.context.traceID)
-            #expect(write.took <= call?.took ?? .zero)
+            #expect(write.duration <= call?.duration ?? .zero)
         }
     }
 
@@ -206,8 +206,8 @@ func withTraced(
     _ body: (TrebuchetClient, TrebuchetServer) async throws -> Void
 ) async throws {
     try await withTestServer(options: options, store: store) { server in
-        server.addListener(listener)
-        server.sampleTraces(sampling)
+        server.addEventHandler(listener)
+        server.setTraceSamplingRatio(sampling)
         await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
         await server.expose(Traced(actorSystem: server.actorSystem), as: "traced")
         if store != nil { await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept") }

@@ -15,7 +15,7 @@ import Testing
                 }
                 if let reply = try box.get() { return reply }
             }
-            return try reader.end()
+            return try reader.handleEndOfInput()
         } catch {
             return nil
         }

@@ -66,10 +66,10 @@ struct Judge {
             let entries = try await store.list(Plan.values, prefix: "\(writer)/", after: nil, limit: 1_000)
             findings += torn(writer, counts[writer], entries)
             let log = plan.log(writer)
-            let stored = try await store.log(log.key)
+            let stored = try await store.readLog(log.key)
             if let stored { findings += resumed(writer, counts[writer], stored) }
             let found = stored.map { found in
-                let snapshot = LogSnapshot(epoch: "e", number: found.snapshot.number, bytes: found.snapshot.bytes)
+                let snapshot = LogSnapshot(epoch: "e", version: found.snapshot.version, bytes: found.snapshot.bytes)
                 return StoredLog(snapshot: snapshot, entries: found.entries)
             }
             if found != log.expected(counts[writer]) {
@@ -91,9 +91,11 @@ struct Judge {
         if !epochs[writer].insert(log.snapshot.epoch).inserted {
             findings.append(.resumed("writer \(writer): its log goes on in an epoch that it has had"))
         }
-        for life in log.earlier where life.last > count {
+        for life in log.earlierIncarnations where life.lastVersion > count {
             findings.append(
-                .resumed("writer \(writer): an earlier epoch leads to version \(life.last), and the log has \(count)"))
+                .resumed(
+                    "writer \(writer): an earlier epoch leads to version \(life.lastVersion), and the log has \(count)")
+            )
         }
         return findings
     }

@@ -35,7 +35,7 @@ struct PlannedLog: Sendable {
         case .anew: return [StateWrite(key, .deleteLog), .snapshot(empty(number), key), append]
         case .part: return [append, StateWrite(key, .snapshotPart(part(number), index: 0, number: UInt64(number)))]
         case .snapshot:
-            let snapshot = LogSnapshot(epoch: "e", number: UInt64(number - 1), parts: 1, bytes: end(number - 1))
+            let snapshot = LogSnapshot(epoch: "e", version: UInt64(number - 1), partCount: 1, bytes: end(number - 1))
             return [append, .snapshot(snapshot, key)]
         }
     }
@@ -47,7 +47,7 @@ struct PlannedLog: Sendable {
         switch step(last) {
         case .anew: return StoredLog(snapshot: empty(last), entries: (last...batches).map(entry))
         case .snapshot:
-            let snapshot = LogSnapshot(epoch: "e", number: UInt64(last - 1), bytes: part(last - 1) + end(last - 1))
+            let snapshot = LogSnapshot(epoch: "e", version: UInt64(last - 1), bytes: part(last - 1) + end(last - 1))
             return StoredLog(snapshot: snapshot, entries: (last...batches).map(entry))
         default: return StoredLog(snapshot: first, entries: (1...batches).dropFirst().map(entry))
         }
@@ -55,13 +55,13 @@ struct PlannedLog: Sendable {
 
     /// As a log of events begins.
     private func empty(_ number: Int) -> LogSnapshot {
-        LogSnapshot(epoch: "e", number: UInt64(number - 1), bytes: [])
+        LogSnapshot(epoch: "e", version: UInt64(number - 1), bytes: [])
     }
 
-    private var first: LogSnapshot { LogSnapshot(epoch: "e", number: 1, bytes: bytes(1, 1, upTo: 10_000)) }
+    private var first: LogSnapshot { LogSnapshot(epoch: "e", version: 1, bytes: bytes(1, 1, upTo: 10_000)) }
 
     private func entry(_ number: Int) -> LogEntry {
-        LogEntry(number: UInt64(number), base: UInt64(number - 1), bytes: bytes(number, 2, upTo: 300))
+        LogEntry(version: UInt64(number), baseVersion: UInt64(number - 1), bytes: bytes(number, 2, upTo: 300))
     }
 
     private func part(_ number: Int) -> [UInt8] { bytes(number, 3, upTo: 60_000) }

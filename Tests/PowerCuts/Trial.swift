@@ -53,7 +53,7 @@ package struct Trial: Sendable {
     private func write(_ store: SQLiteStore, _ writer: Int, _ batches: Int, _ disk: Disk, _ ledger: AcknowledgedWrites)
         async
     {
-        if let epoch = try? await store.log(plan.log(writer).key)?.snapshot.epoch { ledger.use(epoch, writer) }
+        if let epoch = try? await store.readLog(plan.log(writer).key)?.snapshot.epoch { ledger.use(epoch, writer) }
         for _ in 0..<batches {
             let number = ledger.begin(writer)
             let writes = plan.batch(writer, number).stateWrites
@@ -73,14 +73,15 @@ package struct Trial: Sendable {
         var changed: [StateWrite] = []
         for write in writes {
             guard case .snapshot(let snapshot) = write.operation,
-                let epoch = try await store.log(key)?.snapshot.epoch
+                let epoch = try await store.readLog(key)?.snapshot.epoch
             else {
                 changed.append(write)
                 continue
             }
             changed.append(
                 .snapshot(
-                    LogSnapshot(epoch: epoch, number: snapshot.number, parts: snapshot.parts, bytes: snapshot.bytes),
+                    LogSnapshot(
+                        epoch: epoch, version: snapshot.version, partCount: snapshot.partCount, bytes: snapshot.bytes),
                     write.key))
         }
         return changed

@@ -26,9 +26,9 @@ import Testing
         let log = Log<String>()
         await ["a", "b", "c"].forEachConcurrent { name in
             await lock.withLock {
-                log.note("\(name) in")
+                log.record("\(name) in")
                 for _ in 0..<5 { await Task.yield() }
-                log.note("\(name) out")
+                log.record("\(name) out")
             }
         }
         for index in stride(from: 0, to: 6, by: 2) {
@@ -45,7 +45,7 @@ import Testing
             tasks.append(
                 Task {
                     await lock.wait()
-                    log.note(number)
+                    log.record(number)
                     await lock.signal()
                 })
             await eventually("it waits") { lock.waitingCount == number + 1 }
@@ -108,13 +108,13 @@ import Testing
         let other = Mutex<Task<Void, Never>?>(nil)
         await lock.withLock {
             // Detached: it does not belong to this section.
-            other.withLock { $0 = Task.detached { await lock.withLock { log.note("other") } } }
+            other.withLock { $0 = Task.detached { await lock.withLock { log.record("other") } } }
             await eventually("the other task waits") { lock.waitingCount == 1 }
             await lock.withLock {
-                await lock.withLock { log.note("innermost") }
-                log.note("inner")
+                await lock.withLock { log.record("innermost") }
+                log.record("inner")
             }
-            log.note("outer")
+            log.record("outer")
         }
         await other.withLock { $0 }?.value
         #expect(log.values == ["innermost", "inner", "outer", "other"])

@@ -8,7 +8,7 @@ import Testing
         let (elements, continuation) = AsyncStream.makeStream(of: Int.self)
         let stream = elements.stream()
         let log = Log<Int>()
-        let subscription = await stream.map { $0 * 2 }.tap { log.note($0) }
+        let subscription = await stream.map { $0 * 2 }.tap { log.record($0) }
         #expect(await stream.currentValue() == nil)
         for number in 1...3 { continuation.yield(number) }
         continuation.finish()
@@ -23,7 +23,7 @@ import Testing
         struct Broken: Error {}
         let (elements, continuation) = AsyncThrowingStream.makeStream(of: Int.self)
         let log = Log<String>()
-        let stream = elements.stream { log.note("\(type(of: $0))") }
+        let stream = elements.stream { log.record("\(type(of: $0))") }
         continuation.yield(1)
         continuation.finish(throwing: Broken())
         await eventually("the failure is reported") { log.values == ["Broken"] }
@@ -35,7 +35,7 @@ import Testing
         let relay = StateRelay(1)
         let log = Log<Int>()
         let stream = AsyncSequenceStream(relay)
-        let subscription = await stream.tap { log.note($0) }
+        let subscription = await stream.tap { log.record($0) }
         #expect(log.values == [1])
         relay.update(2)
         _ = await stream.waitFor { $0 == 2 }
@@ -88,7 +88,7 @@ import Testing
         let sender = Task {
             for number in 1...2 {
                 await relay.send(number)
-                log.note("sent \(number)")
+                log.record("sent \(number)")
             }
         }
         #expect(await pipe.pull() == 1)
@@ -111,16 +111,16 @@ import Testing
         #expect(await subject.get() == 1)
         let relay = Relay<Int>()
         let log = Log<String>()
-        stage.perform { log.note("get \(await relay.get() ?? -1)") }
-        stage.perform { log.note("next \(await relay.getNext() ?? -1)") }
-        stage.perform { log.note("even \((try? await relay.getCancelable { $0 % 2 == 0 ? "\($0)" : nil }) ?? "-")") }
+        stage.perform { log.record("get \(await relay.get() ?? -1)") }
+        stage.perform { log.record("next \(await relay.getNext() ?? -1)") }
+        stage.perform { log.record("even \((try? await relay.getCancelable { $0 % 2 == 0 ? "\($0)" : nil }) ?? "-")") }
         stage.perform { await relay.send(7) }
         stage.perform { await relay.send(8) }
         #expect(Set(log.values) == ["get 7", "next 7", "even 8"])
 
         stage.perform {
             do { _ = try await relay.get(timeout: .seconds(5), clock: stage.clock) } catch {
-                log.note("\(type(of: error))")
+                log.record("\(type(of: error))")
             }
         }
         stage.advance(ticks: 4)

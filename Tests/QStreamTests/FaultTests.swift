@@ -43,7 +43,7 @@ import Testing
             let subject = Subject(value: 0)
             let log = Log<Int>()
             let subscription = await subject.tap { value in
-                log.note(value)
+                log.record(value)
                 if value < 3 { await subject.set(value + 1) }
             }
             await eventually("the feedback has come to its end") { log.values == [0, 1, 2, 3] }
@@ -53,7 +53,7 @@ import Testing
             let joined = Log<String>()
             let (a, b) = (Subject(value: 0), Subject(value: 0))
             let feedback = await a.combineLatest(b).subscribe { left, right in
-                joined.note("\(left)\(right)")
+                joined.record("\(left)\(right)")
                 if right < left { await b.set(left) }
             }
             await a.set(1)
@@ -70,7 +70,7 @@ import Testing
         stage.perform {
             stage.keep(
                 await subject.debounce(for: .seconds(1), clock: stage.clock).subscribe { value in
-                    log.note(value)
+                    log.record(value)
                     try? await stage.clock.sleep(for: .seconds(5))
                 })
             await subject.send(1)
@@ -89,7 +89,7 @@ import Testing
         stage.perform {
             stage.keep(
                 await relay.throttle(for: .seconds(1), clock: stage.clock).subscribe { value in
-                    log.note(value)
+                    log.record(value)
                     if value == 2 { try? await stage.clock.sleep(for: .seconds(5)) }
                 })
             await relay.send(1)
@@ -114,7 +114,7 @@ import Testing
                 })
         }
         stage.perform { await subject.set(1) }
-        stage.perform { stage.keep(await subject.tap { log.note($0) }) }
+        stage.perform { stage.keep(await subject.tap { log.record($0) }) }
         stage.perform { await subject.set(2) }
         stage.advance(ticks: 5)
         #expect(log.values == [1, 2])
@@ -132,7 +132,7 @@ import Testing
                 })
         }
         stage.perform { await relay.send(1) }
-        stage.perform { stage.keep(await relay.subscribe { log.note($0) }) }
+        stage.perform { stage.keep(await relay.subscribe { log.record($0) }) }
         stage.perform { await relay.send(2) }
         stage.advance(ticks: 5)
         #expect(log.values == [2])
@@ -143,7 +143,7 @@ import Testing
         let source = Subject(value: 1)
         let log = Log<String>()
         let subscription = await source.map { $0 * 10 }.combineLatest(await source.map { $0 * 100 })
-            .tap { log.note("\($0)/\($1)") }
+            .tap { log.record("\($0)/\($1)") }
         await source.set(2)
         #expect(log.values == ["10/100", "20/200"])
         withExtendedLifetime(subscription) {}
@@ -171,7 +171,7 @@ import Testing
         for _ in 0..<300 {
             let subject = Subject(value: 0)
             let log = Log<Int>()
-            let subscription = await subject.subscribe { log.note($0) }
+            let subscription = await subject.subscribe { log.record($0) }
             await (1...8).map { $0 }.forEachConcurrent { await subject.set($0) }
             #expect(log.values.sorted() == Array(1...8))
             #expect(await subject.value == log.values.last)
@@ -194,10 +194,10 @@ import Testing
         let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
         let log = Log<String>()
         await lock.withLock {
-            async let first: Void = lock.withLock { log.note("child") }
-            async let second: Void = lock.withLock { log.note("child") }
+            async let first: Void = lock.withLock { log.record("child") }
+            async let second: Void = lock.withLock { log.record("child") }
             _ = await (first, second)
-            log.note("parent")
+            log.record("parent")
         }
         #expect(log.values == ["child", "child", "parent"])
     }
@@ -244,7 +244,7 @@ import Testing
             let timer = await Streams.Timer(interval: .milliseconds(50), clock: stage.clock)
             stage.keep(
                 await timer.subscribe {
-                    log.note(stage.clock.now.offset)
+                    log.record(stage.clock.now.offset)
                     guard log.values.count == 1 else { return }
                     try? await stage.clock.sleep(for: .milliseconds(290))
                 })
@@ -258,7 +258,7 @@ import Testing
         let subject = Subject(value: 0)
         let log = Log<Int>()
         let subscription = await subject.dispatch().tap { value in
-            log.note(value)
+            log.record(value)
             if value < 3 { await subject.set(value + 1) }
         }
         await subject.set(0)

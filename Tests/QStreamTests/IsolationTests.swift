@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct IsolationTests {
     private let log = Log<String>()
 
-    private func note(_ name: String) { log.note(name + (Home.isHere ? "" : " elsewhere")) }
+    private func record(_ name: String) { log.record(name + (Home.isHere ? "" : " elsewhere")) }
 
     @Test("a value runs through operators and subscribers without leaving its sender's actor")
     func operators() async { await operators(from: Sender()) }
@@ -14,30 +14,30 @@ import Testing
     private func operators(from sender: isolated Sender) async {
         let subject = Subject(value: 0)
         let subscription = await subject.map { value in
-            note("map")
+            record("map")
             return value
         }
         .filter { _ in
-            note("filter")
+            record("filter")
             return true
         }
         .compactMap { value -> Int? in
-            note("compactMap")
+            record("compactMap")
             return value
         }
         .scan(0) { _, value in
-            note("scan")
+            record("scan")
             return value
         }
         .flatMap { value in
-            note("flatMap")
+            record("flatMap")
             return [value]
         }
         .removeDuplicates { _, _ in
-            note("removeDuplicates")
+            record("removeDuplicates")
             return false
         }
-        .subscribe { _ in note("subscribe") }
+        .subscribe { _ in record("subscribe") }
         let jobs = sender.home.jobs
         log.clear()
         await subject.set(1)
@@ -55,10 +55,10 @@ import Testing
         let (a, b, heads) = (Subject(value: 0), Subject(value: 0), Subject(value: Subject(value: 0)))
         let relay = Relay<Int>()
         let subscriptions = [
-            await a.combineLatest(b).subscribe { _, _ in note("combineLatest") },
-            await a.merge(b).subscribe { _ in note("merge") },
-            await heads.switchToLatest().subscribe { _ in note("switchToLatest") },
-            await relay.subscribe { _ in note("relay") },
+            await a.combineLatest(b).subscribe { _, _ in record("combineLatest") },
+            await a.merge(b).subscribe { _ in record("merge") },
+            await heads.switchToLatest().subscribe { _ in record("switchToLatest") },
+            await relay.subscribe { _ in record("relay") },
             await b.bind(to: relay),
         ]
         let jobs = sender.home.jobs
@@ -66,7 +66,7 @@ import Testing
         await a.set(1)
         await b.set(2)
         await b.mutate { value in
-            note("mutate")
+            record("mutate")
             value += 1
         }
         await heads.set(Subject(value: 1))
@@ -87,20 +87,20 @@ import Testing
         let subject = Subject(value: 0)
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
         let subscription = await subject.map { @concurrent value in
-            note("concurrent")
+            record("concurrent")
             return value
         }
         .map { @MainActor value in
-            note("main actor")
+            record("main actor")
             return value
         }
         .map { value in
-            note("here again")
+            record("here again")
             return value
         }
         .dispatch()
         .subscribe { value in
-            note("dispatched")
+            record("dispatched")
             continuation.yield(value)
         }
         log.clear()
@@ -130,7 +130,7 @@ private final class Home: SerialExecutor {
     var jobs: Int { count.values.count }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        count.note(())
+        count.record(())
         let job = UnownedJob(job)
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }

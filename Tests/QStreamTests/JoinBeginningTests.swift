@@ -35,7 +35,7 @@ import Testing
     ) async -> [String] {
         let log = Log<String>()
         let inlets = b.outlet.inletCount
-        let building = Task { await a.combineLatest(b).tap { log.note("\($0)/\($1)") } }
+        let building = Task { await a.combineLatest(b).tap { log.record("\($0)/\($1)") } }
         await eventually("the diamond is attached to both branches") { b.outlet.inletCount > inlets }
         await halfWay.latch.open()
         await sending.value
@@ -116,7 +116,7 @@ import Testing
             let kept = Log<AnySubscription>()
             let halfWay = await HalfWay { tens, source in
                 @Sendable func build() async {
-                    kept.note(await tens.combineLatest(source.map { $0 }).tap { log.note("\($0)/\($1)") })
+                    kept.record(await tens.combineLatest(source.map { $0 }).tap { log.record("\($0)/\($1)") })
                 }
                 if inChild { await withTaskGroup { $0.addTask { await build() } } } else { await build() }
             }
@@ -153,8 +153,8 @@ import Testing
                         let (a, b) = (branches[(builder + round) % 4], branches[(builder + round / 4 + 1) % 4])
                         let count = Log<Void>()
                         let subscription = await a.combineLatest(b).tap { a, b in
-                            if a != b { torn.note("\(a) \(b), as number \(count.values.count)") }
-                            count.note(())
+                            if a != b { torn.record("\(a) \(b), as number \(count.values.count)") }
+                            count.record(())
                         }
                         #expect(!count.values.isEmpty)
                         for _ in 0..<round % 8 { await Task.yield() }

@@ -8,7 +8,7 @@ import Testing
         let source = Subject(value: 1)
         let log = Log<String>()
         let (tens, hundreds) = (await source.map { $0 * 10 }, await source.map { $0 * 100 })
-        let subscription = await tens.combineLatest(hundreds).tap { log.note("\($0)/\($1)") }
+        let subscription = await tens.combineLatest(hundreds).tap { log.record("\($0)/\($1)") }
         await source.set(2)
         await source.set(3)
         #expect(log.values == ["10/100", "20/200", "30/300"])
@@ -23,7 +23,7 @@ import Testing
         let deep = await upper.combineLatest(await source.map { $0 }, await upper.map { $0 })
         let whole = await source.combineLatest(deep, upper)
         let subscription = await whole.tap { source, deep, upper in
-            log.note(deep.0 == 2 * source && deep.1 == source && deep.2 == 2 * source && upper == 2 * source)
+            log.record(deep.0 == 2 * source && deep.1 == source && deep.2 == 2 * source && upper == 2 * source)
         }
         for number in 2...20 { await source.set(number) }
         #expect(log.values == [Bool](repeating: true, count: 20))
@@ -36,7 +36,7 @@ import Testing
         let deep = await source.combineLatest(await source.map { $0 }).map { $0.0 }.combineLatest(source).map { $0.0 }
         let choice = Subject(value: source.any())
         let log = Log<String>()
-        let subscription = await choice.switchToLatest().combineLatest(source).tap { log.note("\($0)\($1)") }
+        let subscription = await choice.switchToLatest().combineLatest(source).tap { log.record("\($0)\($1)") }
         await source.set(2)
         await choice.set(deep.any())
         await source.set(3)
@@ -57,9 +57,9 @@ import Testing
         let seen = Log<Int>()
         let subscription = await upper.combineLatest(source, other).tap { upper, source, other in
             if upper.0.0 != source || upper.1 != source || upper.0.1 != other {
-                torn.note("\(upper) \(source) \(other)")
+                torn.record("\(upper) \(source) \(other)")
             }
-            seen.note(source + other)
+            seen.record(source + other)
         }
         await withTaskGroup(of: Void.self) { group in
             for writer in 0..<8 {
@@ -97,7 +97,7 @@ import Testing
         let relay = Relay<Int>()
         let log = Log<String>()
         let burst = await relay.flatMap { [$0, $0 + 1] }
-        let subscription = await burst.combineLatest(relay).tap { log.note("\($0)\($1)") }
+        let subscription = await burst.combineLatest(relay).tap { log.record("\($0)\($1)") }
         await relay.send(1)
         await relay.send(5)
         #expect(log.values == ["11", "21", "55", "65"])
@@ -129,7 +129,7 @@ import Testing
     func sideways() async {
         let (a, b) = (Subject(value: 0), Subject(value: 0))
         let log = Log<String>()
-        let joined = await a.combineLatest(b).combineLatest(a).tap { log.note("\($0.0)\($0.1)\($1)") }
+        let joined = await a.combineLatest(b).combineLatest(a).tap { log.record("\($0.0)\($0.1)\($1)") }
         let follow = await a.subscribe { await b.set($0 * 2) }
         await a.set(1)
         await a.set(2)
@@ -155,12 +155,12 @@ import Testing
         let relays = (0..<4).map { _ in Relay<Int>() }
         let (above, below) = (Log<Int>(), Log<Int>())
         let merged = await relays.merge()
-        let first = await merged.subscribe { above.note($0) }
+        let first = await merged.subscribe { above.record($0) }
         let second = await merged.map { value in
             await Task.yield()
             return value
         }
-        .subscribe { below.note($0) }
+        .subscribe { below.record($0) }
         await relays.enumerated().map { $0 }.forEachConcurrent { index, relay in
             for number in 0..<100 { await relay.send(index * 100 + number) }
         }

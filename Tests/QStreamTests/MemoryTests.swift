@@ -63,7 +63,7 @@ import Testing
         let box = OperatorState<AnySubscription?>(nil)
         box.exchange(
             await subject.subscribe { value in
-                log.note(value)
+                log.record(value)
                 box.exchange(nil)
             })
         await subject.set(1)
@@ -77,7 +77,7 @@ import Testing
         let log = Log<Int>()
         let second = OperatorState<AnySubscription?>(nil)
         let first = await subject.subscribe { _ in second.exchange(nil) }
-        second.exchange(await subject.subscribe { log.note($0) })
+        second.exchange(await subject.subscribe { log.record($0) })
         await subject.set(1)
         #expect(log.values.isEmpty)
         withExtendedLifetime(first) {}

@@ -93,7 +93,7 @@ import Testing
     @Test("print writes each value and passes it on")
     func print() {
         let log = Log<String>()
-        #expect(Stage().play("a-b") { r, _ in await r[0].print("it", to: { log.note($0) }) } == "a-b")
+        #expect(Stage().play("a-b") { r, _ in await r[0].print("it", to: { log.record($0) }) } == "a-b")
         #expect(log.values == ["it: a", "it: b"])
     }
 
@@ -102,7 +102,7 @@ import Testing
         let subject = Subject(value: ["a": 1])
         let log = Log<String>()
         let subscription = await subject.keyDiffStream().tap { diff in
-            log.note("-\(diff.removals.keys.sorted()) +\(diff.insertions.keys.sorted())")
+            log.record("-\(diff.removals.keys.sorted()) +\(diff.insertions.keys.sorted())")
         }
         await subject.set(["a": 2])
         await subject.set(["a": 2, "b": 3])

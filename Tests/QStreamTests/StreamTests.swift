@@ -7,7 +7,7 @@ import Testing
     func tap() async {
         let subject = Subject(value: "initial")
         let log = Log<String>()
-        let subscription = await subject.tap { log.note($0) }
+        let subscription = await subject.tap { log.record($0) }
         await subject.set("Test")
         #expect(log.values == ["initial", "Test"])
         withExtendedLifetime(subscription) {}
@@ -17,7 +17,7 @@ import Testing
     func subscribe() async {
         let subject = Subject(value: 1)
         let log = Log<Int>()
-        let subscription = await subject.map { $0 * 10 }.subscribe { log.note($0) }
+        let subscription = await subject.map { $0 * 10 }.subscribe { log.record($0) }
         await subject.set(2)
         #expect(log.values == [20])
         withExtendedLifetime(subscription) {}
@@ -27,8 +27,8 @@ import Testing
     func twoTaps() async {
         let log = Log<String>()
         let mapped = await Subject(value: 1).map { $0 + 1 }.any()
-        let first = await mapped.tap { log.note("first \($0)") }
-        let second = await mapped.tap { log.note("second \($0)") }
+        let first = await mapped.tap { log.record("first \($0)") }
+        let second = await mapped.tap { log.record("second \($0)") }
         #expect(log.values == ["first 2", "second 2"])
         withExtendedLifetime((first, second)) {}
     }
@@ -37,7 +37,7 @@ import Testing
     func relayOrder() async {
         let relay = Relay<Int>()
         let log = Log<Int>()
-        let subscription = await relay.map { $0 * 2 }.tap { log.note($0) }
+        let subscription = await relay.map { $0 * 2 }.tap { log.record($0) }
         for number in 0...10 { await relay.send(number) }
         #expect(log.values == (0...10).map { $0 * 2 })
         withExtendedLifetime(subscription) {}
@@ -49,11 +49,11 @@ import Testing
         let log = Log<String>()
         let first = await subject.subscribe { value in
             for _ in 0..<10 { await Task.yield() }
-            log.note("first \(value)")
+            log.record("first \(value)")
         }
-        let second = await subject.subscribe { log.note("second \($0)") }
+        let second = await subject.subscribe { log.record("second \($0)") }
         await subject.set(1)
-        log.note("set")
+        log.record("set")
         #expect(log.values == ["first 1", "second 1", "set"])
         withExtendedLifetime((first, second)) {}
     }
@@ -80,12 +80,12 @@ import Testing
     func concurrentSets() async {
         let subject = Subject(value: 0)
         let (plain, mapped) = (Log<Int>(), Log<Int>())
-        let first = await subject.subscribe { plain.note($0) }
+        let first = await subject.subscribe { plain.record($0) }
         let second = await subject.map { value in
             await Task.yield()
             return value
         }
-        .subscribe { mapped.note($0) }
+        .subscribe { mapped.record($0) }
         await (1...400).map { $0 }.forEachConcurrent { await subject.set($0) }
         #expect(plain.values.sorted() == Array(1...400))
         #expect(plain.values == mapped.values)
@@ -98,7 +98,7 @@ import Testing
         struct Refusal: Error {}
         let subject = Subject(value: 0)
         let log = Log<Int>()
-        let subscription = await subject.subscribe { log.note($0) }
+        let subscription = await subject.subscribe { log.record($0) }
         await (0..<200).forEachConcurrent { _ in await subject.mutate { $0 += 1 } }
         #expect(await subject.value == 200)
         #expect(log.values == Array(1...200))
@@ -119,7 +119,7 @@ import Testing
     @Test("an optional subject begins with nil, and says when it is freed")
     func optionalSubject() async {
         let log = Log<String>()
-        var subject: Subject<Int?>? = Subject<Int?>(value: nil) { log.note("freed") }
+        var subject: Subject<Int?>? = Subject<Int?>(value: nil) { log.record("freed") }
         #expect(await subject?.value == .some(nil))
         #expect(await Subject<Int?>().value == nil)
         subject = nil
@@ -131,7 +131,7 @@ import Testing
         let source = Subject(value: 1)
         let (target, relay, sync) = (Subject(value: 0), Relay<Int>(), SyncContinuationSubject(value: 0))
         let log = Log<Int>()
-        let logging = await relay.subscribe { log.note($0) }
+        let logging = await relay.subscribe { log.record($0) }
         var subscriptions: [AnySubscription] = []
         await source.bind(to: target).store(in: &subscriptions)
         await source.bind(to: relay).store(in: &subscriptions)
@@ -151,7 +151,7 @@ import Testing
     func syncContinuation() async {
         let subject = SyncContinuationSubject(value: 0)
         let log = Log<Int>()
-        let subscription = await subject.tap { log.note($0) }
+        let subscription = await subject.tap { log.record($0) }
         for number in 1...100 { subject.continuation.yield(number) }
         _ = await subject.waitFor { $0 == 100 }
         #expect(log.values == Array(0...100))
@@ -165,11 +165,11 @@ import Testing
         let latch = Latch()
         let all = await relay.dispatch().tap { value in
             await latch.wait()
-            log.note(value)
+            log.record(value)
         }
         let few = await relay.dispatch(bufferingPolicy: .bufferingNewest(1)).tap { value in
             await latch.wait()
-            newest.note(value)
+            newest.record(value)
         }
         await relay.send(1)
         await eventually("both are busy with the first") { await latch.arrivals == 2 }
@@ -187,7 +187,7 @@ import Testing
         let log = Log<String>()
         let subscription = await subject.task { value in
             let gate = AsyncBinarySemaphore(value: false)
-            do { try await gate.waitCancelable() } catch { log.note("cancelled \(value)") }
+            do { try await gate.waitCancelable() } catch { log.record("cancelled \(value)") }
         }
         await subject.set(2)
         await eventually("the first is cancelled") { log.values == ["cancelled 1"] }

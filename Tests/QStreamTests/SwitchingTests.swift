@@ -18,14 +18,14 @@ import Testing
             let hundreds = await source.map { $0 * 100 }
             let pairs = await choice.switchToLatest().combineLatest(hundreds)
             self.tens = tens
-            subscriptions = [blocking, await pairs.tap { [log] in log.note("\($0)/\($1)") }]
+            subscriptions = [blocking, await pairs.tap { [log] in log.record("\($0)/\($1)") }]
         }
     }
 
     @Test("a switch to a stream that a value has passed on its way elsewhere comes out with that value")
     func halfWay() {
         let (stage, latch, circuits) = (Stage(), Latch(), Log<Circuit>())
-        stage.perform { circuits.note(await Circuit { await latch.wait() }) }
+        stage.perform { circuits.record(await Circuit { await latch.wait() }) }
         let circuit = circuits.values[0]
         stage.perform { await circuit.source.set(2) }
         stage.perform { await circuit.choice.set(circuit.tens) }
@@ -46,9 +46,9 @@ import Testing
         let choice = await source.map { $0 == 0 ? Streams.Constant(0).any() : branches.values[$0 % 2] }
         let switched = await choice.switchToLatest()
         // Below the choice, and with a join above: the value reaches them later.
-        branches.note(await source.map { $0 * 10 }.any())
-        branches.note(await source.combineLatest(source).map { $0.0 * 1000 }.any())
-        let subscription = await switched.combineLatest(source).tap { log.note("\($0)/\($1)") }
+        branches.record(await source.map { $0 * 10 }.any())
+        branches.record(await source.combineLatest(source).map { $0.0 * 1000 }.any())
+        let subscription = await switched.combineLatest(source).tap { log.record("\($0)/\($1)") }
         await source.set(1)
         await source.set(2)
         #expect(log.values == ["0/0", "1000/1", "20/2"])
@@ -60,7 +60,7 @@ import Testing
         let (a, b) = (Subject(value: 0), Subject(value: 0))
         let both = await Streams.Merge(a, b)
         let log = Log<String>()
-        let joined = await both.combineLatest(a).tap { log.note("\($0)\($1)") }
+        let joined = await both.combineLatest(a).tap { log.record("\($0)\($1)") }
         let follow = await a.subscribe { value in
             await withTaskGroup { $0.addTask { await b.set(value * 2) } }
         }
@@ -81,7 +81,7 @@ import Testing
         let choice = Subject(value: branches[0])
         let switched = await choice.switchToLatest()
         let wholes = Log<Bool>()
-        let subscription = await switched.combineLatest(slow, source).tap { wholes.note($0 == $1 && $1 == $2) }
+        let subscription = await switched.combineLatest(slow, source).tap { wholes.record($0 == $1 && $1 == $2) }
         await withTaskGroup { group in
             let senders = [source, other].map { subject in
                 Task {

@@ -65,13 +65,13 @@ import Testing
         let log = Log<Int>()
         stage.perform {
             let throttle = await relay.throttle(for: .seconds(3), clock: stage.clock)
-            stage.keep(await throttle.tap { log.note($0) })
+            stage.keep(await throttle.tap { log.record($0) })
             await relay.send(1)
             await throttle.waitForPendingEmit()
-            log.note(-1)
+            log.record(-1)
             await relay.send(2)
             await throttle.waitForPendingEmit()
-            log.note(-2)
+            log.record(-2)
         }
         #expect(log.values == [1, -1])
         stage.advance(ticks: 3)
@@ -125,7 +125,7 @@ import Testing
         let log = Log<Duration>()
         stage.perform {
             let timer = await Streams.Timer(interval: .seconds(3), clock: stage.clock)
-            stage.keep(await timer.subscribe { log.note(stage.clock.now.offset) })
+            stage.keep(await timer.subscribe { log.record(stage.clock.now.offset) })
         }
         stage.advance(ticks: 10)
         #expect(log.values == [.seconds(3), .seconds(6), .seconds(9)])
@@ -141,7 +141,7 @@ import Testing
         let log = Log<Duration>()
         stage.perform {
             let timer = await Streams.Timer(interval: .seconds(3), repeat: false, clock: stage.clock)
-            stage.keep(await timer.subscribe { log.note(stage.clock.now.offset) })
+            stage.keep(await timer.subscribe { log.record(stage.clock.now.offset) })
         }
         stage.advance(ticks: 10)
         #expect(log.values == [.seconds(3)])
@@ -155,7 +155,7 @@ import Testing
             let timer = await Streams.Timer(interval: .seconds(2), clock: stage.clock)
             stage.keep(
                 await timer.subscribe {
-                    log.note(stage.clock.now.offset)
+                    log.record(stage.clock.now.offset)
                     // Only the first takes long: from 2 to 9.
                     guard log.values.count == 1 else { return }
                     try? await stage.clock.sleep(for: .seconds(7))
@@ -183,7 +183,7 @@ import Testing
         let relay = Relay<Bool>()
         let log = Log<Bool>()
         stage.perform {
-            stage.keep(await relay.debounce(for: .seconds(3), clock: stage.clock).tap { log.note($0) })
+            stage.keep(await relay.debounce(for: .seconds(3), clock: stage.clock).tap { log.record($0) })
             stage.keep(await relay.throttle(for: .seconds(3), clock: stage.clock).subscribe { _ in })
             stage.keep(await relay.hold(for: .seconds(3), clock: stage.clock).subscribe { _ in })
             stage.keep(await relay.pulse(ofLength: .seconds(3), clock: stage.clock).subscribe { _ in })

@@ -90,7 +90,7 @@ import Testing
         let waiting = Task {
             try await withTimeout(.seconds(1), clock: clock) {
                 do { try await clock.sleep(for: .seconds(60)) } catch {
-                    log.note("cancelled")
+                    log.record("cancelled")
                     throw error
                 }
             }

@@ -89,7 +89,7 @@ struct AuthExamples {
             transport: .webSocket(host: "127.0.0.1", port: 0), access: accounts.accessPolicy)
         await server.expose(AuthService(accounts, actorSystem: server.actorSystem), as: AuthService.name)
         let backend = TrebuchetBackend(transport: .local(server))
-        let screen = SharedStore.$current.withValue(SharedStore()) { backend.scope { SignInScreen() } }
+        let screen = SharedStore.$current.withValue(SharedStore()) { backend.withCurrent { SignInScreen() } }
         #expect(screen.body == ["Sign In as Guest"])
         screen.signInWithNavigation()
         #expect(screen.navigationPath == [.home])

@@ -144,7 +144,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
         let terminal = Terminal()
         let typed = AsyncStream<String>.makeStream()
         let backend = TrebuchetBackend(transport: .webSocket(host: "127.0.0.1", port: port))
-        let chat = SharedStore.$current.withValue(SharedStore()) { backend.scope { Chat(name: name) } }
+        let chat = SharedStore.$current.withValue(SharedStore()) { backend.withCurrent { Chat(name: name) } }
         let task = Terminal.$current.withValue(terminal) {
             Task {
                 try await chat.run(typed.stream)

@@ -74,8 +74,8 @@ private final class ChatScreen {
         RoomHost.expose(on: server)
         let one = TrebuchetBackend(client: TrebuchetClient(transport: .local(server)))
         let two = TrebuchetBackend(client: TrebuchetClient(transport: .local(server)))
-        let ada = SharedStore.$current.withValue(SharedStore()) { one.scope { ChatScreen() } }
-        let bob = SharedStore.$current.withValue(SharedStore()) { two.scope { ChatScreen() } }
+        let ada = SharedStore.$current.withValue(SharedStore()) { one.withCurrent { ChatScreen() } }
+        let bob = SharedStore.$current.withValue(SharedStore()) { two.withCurrent { ChatScreen() } }
         await ada.wait(for: "Ada")
         bob.type()
         await ada.wait(for: "Ada types")

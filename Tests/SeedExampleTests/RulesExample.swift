@@ -24,15 +24,16 @@ struct RulesExample {
         let own = Document(id: "1", fields: ["id": .string("1"), "owner": .string("ada")], creator: "ada")
         let given = Document(id: "1", fields: ["id": .string("1"), "owner": .string("eve")], creator: "ada")
         #expect(throws: CollectionError.forbidden(.create, id: "1", reason: "sign in first")) {
-            try Self.rules.check(nil, DocumentChangeRequest(creating: own), in: "todos")
+            try Self.rules.validate(nil, DocumentChangeRequest(creating: own), in: "todos")
         }
-        try Self.rules.check(ada, DocumentChangeRequest(creating: own), in: "todos")
+        try Self.rules.validate(ada, DocumentChangeRequest(creating: own), in: "todos")
         #expect(throws: CollectionError.forbidden(.update, id: "1", reason: "the owner must be the writer")) {
-            try Self.rules.check(ada, DocumentChangeRequest(updating: own, to: given), in: "todos")
+            try Self.rules.validate(ada, DocumentChangeRequest(updating: own, to: given), in: "todos")
         }
-        #expect(Self.rules.may(ada, .read, own, in: "todos") && !Self.rules.may(eve, .read, own, in: "todos"))
+        #expect(
+            Self.rules.isAllowed(ada, .read, own, in: "todos") && !Self.rules.isAllowed(eve, .read, own, in: "todos"))
         let shown = Document(id: "2", fields: ["isPublic": .bool(true)], creator: "ada")
-        #expect(Self.rules.may(eve, .read, shown, in: "todos"))
+        #expect(Self.rules.isAllowed(eve, .read, shown, in: "todos"))
     }
 
     @Test("the page shows them as they are tested here")

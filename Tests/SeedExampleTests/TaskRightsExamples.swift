@@ -6,7 +6,7 @@ import Trebuchet
 func serveWithRights(_ access: AccessPolicy, _ rights: Rights) async throws -> TrebuchetServer {
     var access = access
     access.authorize = { caller, actorID, target in rights.has(caller?.principal?.id, actorID, target) }
-    access.keepsGrants = true
+    access.cachesGrants = true
     let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
     await server.expose(Vault(actorSystem: server.actorSystem), as: "vault")
     try await server.start()
@@ -23,6 +23,6 @@ final class Rights: Sendable {
 
     func change(_ keepers: Set<String>, at server: TrebuchetServer) {
         self.keepers.withLock { $0 = keepers }
-        server.rulesDidChange()
+        server.invalidateAuthorizationCache()
     }
 }

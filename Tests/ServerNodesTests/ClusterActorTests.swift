@@ -114,7 +114,7 @@ import TrebuchetCluster
         var limits = ServerLimits()
         limits.streamsPerConnection = 2
         limits.callsPerConnection = 2
-        limits.actorsOnDemandPerConnection = 2
+        limits.activatedActorsPerConnection = 2
         try await withNodes(["a", "b"], limits: limits) { nodes in
             let client = try await nodes[0].client()
             let clerk = try client.resolve(CrossNodeCaller.self, id: nodes[0].names("clerks")[0])

@@ -35,15 +35,15 @@ import TrebuchetCluster
     @Test("an answer waits as long as its call is under way, and then nothing of it stays")
     func cancelled() async throws {
         try await withSilent { client, names, nodes in
-            let before = nodes[0].server.heldBytes
+            let before = nodes[0].server.bufferedBytes
             for round in 0..<3 {
                 let calls = round * 500..<round * 500 + 500
                 for call in calls { client.call(call, names[call % 8], "caller()", "[]") }
                 #expect(await eventually { await nodes[0].held() == 500 })
-                #expect(nodes[0].server.heldBytes > before)
+                #expect(nodes[0].server.bufferedBytes > before)
                 for call in calls { client.cancel(call) }
                 #expect(await eventually { await nodes[0].held() == 0 })
-                #expect(await eventually { nodes[0].server.heldBytes == before })
+                #expect(await eventually { nodes[0].server.bufferedBytes == before })
             }
         }
     }

@@ -41,7 +41,7 @@ import TrebuchetCluster
                 client.call(1, board, "observeSteps", "[]", more: #","filter":{"distinct":true}"#)
                 #expect(await eventually { client.versions.count == 2 })
 
-                await nodes[place].server.replaceRules { _, _, _ in false }
+                await nodes[place].server.replaceAuthorization { _, _, _ in false }
                 // Whether a client may have what its node takes for several is its node's to say from then on.
                 let ended = place == 0 ? 2 : 1
                 #expect(
@@ -49,7 +49,7 @@ import TrebuchetCluster
                         client.messages.filter { $0.type == "streamError" && $0.error == Self.refused }.count == ended
                     })
                 #expect(await answer("after") == Self.refused)
-                await nodes[place].server.replaceRules { _, _, _ in true }
+                await nodes[place].server.replaceAuthorization { _, _, _ in true }
                 #expect(await answer("again") == Self.allowed)
                 client.abort()
             }

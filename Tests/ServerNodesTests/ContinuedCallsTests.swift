@@ -25,7 +25,7 @@ import TrebuchetCluster
             try await body(client, node, way)
             client.abort()
         }
-        await before.end()
+        await before.stop()
     }
 
     @Test("a call ends at its deadline, however often it comes back, and the rules are asked once")
@@ -52,7 +52,7 @@ import TrebuchetCluster
         try await withMoving(rule: { _, _, _ in true }) { client, node, way in
             client.call(1, "tallies/x", "add(_:)", "[1]")
             #expect(await eventually { way.appendCount > 2 })
-            await node.server.replaceRules { _, _, _ in false }
+            await node.server.replaceAuthorization { _, _, _ in false }
             let answer = try #require(await client.answer(1))
             #expect(answer.contains("unauthenticated"))
         }

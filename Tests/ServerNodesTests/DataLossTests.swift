@@ -9,7 +9,7 @@ import TrebuchetCluster
 /// Nodes whose engine has lost what it kept, or takes nothing, and what they say of whether they can serve.
 @Suite(.timeLimit(.minutes(5))) struct DataLossTests {
     private func problem(_ server: TrebuchetServer) async -> String? {
-        await server.readiness().first { $0.name == "cluster" }?.problem
+        await server.readiness().first { $0.name == "cluster" }?.failureReason
     }
 
     @Test("when the engine was emptied nothing is acknowledged any more, and run() ends and says why")
@@ -29,15 +29,15 @@ import TrebuchetCluster
         #expect(await problem(node.server)?.contains("the coordination store has lost data") == true)
         // Metrics throw while other tests of this process hold a reactor.
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == false })
-        #expect(try await engine.holder(of: ClusterSlot(of: "tallies/x")) == nil)
-        await node.end()
+        #expect(try await engine.owner(of: ClusterSlot(of: "tallies/x")) == nil)
+        await node.stop()
     }
 
     @Test("a node that is to continue continues, keeps its connections, and says so in the log")
     func continues() async throws {
         let engine = MemoryEngine()
         let lines = Journal()
-        let node = try Node("a", engine, afterDataLoss: .continue, log: { lines.note($0) }) { server in
+        let node = try Node("a", engine, afterDataLoss: .continue, log: { lines.record($0) }) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
         }
@@ -57,7 +57,7 @@ import TrebuchetCluster
         #expect(lines.entries.contains { $0.contains("continues with the remaining data") })
         await node.server.shutdown(drain: .zero)
         try await running.value
-        await node.end()
+        await node.stop()
     }
 
     @Test(
@@ -67,7 +67,7 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)
         let lines = Journal()
-        let node = try Node("a", engine, through: faulty, log: { lines.note($0) }) { server in
+        let node = try Node("a", engine, through: faulty, log: { lines.record($0) }) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "tallies/*", placement: .cluster) { _ in Tally(actorSystem: system) }
         }
@@ -76,16 +76,16 @@ import TrebuchetCluster
         let log = ClusterLog("tallies/x")
         let tally = try await node.client().resolve(Tally.self, id: log.id)
         for number in 1...3 { #expect(try await tally.add(1) == number) }
-        let top = try await engine.read(log, after: nil).top
+        let top = try await engine.read(log, after: nil).head
         engine.loseNewest(2, of: log)
         faulty.set { $0.connections += 1 }
-        #expect(await eventually { (try? await engine.read(log, after: nil).top) == top })
+        #expect(await eventually { (try? await engine.read(log, after: nil).head) == top })
         await lines.wait { $0.contains { $0.contains("entries of the log of actor 'tallies/x'") } }
         engine.loseNewest(2, of: log)
         #expect(try await tally.add(1) == 4)
-        #expect(try await engine.read(log, after: nil).top.offset > top.offset)
+        #expect(try await engine.read(log, after: nil).head.offset > top.offset)
         #expect(await problem(node.server) == nil)
-        await node.end()
+        await node.stop()
     }
 
     @Test("older logs that cannot be written again are a loss of data", arguments: DataLossPolicy.allCases)
@@ -103,10 +103,10 @@ import TrebuchetCluster
         for number in 1...3 { #expect(try await tally.add(1) == number) }
         // Another history: an entry that this node did not write stands where one of its own was.
         engine.loseNewest(2, of: log)
-        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
-        let top = try await engine.read(log, after: nil).top
-        let other = LogAppend(ActorLogEntry.bytes(of: []), expectedTop: top.offset)
-        #expect(try await engine.append(other, to: log, under: lease) == .accepted(top.offset + 1))
+        let lease = try #require(try await engine.owner(of: log.slot)?.lease)
+        let top = try await engine.read(log, after: nil).head
+        let other = LogAppend(ActorLogEntry.bytes(of: []), expectedHead: top.offset)
+        #expect(try await engine.append(other, to: log, lease: lease) == .accepted(top.offset + 1))
         await #expect(throws: TrebuchetError.self) { try await tally.add(10) }
         if policy == .end {
             let error = await #expect(throws: ClusterEngineError.self) { try await running.value }
@@ -117,7 +117,7 @@ import TrebuchetCluster
             await node.server.shutdown(drain: .zero)
             try await running.value
         }
-        await node.end()
+        await node.stop()
     }
 
     @Test("a server whose accounts are at the engine ends all the same")
@@ -129,10 +129,10 @@ import TrebuchetCluster
         try await node.start()
         let running = Task { try await node.server.run(shutdownOn: [], drain: .zero) }
         await ownAll([node])
-        #expect(await node.server.readiness().contains(.init(name: "accounts", problem: nil)))
+        #expect(await node.server.readiness().contains(.init(name: "accounts", failureReason: nil)))
         engine.loseEverything()
         await #expect(throws: ClusterEngineError.self) { try await running.value }
-        await node.end()
+        await node.stop()
     }
 
     @Test(
@@ -142,7 +142,7 @@ import TrebuchetCluster
         let engine = MemoryEngine(clock: clock)
         let faulty = FaultyEngine(engine)
         let lines = Journal()
-        let node = try Node("a", engine, through: faulty, clock: clock, log: { lines.note($0) }) { _ in }
+        let node = try Node("a", engine, through: faulty, clock: clock, log: { lines.record($0) }) { _ in }
         try await node.start()
         await ownAll([node])
         #expect(await eventually { await problem(node.server) == nil })
@@ -160,6 +160,6 @@ import TrebuchetCluster
         #expect(await eventually { await problem(node.server) == nil })
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == true })
         await lines.wait { $0.contains { $0.contains("node a can serve again") } }
-        await node.end()
+        await node.stop()
     }
 }

@@ -29,13 +29,13 @@ import TrebuchetCluster
     @Test("a node that is to stop at once says that it does not wait until its slots are released")
     func atOnce() async throws {
         let lines = Journal()
-        let node = try Node("a", MemoryEngine(), log: { lines.note($0) }) { _ in }
+        let node = try Node("a", MemoryEngine(), log: { lines.record($0) }) { _ in }
         try await node.start()
         await ownAll([node])
         await node.server.shutdown(drain: .zero)
         #expect(lines.entries.count { $0.contains("node a stops without time to release its slots") } == 1)
         #expect(!lines.entries.contains { $0.contains("still running") })
-        await node.end()
+        await node.stop()
     }
 
     @Test("a call that a client sends before it has seen that it is to go is made, though its network knows already")

@@ -16,7 +16,7 @@ import TrebuchetCluster
 
     /// What the next owner of an actor writes through.
     private func nextOwner(_ engine: MemoryEngine) async throws -> EngineStore {
-        if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
+        if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
             throw StateStoreError(.failed, "the slot is not free")
         }
@@ -26,15 +26,16 @@ import TrebuchetCluster
     private func append(_ numbers: ClosedRange<UInt64>, _ store: EngineStore) async throws {
         for number in numbers {
             try await store.write([
-                .append(LogEntry(number: number, base: number - 1, bytes: [UInt8(truncatingIfNeeded: number)]), key)
+                .append(
+                    LogEntry(version: number, baseVersion: number - 1, bytes: [UInt8(truncatingIfNeeded: number)]), key)
             ])
         }
     }
 
     private func begin(_ engine: MemoryEngine) async throws {
         let store = try await nextOwner(engine)
-        #expect(try await store.log(key) == nil)
-        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        #expect(try await store.readLog(key) == nil)
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])
         try await append(2...5, store)
     }
 
@@ -43,19 +44,22 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         try await begin(engine)
         let second = try await nextOwner(engine)
-        let found = try #require(try await second.log(key))
+        let found = try #require(try await second.readLog(key))
         #expect(found.snapshot.epoch != "first")
-        #expect(found.earlier == [StreamIncarnation(epoch: "first", last: 5)])
-        #expect(found.last == 5)
+        #expect(found.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 5)])
+        #expect(found.lastVersion == 5)
         try await append(6...7, second)
         // In the same life, whatever it had to read anew.
-        #expect(try await second.log(key)?.snapshot.epoch == found.snapshot.epoch)
-        let third = try #require(try await nextOwner(engine).log(key))
-        #expect(third.earlier == found.earlier + [StreamIncarnation(epoch: found.snapshot.epoch, last: 7)])
+        #expect(try await second.readLog(key)?.snapshot.epoch == found.snapshot.epoch)
+        let third = try #require(try await nextOwner(engine).readLog(key))
+        #expect(
+            third.earlierIncarnations == found.earlierIncarnations + [
+                StreamIncarnation(epoch: found.snapshot.epoch, lastVersion: 7)
+            ])
         // One that changed nothing was seen all the same.
-        let fourth = try #require(try await nextOwner(engine).log(key))
-        #expect(fourth.earlier.map(\.last) == [5, 7, 7])
-        #expect(Set(fourth.earlier.map(\.epoch) + [fourth.snapshot.epoch]).count == 4)
+        let fourth = try #require(try await nextOwner(engine).readLog(key))
+        #expect(fourth.earlierIncarnations.map(\.lastVersion) == [5, 7, 7])
+        #expect(Set(fourth.earlierIncarnations.map(\.epoch) + [fourth.snapshot.epoch]).count == 4)
     }
 
     @Test(
@@ -116,7 +120,7 @@ import TrebuchetCluster
         try await store.put([1], key)
         way.set { $0.losesNextAppends = 1 }
         way.afterLostAppend {
-            _ = try? await engine.release(lease)
+            _ = try? await engine.releaseLease(lease)
             guard let next = try? await acquire() else { return }
             try? await EngineStore(engine) { _ in next }.put([2], key)
         }
@@ -134,14 +138,15 @@ import TrebuchetCluster
             return
         }
         for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(2).enumerated() {
-            let append = LogAppend(entry.payload, expectedTop: UInt64(offset))
-            #expect(try await replica.append(append, to: log, under: lease) == .accepted(UInt64(offset + 1)))
+            let append = LogAppend(entry.payload, expectedHead: UInt64(offset))
+            #expect(try await replica.append(append, to: log, lease: lease) == .accepted(UInt64(offset + 1)))
         }
         let store = try await nextOwner(replica)
-        let found = try #require(try await store.log(key))
-        #expect(found.earlier == [StreamIncarnation(epoch: "first", last: 3)])
+        let found = try #require(try await store.readLog(key))
+        #expect(found.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 3)])
         try await append(4...6, store)
-        #expect(try await store.log(key)?.earlier == [StreamIncarnation(epoch: "first", last: 3)])
+        #expect(
+            try await store.readLog(key)?.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 3)])
     }
 
     /// An engine that has the first entries of another's log, under the same lease.
@@ -151,8 +156,8 @@ import TrebuchetCluster
             throw StateStoreError(.failed, "the slot is not free")
         }
         for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(count).enumerated() {
-            let append = LogAppend(entry.payload, expectedTop: UInt64(offset))
-            #expect(try await replica.append(append, to: log, under: lease) == .accepted(UInt64(offset + 1)))
+            let append = LogAppend(entry.payload, expectedHead: UInt64(offset))
+            #expect(try await replica.append(append, to: log, lease: lease) == .accepted(UInt64(offset + 1)))
         }
         return (replica, lease)
     }
@@ -161,18 +166,18 @@ import TrebuchetCluster
     func lookedAt() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
-        guard let lease = try await engine.holder(of: log.slot)?.lease else { return }
+        guard let lease = try await engine.owner(of: log.slot)?.lease else { return }
         let owner = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         let reader = EngineStore(engine) { _ in nil }
-        let first = try await reader.look(at: key, after: nil)
+        let first = try await reader.readLog(at: key, after: nil)
         guard case .whole(let whole?) = first.found else { return #expect(Bool(false), "nothing was found") }
-        #expect(whole.last == 5)
+        #expect(whole.lastVersion == 5)
         try await append(6...7, owner)
         // What came since comes alone, each time.
-        let second = try await reader.look(at: key, after: first.seen)
+        let second = try await reader.readLog(at: key, after: first.seen)
         guard case .entries(let entries) = second.found else { return #expect(Bool(false), "all of it came again") }
-        #expect(entries.map(\.number) == [6, 7])
-        guard case .entries([]) = try await reader.look(at: key, after: second.seen).found else {
+        #expect(entries.map(\.version) == [6, 7])
+        guard case .entries([]) = try await reader.readLog(at: key, after: second.seen).found else {
             return #expect(Bool(false), "nothing has changed")
         }
         // The last two are lost, and others have their places and more, under the same fence.
@@ -180,9 +185,9 @@ import TrebuchetCluster
         #expect(same.fence == lease.fence)
         let again = EngineStore(restored) { $0 == same.slot ? same : nil }
         for number in 6...9 as ClosedRange<UInt64> {
-            try await again.write([.append(LogEntry(number: number, base: number - 1, bytes: [99]), key)])
+            try await again.write([.append(LogEntry(version: number, baseVersion: number - 1, bytes: [99]), key)])
         }
-        guard case .whole(let found?) = try await again.look(at: key, after: second.seen).found else {
+        guard case .whole(let found?) = try await again.readLog(at: key, after: second.seen).found else {
             return #expect(Bool(false), "it went on in what was lost")
         }
         #expect(found.entries.suffix(4).allSatisfy { $0.bytes == [99] })
@@ -206,11 +211,11 @@ import TrebuchetCluster
         for round in 1...50 {
             let store = try await nextOwner(engine)
             let found = try await withThrowingTaskGroup(of: StoredLog?.self) { group in
-                for _ in 0..<8 { group.addTask { try await store.log(key) } }
+                for _ in 0..<8 { group.addTask { try await store.readLog(key) } }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(Set(found.map { $0?.snapshot.epoch }).count == 1, "round \(round)")
-            #expect(found.allSatisfy { $0?.earlier.count == round }, "round \(round)")
+            #expect(found.allSatisfy { $0?.earlierIncarnations.count == round }, "round \(round)")
         }
     }
 
@@ -221,29 +226,29 @@ import TrebuchetCluster
         let store = try await nextOwner(engine)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await append(6...1_000, store) }
-            group.addTask { for _ in 0..<1_000 { _ = try await store.log(key) } }
+            group.addTask { for _ in 0..<1_000 { _ = try await store.readLog(key) } }
             try await group.waitForAll()
         }
-        #expect(try await store.log(key)?.last == 1_000)
+        #expect(try await store.readLog(key)?.lastVersion == 1_000)
     }
 
     @Test("asking for many other names does not end the life that those who observe were told")
     func forgottenNames() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
-        if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
+        if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
             Issue.record("the slot was not acquired")
             return
         }
-        let store = EngineStore(engine, mostPartitions: 10) {
+        let store = EngineStore(engine, maximumPartitions: 10) {
             SlotLease($0, owner: node, fence: $0 == lease.slot ? lease.fence : 1)
         }
-        let epoch = try #require(try await store.log(key)).snapshot.epoch
+        let epoch = try #require(try await store.readLog(key)).snapshot.epoch
         for number in 0..<20 { _ = try await store.get([StateKey("calls", "x/1", partition: "b\(number)")]) }
         try await append(6...7, store)
-        let next = try #require(try await nextOwner(engine).log(key))
-        #expect(next.earlier.last == StreamIncarnation(epoch: epoch, last: 7))
+        let next = try #require(try await nextOwner(engine).readLog(key))
+        #expect(next.earlierIncarnations.last == StreamIncarnation(epoch: epoch, lastVersion: 7))
     }
 
     @Test(
@@ -259,15 +264,15 @@ import TrebuchetCluster
         }
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         engine.set { $0.failsSnapshots = true }
-        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])
         try await append(2...100, store)
         await #expect(throws: StateStoreError.self) { try await append(101...101, store) }
         // The next owner begins a life in it.
         let other = try await nextOwner(memory)
-        #expect(try await other.log(key)?.last == 100)
+        #expect(try await other.readLog(key)?.lastVersion == 100)
         try await append(101...150, other)
         engine.set { $0.failsSnapshots = false }
-        #expect(try await nextOwner(memory).log(key)?.last == 150)
+        #expect(try await nextOwner(memory).readLog(key)?.lastVersion == 150)
     }
 
     @Test("an actor's writes are taken under the ownership that it was loaded under alone")
@@ -276,10 +281,10 @@ import TrebuchetCluster
         try await begin(engine)
         let second = try await nextOwner(engine)
         let ownership = second.ownership(of: "a")
-        _ = try await second.log(key)
+        _ = try await second.readLog(key)
         // Away and back.
         let third = try await nextOwner(engine)
-        var write = StateWrite.append(LogEntry(number: 6, base: 5, bytes: [6]), key)
+        var write = StateWrite.append(LogEntry(version: 6, baseVersion: 5, bytes: [6]), key)
         write.ownership = ownership
         await #expect(throws: StateStoreError.self) { try await third.write([write]) }
         write.ownership = third.ownership(of: "a")
@@ -293,15 +298,15 @@ import TrebuchetCluster
         try await begin(engine)
         let store = try await nextOwner(engine)
         await #expect(throws: StateStoreError.self) { try await append(9...9, store) }
-        #expect(try await nextOwner(engine).log(key)?.last == 5)
+        #expect(try await nextOwner(engine).readLog(key)?.lastVersion == 5)
     }
 
     @Test("who asks for actors of many names fills no memory")
     func manyNames() async throws {
         let engine = MemoryEngine()
-        let store = EngineStore(engine, mostPartitions: 10) { SlotLease($0, owner: node, fence: 1) }
+        let store = EngineStore(engine, maximumPartitions: 10) { SlotLease($0, owner: node, fence: 1) }
         for number in 0..<100 {
-            _ = try await store.log(StateKey("states", "a.count", partition: "a\(number)"))
+            _ = try await store.readLog(StateKey("states", "a.count", partition: "a\(number)"))
             #expect(store.partitionCount <= 10)
         }
     }
@@ -312,20 +317,20 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         try await begin(engine)
         let store = try await nextOwner(engine)
-        let life = try #require(try await store.log(key)).snapshot.epoch
+        let life = try #require(try await store.readLog(key)).snapshot.epoch
         try await append(6...10, store)
         let bytes = [UInt8](repeating: 8, count: 8)
         if inParts { try await store.write([StateWrite(key, .snapshotPart([9], index: 0, number: 8))]) }
         try await store.write([
-            .snapshot(LogSnapshot(epoch: life, number: 8, parts: inParts ? 1 : 0, bytes: bytes), key)
+            .snapshot(LogSnapshot(epoch: life, version: 8, partCount: inParts ? 1 : 0, bytes: bytes), key)
         ])
         try await append(11...12, store)
         for _ in 0..<2 {
-            let found = try #require(try await nextOwner(engine).log(key))
-            #expect(found.snapshot.number == 8)
+            let found = try #require(try await nextOwner(engine).readLog(key))
+            #expect(found.snapshot.version == 8)
             #expect(found.snapshot.bytes == (inParts ? [9] : []) + bytes)
-            #expect(found.entries.map(\.number) == [9, 10, 11, 12])
-            #expect(found.earlier.first == StreamIncarnation(epoch: "first", last: 5))
+            #expect(found.entries.map(\.version) == [9, 10, 11, 12])
+            #expect(found.earlierIncarnations.first == StreamIncarnation(epoch: "first", lastVersion: 5))
         }
     }
 
@@ -333,8 +338,8 @@ import TrebuchetCluster
     func mostLives() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
-        for _ in 0..<70 { _ = try await nextOwner(engine).log(key) }
-        #expect(try await nextOwner(engine).log(key)?.earlier.count == 64)
+        for _ in 0..<70 { _ = try await nextOwner(engine).readLog(key) }
+        #expect(try await nextOwner(engine).readLog(key)?.earlierIncarnations.count == 64)
     }
 
     @Test("who has lost the slot reads nothing that it could take for what holds now")
@@ -343,7 +348,7 @@ import TrebuchetCluster
         try await begin(engine)
         let old = try await nextOwner(engine)
         _ = try await nextOwner(engine)
-        let error = await #expect(throws: StateStoreError.self) { try await old.log(key) }
+        let error = await #expect(throws: StateStoreError.self) { try await old.readLog(key) }
         #expect(error?.code == .conflict)
     }
 }

@@ -9,7 +9,8 @@ import TrebuchetActors
         .init(all: 4, perParty: 2, parties: 2, nodesPerParty: 2, places: 1 << 20, sketched: 2))
 
     private mutating func add(_ node: UInt64, _ number: UInt64, upTo call: UInt64 = 9, of host: UInt64 = 1) {
-        names.add(QualifiedCallSessionID(instance: node, number: number, secret: number), upTo: call, of: .host(host))
+        names.insert(
+            QualifiedCallSessionID(instance: node, number: number, secret: number), upTo: call, of: .host(host))
     }
 
     private func mayHaveRun(

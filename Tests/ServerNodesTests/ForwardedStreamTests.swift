@@ -16,7 +16,7 @@ import TrebuchetActors
     func position(seen: (String, UInt64), start: (String, UInt64?), expected: Int) {
         let stream = ForwardedStream(
             callID: Array("1".utf8), actor: "a", target: "t", filter: nil, epoch: seen.0, sequence: seen.1)
-        stream.begin(as: Array("s".utf8), epoch: start.0, position: start.1)
+        stream.startStream(as: Array("s".utf8), epoch: start.0, position: start.1)
         let text = String(decoding: stream.resumption(as: [0x31]), as: UTF8.self)
         #expect(text.contains(#""epoch":"\#(start.0)","lastSequence":\#(expected)}"#), "\(text)")
     }

@@ -31,9 +31,9 @@ final class HeldStore: StateStore {
         try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
         try await read()
-        return try await memory.log(key)
+        return try await memory.readLog(key)
     }
 
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {

@@ -46,7 +46,7 @@ import TrebuchetCluster
         var top = try #require(reading.entries.last?.position.offset)
         for part in parts.prefix(missing) {
             #expect(
-                try await engine.append(LogAppend(part, expectedTop: top), to: ClusterLog(name), under: lease)
+                try await engine.append(LogAppend(part, expectedHead: top), to: ClusterLog(name), lease: lease)
                     == .accepted(top + 1))
             top += 1
         }
@@ -87,16 +87,17 @@ import TrebuchetCluster
         let parts = SplitLogEntry.split([1] + entry)
         #expect(parts.allSatisfy { $0.count <= SplitLogEntry.partBytes + 9 } && parts.count == 4)
         var gathering = SplitLogEntry()
-        #expect(parts.dropLast().allSatisfy { gathering.take($0) == nil })
-        #expect(gathering.take(parts[3]) == [1] + entry)
+        #expect(parts.dropLast().allSatisfy { gathering.append($0) == nil })
+        #expect(gathering.append(parts[3]) == [1] + entry)
         // A whole one between, one left out, one twice, and the end of another.
         for wrong in [[0, 1, 3], [0, 1, 1, 2, 3], [1, 2, 3], [3]] {
             gathering = SplitLogEntry()
-            #expect(wrong.allSatisfy { gathering.take(parts[$0]) == nil }, "\(wrong)")
+            #expect(wrong.allSatisfy { gathering.append(parts[$0]) == nil }, "\(wrong)")
         }
         gathering = SplitLogEntry()
         #expect(
-            gathering.take(parts[0]) == nil && gathering.take([1, 2]) == [1, 2] && gathering.take(parts[1]) == nil)
+            gathering.append(parts[0]) == nil && gathering.append([1, 2]) == [1, 2] && gathering.append(parts[1]) == nil
+        )
         #expect(SplitLogEntry.split([1, 2]) == [[1, 2]])
     }
 }

@@ -16,7 +16,7 @@ import TrebuchetCluster
     private let lines = Journal()
 
     private func store(_ way: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
-        if let lease = try await engine.holder(of: log.slot)?.lease { _ = try await engine.release(lease) }
+        if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         let node = try ClusterNode(name: "n")
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(600)) else {
             throw StateStoreError(.failed, "the slot is not free")
@@ -24,28 +24,30 @@ import TrebuchetCluster
         let (losses, lines) = (losses, lines)
         let store = EngineStore(
             way ?? engine as any ClusterEngine, mostRecentBytes: mostRecentBytes,
-            didLose: { losses.note("\($1.code): \($1.message)") }, lease: { $0 == lease.slot ? lease : nil })
-        store.report { lines.note($0) }
+            didLose: { losses.record("\($1.code): \($1.message)") }, lease: { $0 == lease.slot ? lease : nil })
+        store.report { lines.record($0) }
         return store
     }
 
     private func append(_ numbers: ClosedRange<UInt64>, _ store: EngineStore) async throws {
         for number in numbers {
-            try await store.write([.append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), key)])
+            try await store.write([
+                .append(LogEntry(version: number, baseVersion: number - 1, bytes: [UInt8(number)]), key)
+            ])
         }
     }
 
     private func begun(_ way: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
         let store = try await store(way, mostRecentBytes: mostRecentBytes)
-        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])
         try await append(2...5, store)
         return store
     }
 
     /// What the next owner finds.
     private func found() async throws -> [UInt64]? {
-        let log = try await store().log(key)
-        return log.map { [$0.snapshot.number] + $0.entries.map(\.number) }
+        let log = try await store().readLog(key)
+        return log.map { [$0.snapshot.version] + $0.entries.map(\.version) }
     }
 
     @Test("the next write restores what was acknowledged, and the log says of which actor", arguments: [1, 3, 5])
@@ -62,7 +64,7 @@ import TrebuchetCluster
     func read() async throws {
         let store = try await begun()
         engine.loseNewest(2, of: log)
-        #expect(try await store.log(key)?.last == 5)
+        #expect(try await store.readLog(key)?.lastVersion == 5)
         #expect(try await found() == [1, 2, 3, 4, 5])
     }
 
@@ -78,11 +80,12 @@ import TrebuchetCluster
     func life() async throws {
         _ = try await begun()
         let second = try await store()
-        let epoch = try #require(try await second.log(key)).snapshot.epoch
+        let epoch = try #require(try await second.readLog(key)).snapshot.epoch
         engine.loseNewest(1, of: log)
         try await append(6...6, second)
-        let next = try #require(try await store().log(key))
-        #expect(next.earlier.last == StreamIncarnation(epoch: epoch, last: 6) && losses.entries.isEmpty)
+        let next = try #require(try await store().readLog(key))
+        #expect(
+            next.earlierIncarnations.last == StreamIncarnation(epoch: epoch, lastVersion: 6) && losses.entries.isEmpty)
     }
 
     @Test("a restore that is interrupted goes on at the next attempt")
@@ -105,29 +108,29 @@ import TrebuchetCluster
         engine.loseNewest(1, of: log)
         try await append(6...6, store)
         engine.loseNewest(4, of: log)
-        let top = try await engine.read(log, after: nil).top
+        let top = try await engine.read(log, after: nil).head
         for _ in 0..<2 {
             let error = await #expect(throws: StateStoreError.self) { try await append(7...7, store) }
             #expect(error?.code == .failed)
-            await #expect(throws: StateStoreError.self) { try await store.log(key) }
+            await #expect(throws: StateStoreError.self) { try await store.readLog(key) }
         }
         #expect(await store.checkEnds() == [])
-        #expect(try await engine.read(log, after: nil).top == top)
+        #expect(try await engine.read(log, after: nil).head == top)
         #expect(
             losses.entries.allSatisfy { $0.hasPrefix("dataLoss: ") && $0.contains("ended at 6, and ends at 2 now") })
         #expect(losses.entries.count > 1)
         // A node that goes on all the same begins another life.
         store.forgetAll()
-        let log = try #require(try await store.log(key))
-        #expect(log.last == 2 && log.earlier == [StreamIncarnation(epoch: "first", last: 2)])
+        let log = try #require(try await store.readLog(key))
+        #expect(log.lastVersion == 2 && log.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 2)])
     }
 
     @Test("entries that others have in the place of lost ones are not continued")
     func otherHistory() async throws {
         let store = try await begun()
         engine.loseNewest(3, of: log)
-        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
-        _ = try await engine.append(LogAppend(ActorLogEntry.bytes(of: []), expectedTop: 2), to: log, under: lease)
+        let lease = try #require(try await engine.owner(of: log.slot)?.lease)
+        _ = try await engine.append(LogAppend(ActorLogEntry.bytes(of: []), expectedHead: 2), to: log, lease: lease)
         let error = await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
         #expect(error?.code == .failed && losses.entries.count == 1)
     }
@@ -141,11 +144,11 @@ import TrebuchetCluster
         try await store.write([deletion])
         let entry = try #require(try await engine.read(log, after: nil).entries.first)
         try await store.remove("a", ownedUnder: store.ownership(of: "a"))
-        #expect(try await engine.read(log, after: nil).top == .start)
-        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
-        _ = try await engine.append(LogAppend(entry.payload, expectedTop: 0), to: log, under: lease)
+        #expect(try await engine.read(log, after: nil).head == .start)
+        let lease = try #require(try await engine.owner(of: log.slot)?.lease)
+        _ = try await engine.append(LogAppend(entry.payload, expectedHead: 0), to: log, lease: lease)
         #expect(try await store.get(key) == nil)
-        #expect(try await engine.read(log, after: nil).top == .start)
+        #expect(try await engine.read(log, after: nil).head == .start)
         let partition = ActorLog("b")
         partition.didRemove(under: 1, isInDoubt: true)
         partition.didRead(to: LogPosition(fence: 1, offset: 7), under: 1)
@@ -158,11 +161,11 @@ import TrebuchetCluster
     @Test("an entry that got no answer, and was found when the log was read, is restored with the others")
     func unanswered() async throws {
         let store = try await begun()
-        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
-        let entry = ActorLogEntry.bytes(of: [.append(LogEntry(number: 6, base: 5, bytes: [6]), key)])
-        _ = try await engine.append(LogAppend(entry, expectedTop: 5), to: log, under: lease)
+        let lease = try #require(try await engine.owner(of: log.slot)?.lease)
+        let entry = ActorLogEntry.bytes(of: [.append(LogEntry(version: 6, baseVersion: 5, bytes: [6]), key)])
+        _ = try await engine.append(LogAppend(entry, expectedHead: 5), to: log, lease: lease)
         await #expect(throws: StateStoreError.self) { try await append(6...6, store) }
-        #expect(try await store.log(key)?.last == 6)
+        #expect(try await store.readLog(key)?.lastVersion == 6)
         engine.loseNewest(3, of: log)
         try await append(7...7, store)
         #expect(try await found() == [1, 2, 3, 4, 5, 6, 7])
@@ -178,7 +181,7 @@ import TrebuchetCluster
         }
         let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }
         let lines = lines
-        store.report { lines.note($0) }
+        store.report { lines.record($0) }
         try await store.put([1], key)
         try await store.put([2], key)
         isOwner.withLock { $0 = false }
@@ -196,11 +199,11 @@ import TrebuchetCluster
         let way = FaultyEngine(engine)
         let store = try await begun(way, mostRecentBytes: 300)
         way.set { $0.readsNothing = true }
-        let error = await #expect(throws: StateStoreError.self) { try await store.log(key) }
+        let error = await #expect(throws: StateStoreError.self) { try await store.readLog(key) }
         #expect(error?.code == .unavailable && losses.entries.isEmpty)
         #expect(await store.checkEnds() == [])
         way.set { $0.readsNothing = false }
-        #expect(try await store.log(key)?.last == 5)
+        #expect(try await store.readLog(key)?.lastVersion == 5)
         try await append(6...6, store)
         #expect(try await found() == [1, 2, 3, 4, 5, 6] && losses.entries.isEmpty)
     }
@@ -210,10 +213,10 @@ import TrebuchetCluster
     func removedByNext() async throws {
         let store = try await begun(mostRecentBytes: 300)
         let next = try await self.store()
-        let lease = try #require(try await engine.holder(of: log.slot)?.lease)
-        let top = try await engine.read(log, after: nil).top
-        #expect(try await engine.remove(log, at: top.offset, under: lease) == .stored)
-        let error = await #expect(throws: StateStoreError.self) { try await store.log(key) }
+        let lease = try #require(try await engine.owner(of: log.slot)?.lease)
+        let top = try await engine.read(log, after: nil).head
+        #expect(try await engine.removeLog(log, at: top.offset, lease: lease) == .stored)
+        let error = await #expect(throws: StateStoreError.self) { try await store.readLog(key) }
         #expect(error?.code == .conflict && losses.entries.isEmpty)
         try await next.put([1], key)
         #expect(await store.checkEnds(isSettled: true) == [])
@@ -230,13 +233,13 @@ import TrebuchetCluster
         }
         let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }
         let lines = lines
-        store.report { lines.note($0) }
+        store.report { lines.record($0) }
         for value in 1...3 as ClosedRange<UInt8> { try await store.put([value], key) }
         isOwner.withLock { $0 = false }
         let next = try await self.store()
-        let second = try #require(try await engine.holder(of: log.slot)?.lease)
-        let top = try await engine.read(log, after: nil).top
-        #expect(try await engine.remove(log, at: top.offset, under: second) == .stored)
+        let second = try #require(try await engine.owner(of: log.slot)?.lease)
+        let top = try await engine.read(log, after: nil).head
+        #expect(try await engine.removeLog(log, at: top.offset, lease: second) == .stored)
         try await next.put([1], key)
         #expect(await store.checkEnds(isSettled: true) == [])
         #expect(lines.entries.isEmpty)
@@ -278,18 +281,18 @@ import TrebuchetCluster
 
     @Test("kept entries have at most so many bytes, of all logs together, and the oldest go first")
     func bounded() async throws {
-        let recent = RecentEntries(mostBytes: 10 * 1_128)
+        let recent = RecentEntries(maximumBytes: 10 * 1_128)
         let partitions = ["a", "b", "c"].map { ActorLog($0) }
         for number in 1...1_000 as ClosedRange<UInt64> {
             for partition in partitions {
                 let place = LogPosition(fence: 1, offset: number)
-                recent.add([UInt8](repeating: 1, count: 1_000), to: partition, at: place)
+                recent.insert([UInt8](repeating: 1, count: 1_000), to: partition, at: place)
                 #expect(recent.bytes <= 10 * 1_128)
             }
         }
         #expect(partitions.map { $0.recent(behind: 997)?.count } == [3, 3, 3])
         #expect(partitions.map { $0.recent(behind: 996) == nil } == [true, true, false])
-        partitions[2].forget(all: true)
+        partitions[2].discardContents(all: true)
         #expect(partitions[2].recent(behind: 999) == nil)
     }
 

@@ -19,7 +19,7 @@ import TrebuchetCluster
         for node in nodes { try await node.start() }
         await ownAll(nodes)
         try await body(nodes, way, nodes[1].names(1)[0])
-        for node in nodes { await node.end() }
+        for node in nodes { await node.stop() }
     }
 
     /// Begins a stream of events.
@@ -87,7 +87,7 @@ import TrebuchetCluster
                 let before = way.messageCount
                 client.call("\(number)", name, "add(_:)", [0], isKept: true)
                 #expect(await eventually { way.messageCount > before })
-                try exchange(nodes[0]).send([NodeFrame(.leaving, line: 0)], to: nodes[1].member.node)
+                try exchange(nodes[0]).send([NodeFrame(.leaving, channelID: 0)], to: nodes[1].member.node)
                 #expect(await eventually { way.messageCount > before + 1 })
                 way.set { $0.losesMessages = false }
                 #expect(await eventually { client.answers("\(number)").count == 1 })
@@ -123,7 +123,7 @@ import TrebuchetCluster
         try await withTwo(faultyAt: 0) { nodes, way, name in
             let (exchange, node) = (try exchange(nodes[0]), nodes[1].member.node)
             way.set { $0.holdsMessages = true }
-            let frame = NodeFrame(.gone, line: 1, [UInt8](repeating: 0, count: 100))
+            let frame = NodeFrame(.gone, channelID: 1, [UInt8](repeating: 0, count: 100))
             for _ in 0..<200_000 { exchange.send([frame], to: node) }
             // But for those of the one message that is on the way.
             #expect(exchange.waitingBytes > 190_000 * frame.byteCount)

@@ -102,13 +102,13 @@ import TrebuchetCluster
         #expect(await eventually { await waiting(at: node) == 1 })
         peer.abort()
         #expect(await eventually { await waiting(at: node) == 0 })
-        await node.end()
+        await node.stop()
     }
 
     @Test("calls that have ended and not left for their node count for who has made them, and others go on")
     func toOtherNode() async throws {
         var limits = ServerLimits()
-        limits.heldBytesPerConnection = 2 << 20
+        limits.bufferedBytesPerConnection = 2 << 20
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
         try await withNodes(["a", "b"], engine: engine, through: gate, limits: limits) { nodes in
@@ -130,7 +130,7 @@ import TrebuchetCluster
             // Of a connection that is closed for it the reason may not be read any more.
             #expect(
                 await eventually {
-                    peer.texts.contains { $0.contains("heldBytesPerConnection") || $0.hasPrefix("closed") }
+                    peer.texts.contains { $0.contains("bufferedBytesPerConnection") || $0.hasPrefix("closed") }
                 })
             #expect((1 << 20...2 << 20).contains(exchange.waitingBytes))
             other.call(1, till, "length(_:)", #"["\#(text)"]"#)
@@ -181,7 +181,9 @@ import TrebuchetCluster
     private func streamsInUse(at node: Node) async -> Int {
         var count = 0
         for shard in node.server.shards {
-            count += await shard.reactor.perform { shard.connections.values.reduce(0) { $0 + Int($1.use.streams) } }
+            count += await shard.reactor.perform {
+                shard.connections.values.reduce(0) { $0 + Int($1.streamUsage.streams) }
+            }
         }
         return count
     }

@@ -91,7 +91,7 @@ import TrebuchetCluster
                 #expect(await counts[index].next() == 2)
             }
             #expect(second.server.actorCount > 0)
-            await second.end()
+            await second.stop()
         }
     }
 
@@ -134,7 +134,7 @@ import TrebuchetCluster
                 }
                 try await group.waitForAll()
             }
-            await replacement.end()
+            await replacement.stop()
         }
     }
 

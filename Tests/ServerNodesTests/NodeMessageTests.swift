@@ -9,8 +9,8 @@ import TrebuchetActors
     private static let message = NodeMessage(
         from: "a#0123", number: 7, NodeMessage.Epochs(sender: 3, receiver: 4, last: 5),
         [
-            NodeFrame(.open, line: 1, Array("{}".utf8)), NodeFrame(.toClient, line: .max, [1, 2, 3]),
-            NodeFrame(.leaving, line: 0),
+            NodeFrame(.open, channelID: 1, Array("{}".utf8)), NodeFrame(.toClient, channelID: .max, [1, 2, 3]),
+            NodeFrame(.leaving, channelID: 0),
         ])
 
     @Test("a message is read as it was written")
@@ -46,9 +46,9 @@ import TrebuchetActors
     func entries() {
         let key = StateKey("states", "a.count", partition: "a")
         let writes: [StateWrite] = [
-            .put([1], key), .delete(key), .append(LogEntry(number: 3, base: 2, bytes: [4, 5]), key),
+            .put([1], key), .delete(key), .append(LogEntry(version: 3, baseVersion: 2, bytes: [4, 5]), key),
             StateWrite(key, .snapshotPart([6], index: 1, number: 9)),
-            .snapshot(LogSnapshot(epoch: "e", number: 9, parts: 2, bytes: []), key), StateWrite(key, .deleteLog),
+            .snapshot(LogSnapshot(epoch: "e", version: 9, partCount: 2, bytes: []), key), StateWrite(key, .deleteLog),
         ]
         let bytes = ActorLogEntry.bytes(of: writes)
         #expect(ActorLogEntry.items(bytes, of: "a").map(self.writes) == writes)
@@ -66,11 +66,11 @@ import TrebuchetActors
         )
         var contents = ActorLogContents()
         try contents.apply([
-            .write(.snapshot(LogSnapshot(epoch: "e", number: 1, bytes: [1]), count)), .write(.put([7], call)),
+            .write(.snapshot(LogSnapshot(epoch: "e", version: 1, bytes: [1]), count)), .write(.put([7], call)),
         ])
         for number in 2...5 as ClosedRange<UInt64> {
             if number == 4 { try contents.apply([.life("f")]) }
-            let entry = LogEntry(number: number, base: number - 1, bytes: [UInt8(number)])
+            let entry = LogEntry(version: number, baseVersion: number - 1, bytes: [UInt8(number)])
             try contents.apply([.write(.append(entry, count))])
         }
         // A snapshot that is not complete yet goes on behind it.
@@ -79,12 +79,12 @@ import TrebuchetActors
         try folded.apply(try #require(ActorLogEntry.items(contents.folded, of: "a")))
         #expect(folded.log(count) == contents.log(count))
         #expect(folded.log(count)?.snapshot.epoch == "f")
-        #expect(folded.log(count)?.earlier == [StreamIncarnation(epoch: "e", last: 3)])
+        #expect(folded.log(count)?.earlierIncarnations == [StreamIncarnation(epoch: "e", lastVersion: 3)])
         #expect(folded.value(call) == [7])
-        let whole = LogSnapshot(epoch: "f", number: 4, parts: 1, bytes: [9])
+        let whole = LogSnapshot(epoch: "f", version: 4, partCount: 1, bytes: [9])
         try folded.apply([.write(.snapshot(whole, count))])
         #expect(folded.log(count)?.snapshot.bytes == [8, 9])
-        #expect(folded.log(count)?.entries.map(\.number) == [5])
+        #expect(folded.log(count)?.entries.map(\.version) == [5])
     }
 
     private func folded(_ contents: ActorLogContents) throws -> ActorLogContents {

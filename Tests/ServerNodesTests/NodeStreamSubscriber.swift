@@ -21,7 +21,7 @@ final class NodeStreamSubscriber: NodeChannelHandler {
         opened.withLock { $0 = line }
         // It owns nothing, and is there all the same: known as that before its line is.
         exchange.send(
-            [NodeFrame(.leaving, line: 0), NodeFrame(.open, line: line.number, SharedStreamMessage.opening)],
+            [NodeFrame(.leaving, channelID: 0), NodeFrame(.open, channelID: line.number, SharedStreamMessage.opening)],
             to: owner.member.node)
     }
 
@@ -76,7 +76,7 @@ final class NodeStreamSubscriber: NodeChannelHandler {
             defer { parts = [] }
             return parts
         }
-        got.withLock { $0.append(NodeFrame(frame.kind, line: frame.line, before + frame.payload)) }
+        got.withLock { $0.append(NodeFrame(frame.kind, channelID: frame.channelID, before + frame.payload)) }
     }
 
     func lineDidBreak(received: UInt64) {}

@@ -17,7 +17,7 @@ import TrebuchetCluster
         let (heavy, light, there) = (End(on: reactor), End(on: reactor), End(on: reactor))
         // One that is refused would be told so, and nobody listens there: then the other line ended too.
         let elsewhere = End(on: reactor)
-        let sender = NodeTransport(gate, as: a, mostWaiting: 1 << 20) { _, _ in nil }
+        let sender = NodeTransport(gate, as: a, maximumQueuedCount: 1 << 20) { _, _ in nil }
         let receiver = NodeTransport(gate, as: b) { line, _ in line.number == 2 ? there : elsewhere }
         try await receiver.start()
         let (first, second) = (sender.newLine(to: b, heavy), sender.newLine(to: b, light))

@@ -100,7 +100,7 @@ distributed actor Tally {
         Caller.current?.connection.principal = Principal(id: name, roles: ["admin"])
         Caller.current?.connection.onClose {}
     }
-    distributed func revoke() { Caller.current?.connection.revoke("gone") }
+    distributed func revoke() { Caller.current?.connection.revokeAccess("gone") }
     distributed func handlers() -> Int { Caller.current?.connection.closeHandlerCount ?? -1 }
     distributed func caller() -> String {
         guard let caller = Caller.current else { return "nobody" }

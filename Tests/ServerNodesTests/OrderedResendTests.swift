@@ -22,7 +22,7 @@ import TrebuchetCluster
         #expect(isLetGo(&order, to: a))
         for (index, number) in numbers.enumerated() {
             order.didComeBack("\(number)", number)
-            order.add("\(number + 10)", number + 10)
+            order.addCall("\(number + 10)", number + 10)
             #expect(order.awaitsReturn == (index < 2))
             for node in [a, b] { #expect(isLetGo(&order, to: node) == (index == 2)) }
         }

@@ -16,7 +16,7 @@ import TrebuchetCluster
         settings: ClusterMemberSettings = Node.settings, store: (any StateStore)? = nil, lines: Journal = Journal()
     ) async throws -> Node {
         let node = try Node(
-            name, engine, through: way, settings: settings, store: store, log: { lines.note($0) }
+            name, engine, through: way, settings: settings, store: store, log: { lines.record($0) }
         ) { server in
             let system = server.actorSystem
             server.expose(Tally.self, as: "mine/*") { _ in Tally(actorSystem: system) }
@@ -43,7 +43,7 @@ import TrebuchetCluster
                     client.call(number, name, "add(_:)", "[\(place + 1)]")
                     let answer = try #require(await client.answer(number))
                     #expect(answer.contains(#""result":\#(place + 1)"#))
-                    #expect((try await stores[place].log(StateKey("states", "\(name).count")) != nil) == haveStores)
+                    #expect((try await stores[place].readLog(StateKey("states", "\(name).count")) != nil) == haveStores)
                     #expect(try await engine.read(ClusterLog(name), after: nil).entries.isEmpty)
                 }
                 client.abort()
@@ -114,7 +114,7 @@ import TrebuchetCluster
             #expect(told.count == (hasStore ? 0 : 1))
         }
         #expect(!lines.entries.contains { $0.contains("'tallies/*'") })
-        await node.end()
+        await node.stop()
     }
 
     @Test("an actor that cannot be loaded is counted, and its server loads it when the store is back")

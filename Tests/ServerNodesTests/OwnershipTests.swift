@@ -35,7 +35,7 @@ import TrebuchetCluster
         for index in moved { #expect(try await tallies[index].add(100) == 101) }
         try await second.kill()
         for index in moved { #expect(try await tallies[index].add(0) == 101) }
-        await first.end()
+        await first.stop()
     }
 
     @Test("nothing is answered as written that was not, also when the lease ends while a write hangs")
@@ -70,7 +70,7 @@ import TrebuchetCluster
         }
         // A write that hung may reach the log later, where its call ended with `unknownOutcome`.
         #expect([acknowledged, 11, 101, 111].contains(answer) && (answer ?? 0) >= acknowledged)
-        await node.end()
+        await node.stop()
     }
 
     @Test("what an engine has and has not confirmed is not acknowledged, nor is who finds it there later told of it")
@@ -100,7 +100,7 @@ import TrebuchetCluster
         for call in calls { last = max(last, try await call.value) }
         #expect(last == 11)
         #expect(try await tally.add(100) == 111)
-        await node.end()
+        await node.stop()
     }
 
     @Test("a program that runs a node stops in order when an operator asks for it")
@@ -112,7 +112,7 @@ import TrebuchetCluster
         #expect(try await TrebuchetServer.stop(node.member.node, at: engine))
         try await running.value
         #expect(try await engine.nodes().isEmpty)
-        #expect(try await engine.holder(of: ClusterSlot(of: "a")) == nil)
+        #expect(try await engine.owner(of: ClusterSlot(of: "a")) == nil)
     }
 
     @Test("clients are not told where the engine is, nor its own words")
@@ -131,7 +131,7 @@ import TrebuchetCluster
         #expect(error?.message.contains("10.1.2.3") == false)
         faulty.set { $0.refusesAppends = false }
         #expect(try await tally.add(0) == 2)
-        await node.end()
+        await node.stop()
     }
 
     @Test("who waits for an actor that moves while it is loaded is answered by its next owner")
@@ -154,6 +154,6 @@ import TrebuchetCluster
         #expect((0..<12).contains { second.owns("tallies/\($0)") })
         faulty.set { $0.hangsReads = false }
         for call in calls { #expect(try await call.value == 1) }
-        for node in [first, second] { await node.end() }
+        for node in [first, second] { await node.stop() }
     }
 }

@@ -7,48 +7,48 @@ import Testing
     private typealias Epochs = NodeMessage.Epochs
     private typealias Arrival = PeerState.ReceiveAction
 
-    private func take(_ peer: inout PeerState, _ number: UInt64, _ epochs: Epochs) -> Arrival {
-        peer.take(number, epochs)
+    private func receive(_ peer: inout PeerState, _ number: UInt64, _ epochs: Epochs) -> Arrival {
+        peer.receive(number, epochs)
     }
 
     @Test("each message has the next number, the first of an epoch too; a gap makes what it brings late")
     func gaps() {
         var peer = PeerState(epoch: 2)
-        #expect(take(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
-        #expect(take(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival())
-        #expect(take(&peer, 4, Epochs(sender: 4, receiver: 2)) == Arrival(hasGap: true, isLate: true))
-        #expect(take(&peer, 5, Epochs(sender: 4, receiver: 2)) == Arrival())
+        #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
+        #expect(receive(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival())
+        #expect(receive(&peer, 4, Epochs(sender: 4, receiver: 2)) == Arrival(hasGap: true, isLate: true))
+        #expect(receive(&peer, 5, Epochs(sender: 4, receiver: 2)) == Arrival())
         #expect(
-            take(&peer, 9, Epochs(sender: 7, receiver: 2, last: 7))
+            receive(&peer, 9, Epochs(sender: 7, receiver: 2, last: 7))
                 == Arrival(endsLines: true, hasGap: true, isLate: true))
-        #expect(take(&peer, 10, Epochs(sender: 7, receiver: 2, last: 7)) == Arrival())
+        #expect(receive(&peer, 10, Epochs(sender: 7, receiver: 2, last: 7)) == Arrival())
         // What was lost before the first that comes at all.
         var other = PeerState(epoch: 2)
-        #expect(take(&other, 2, Epochs(sender: 4, receiver: 0)) == Arrival(hasGap: true, isLate: true))
+        #expect(receive(&other, 2, Epochs(sender: 4, receiver: 0)) == Arrival(hasGap: true, isLate: true))
     }
 
     @Test("who says that it has lost something ends lines, once, and what it sent before is late")
     func theirLoss() {
         var peer = PeerState(epoch: 2)
-        #expect(take(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
-        #expect(take(&peer, 5, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival(endsLines: true))
-        #expect(take(&peer, 6, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
-        #expect(take(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
-        #expect(take(&peer, 7, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
+        #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
+        #expect(receive(&peer, 5, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival(endsLines: true))
+        #expect(receive(&peer, 6, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
+        #expect(receive(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
+        #expect(receive(&peer, 7, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
         // Also where nothing was heard of before its loss: lines may have been opened to it.
         var other = PeerState(epoch: 2)
-        #expect(take(&other, 3, Epochs(sender: 5, receiver: 2, last: 2)) == Arrival(endsLines: true))
+        #expect(receive(&other, 3, Epochs(sender: 5, receiver: 2, last: 2)) == Arrival(endsLines: true))
     }
 
     @Test("what is sent without knowing of this node's loss is late, until the other one knows")
     func ownLoss() {
         var peer = PeerState(epoch: 2)
-        #expect(take(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
-        peer.begin(5)
-        #expect(take(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
+        #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
+        peer.startEpoch(5)
+        #expect(receive(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
         // Nor does one know who has heard nothing so far.
-        #expect(take(&peer, 3, Epochs(sender: 4, receiver: 0)) == Arrival(isLate: true))
-        #expect(take(&peer, 4, Epochs(sender: 4, receiver: 5)) == Arrival())
+        #expect(receive(&peer, 3, Epochs(sender: 4, receiver: 0)) == Arrival(isLate: true))
+        #expect(receive(&peer, 4, Epochs(sender: 4, receiver: 5)) == Arrival())
     }
 
     @Test("a loss is told of by a message of its own, until one is sent that tells it")
@@ -56,7 +56,7 @@ import Testing
         var peer = PeerState(epoch: 2)
         var begins = peer.beginTelling()
         #expect(!begins)
-        peer.begin(5)
+        peer.startEpoch(5)
         begins = peer.beginTelling()
         #expect(begins && peer.isSending)
         let first = peer.next(100)
@@ -72,11 +72,11 @@ import Testing
         begins = peer.beginTelling()
         #expect(end == nil && !begins)
         // The other one does not know it all the same.
-        let arrival = peer.take(1, Epochs(sender: 2, receiver: 2))
+        let arrival = peer.receive(1, Epochs(sender: 2, receiver: 2))
         begins = peer.beginTelling()
         #expect(arrival.isLate && begins)
         // One of before tells nothing of a later loss.
-        peer.begin(7)
+        peer.startEpoch(7)
         peer.didTell(Epochs(sender: 5, receiver: 0))
         begins = peer.beginTelling()
         #expect(!begins && peer.isSending)
@@ -93,7 +93,7 @@ import Testing
             let again = peer.beginCheck()
             #expect(begins && !again)
             while let message = peer.next(100) {
-                if !isLost { arrivals.append(other.take(message.number, message.epochs)) }
+                if !isLost { arrivals.append(other.receive(message.number, message.epochs)) }
             }
         }
         #expect(arrivals == [Arrival(), Arrival(hasGap: true, isLate: true)])
@@ -103,9 +103,9 @@ import Testing
     func waiting() {
         var peer = PeerState(epoch: 2)
         let frames = (0..<10).map {
-            NodeFrame(.toOwner, line: UInt64($0 % 2), [UInt8](repeating: UInt8($0), count: 7))
+            NodeFrame(.toOwner, channelID: UInt64($0 % 2), [UInt8](repeating: UInt8($0), count: 7))
         }
-        let begins = [peer.add(Array(frames[..<6]), nil), peer.add(Array(frames[6...]), nil)]
+        let begins = [peer.enqueueFrames(Array(frames[..<6]), nil), peer.enqueueFrames(Array(frames[6...]), nil)]
         #expect(begins == [true, false] && peer.waitingBytes == 200)
         var sent: [NodeFrame] = []
         sent += peer.next(60)?.waiting.map(\.frame) ?? []
@@ -113,7 +113,7 @@ import Testing
         // More than fits goes alone.
         sent += peer.next(1)?.waiting.map(\.frame) ?? []
         #expect(sent == Array(frames[..<4]))
-        peer.remove { $0.frame.line == 0 }
+        peer.remove { $0.frame.channelID == 0 }
         #expect(peer.waitingBytes == 60 && peer.waiting.map(\.frame) == [frames[5], frames[7], frames[9]])
         let rest = peer.clear()
         let end = peer.next(100)

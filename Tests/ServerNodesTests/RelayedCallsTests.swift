@@ -62,7 +62,7 @@ import TrebuchetCluster
                 await ownAll(nodes + [third])
             }
             #expect(third.server.actorCount > 0)
-            await third.end()
+            await third.stop()
         }
     }
 

@@ -11,7 +11,7 @@ import TrebuchetCluster
 @Suite(.timeLimit(.minutes(5))) struct RepeatedCallsTests {
     private static var shortMemory: ServerLimits {
         var limits = ServerLimits()
-        limits.answerTime = .milliseconds(100)
+        limits.recordedResponseTime = .milliseconds(100)
         return limits
     }
 
@@ -170,7 +170,7 @@ import TrebuchetCluster
                 #expect(await peer.answer(number)?.contains(#""result":1"#) == true, "\(number)")
             }
             peer.abort()
-            await third.end()
+            await third.stop()
         }
     }
 
@@ -228,7 +228,7 @@ import TrebuchetCluster
     )
     func madeUpShares() async throws {
         var limits = ServerLimits()
-        limits.answersPerPrincipal = 5
+        limits.recordedResponsesPerPrincipal = 5
         let isOther = Flag()
         let access = AccessPolicy(authenticate: { _ in Principal(id: isOther.isSet ? "bob" : "ada") })
         try await withNodes(["a"], access: access, limits: limits) { nodes in
@@ -239,7 +239,7 @@ import TrebuchetCluster
             for callID in 1...10 {
                 ada.repeat(callID, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "1.\(callID).1")
                 let answer = try #require(await ada.answer(callID))
-                #expect(answer.contains(#""result":1"#) || answer.contains("answersPerPrincipal: 5"))
+                #expect(answer.contains(#""result":1"#) || answer.contains("recordedResponsesPerPrincipal: 5"))
                 results += answer.contains("result") ? 1 : 0
             }
             #expect(results == 5 && carriedNames(at: nodes[0]) == 5)
@@ -312,7 +312,7 @@ import TrebuchetCluster
             #expect(answer.contains("unknownOutcome"), "\(answer)")
         }
         for client in [first, second] { client.abort() }
-        for node in nodes { await node.end() }
+        for node in nodes { await node.stop() }
     }
 
     private func breakLines(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }

@@ -57,7 +57,7 @@ import TrebuchetCluster
             let draining = Task { await nodes[1].server.parts.nodes?.drain(within: .seconds(300)) }
             #expect(await eventually { names.count(where: nodes[2].owns) > 3 })
             let directory = nodes[0].server.parts.nodes?.directory
-            for name in names { directory?.forget(ClusterSlot(of: name), ownedBy: nodes[1].member.node) }
+            for name in names { directory?.invalidate(ClusterSlot(of: name), ownedBy: nodes[1].member.node) }
             await add(names.filter(nodes[2].owns), through: client, "now at a third node:")
             gate.set { $0.holdsMessages = false }
             await draining.value
@@ -95,7 +95,7 @@ import TrebuchetCluster
             way.set { $0.hangsReads = false }
             for client in [client, other] { client.abort() }
         }
-        await third.end()
+        await third.stop()
     }
 
     @Test("an answer comes behind its stream, which was asked for at an owner between that could not load its actor")
@@ -249,7 +249,7 @@ import TrebuchetCluster
                 })
             for client in [client, other, third] { client.abort() }
         }
-        await second.end()
+        await second.stop()
     }
 
     @Test("an answer comes behind its stream, whose actor was being loaded at its client's node when that lost it")
@@ -274,7 +274,7 @@ import TrebuchetCluster
             way.set { $0.hangsReads = false }
             client.abort()
         }
-        await third.end()
+        await third.stop()
     }
 
     @Test("an actor lives at one node at a time, also when another of its slot is just being made")
@@ -298,13 +298,13 @@ import TrebuchetCluster
             for name in moved { other.call(name, name, "add(_:)", [10]) }
             #expect(await eventually { moved.allSatisfy { other.answers($0).count == 1 } })
             let directory = first.server.parts.directory
-            let living = { moved.filter { directory.record(ActorName($0)).map { !$0.life.isGone } ?? false } }
+            let living = { moved.filter { directory.record(ActorName($0)).map { !$0.actorInstance.isGone } ?? false } }
             _ = await eventually { living().isEmpty }
             #expect(living().isEmpty, "\(living().count) of \(moved.count) live at both")
             way.set { $0.hangsReads = false }
             for client in [client, other] { client.abort() }
         }
-        await second.end()
+        await second.stop()
     }
 
     @Test("a node that is stopped sends away the streams, too, whose actors are just being loaded at itself")

@@ -25,7 +25,7 @@ import TrebuchetCluster
         try await Node.with(nodes) {
             let client = try await nodes[0].textClient()
             let caller = try #require(callers.withLock { $0.last })
-            try await body(client, nodes, way) { caller.revoke("the session has ended") }
+            try await body(client, nodes, way) { caller.revokeAccess("the session has ended") }
             client.abort()
         }
     }

@@ -37,7 +37,7 @@ final class Schedule: Sendable {
     private static var settings: ClusterMemberSettings {
         var settings = ClusterMemberSettings()
         settings.roundInterval = .milliseconds(5)
-        settings.handoversAtOnce = 256
+        settings.concurrentHandovers = 256
         settings.handoverTimeout = .milliseconds(500)
         return settings
     }
@@ -88,7 +88,7 @@ final class Schedule: Sendable {
         for observer in observers { observer.isClosed.set() }
         for client in clients { await client.close() }
         for task in reading { await task.value }
-        for place in places.withLock({ $0 }) { await place.node.end() }
+        for place in places.withLock({ $0 }) { await place.node.stop() }
         return book.findings
     }
 

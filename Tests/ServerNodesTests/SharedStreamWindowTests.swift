@@ -47,9 +47,9 @@ import TrebuchetCluster
             #expect(await eventually { taker.kinds(4) == [.moved] })
             let window = try #require(await owner.feeds().first).window
             #expect(taker.byteCount > 300)
-            #expect(window.untaken == taker.byteCount)
+            #expect(window.unacknowledgedBytes == taker.byteCount)
             taker.take(taker.byteCount)
-            #expect(await eventually { window.untaken == 0 })
+            #expect(await eventually { window.unacknowledgedBytes == 0 })
         }
     }
 
@@ -65,12 +65,12 @@ import TrebuchetCluster
             }
             let feeds = try #require(await owner.feeds().first)
             taker.take(taker.byteCount)
-            #expect(await eventually { feeds.window.untaken == 0 })
+            #expect(await eventually { feeds.window.unacknowledgedBytes == 0 })
             taker.begin(21, name, "observeCells")
             #expect(await eventually { taker.kinds(21).last == .shown })
             await fill(name, 2...8, own)
             #expect(await eventually { !feeds.window.isOpen })
-            let most = feeds.window.untaken
+            let most = feeds.window.unacknowledgedBytes
             #expect(most > FlowControlWindow.most && most < FlowControlWindow.most + 450_000)
             taker.take(taker.byteCount)
             #expect(await eventually { taker.messages(21).last?.version { version, _ in version } == 8 })
@@ -90,7 +90,7 @@ import TrebuchetCluster
             taker.begin(3, name, "observeMarks")
             #expect(await eventually { taker.kinds(3).first == .started })
             #expect(taker.kinds(2) == [.started])
-            taker.take(window.untaken)
+            taker.take(window.unacknowledgedBytes)
             #expect(await eventually { taker.kinds(2) == [.started, .version, .shown] })
             #expect(await eventually { taker.kinds(3) == [.started, .shown] })
         }
@@ -192,15 +192,15 @@ import TrebuchetCluster
         let log = Mutex<[String]>([])
         let wait = { (name: String) in arrears.whenSent { log.withLock { $0.append(name) } } }
         #expect(!wait("nothing is owed") && arrears.isEmpty)
-        let (first, second) = (arrears.begin(), arrears.begin())
+        let (first, second) = (arrears.startDelivery(), arrears.startDelivery())
         #expect(wait("both") && !arrears.isEmpty)
-        let third = arrears.begin()
+        let third = arrears.startDelivery()
         #expect(wait("all"))
-        arrears.end(second)
+        arrears.endDelivery(second)
         #expect(log.withLock { $0 } == [])
-        arrears.end(first)
+        arrears.endDelivery(first)
         #expect(log.withLock { $0 } == ["both"])
-        arrears.end(third)
+        arrears.endDelivery(third)
         #expect(log.withLock { $0 } == ["both", "all"])
         #expect(arrears.isEmpty && !wait("nothing is owed"))
     }
@@ -208,8 +208,8 @@ import TrebuchetCluster
     @Test("a client's line on which too much waits for its node's streams ends behind that, and sends nothing more")
     func tooMuchWaits() async throws {
         try await withTaker { owner, taker, _, _ in
-            let arrears = PendingDeliveries(mostHeld: 2_000)
-            let owed = arrears.begin()
+            let arrears = PendingDeliveries(maximumBufferedBytes: 2_000)
+            let owed = arrears.startDelivery()
             let shard = owner.server.shards[0]
             let client = ForwardedClient(
                 session: "taker.1", streams: "t", caller: nil, largestMessage: 1 << 20, wholeSeconds: false)
@@ -222,10 +222,10 @@ import TrebuchetCluster
             }
             #expect(await eventually { await shard.reactor.perform { shard.connections[name.name.number] == nil } })
             #expect(taker.frames.isEmpty)
-            arrears.end(owed)
+            arrears.endDelivery(owed)
             #expect(await eventually { taker.frames.count == 3 })
             #expect(taker.frames.map(\.kind) == [.toClient, .toClient, .ended])
-            #expect(arrears.hold(2_000))
+            #expect(arrears.reserveBytes(2_000))
         }
     }
 }

@@ -18,9 +18,11 @@ import Testing
         func list(
             _ namespace: String, prefix: String, after: String?, limit: Int
         ) async throws(StateStoreError) -> [StateEntry] { [] }
-        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { nil }
+        func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { nil }
         func ownership(of actor: String) -> UInt64 { 1 }
-        func look(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError) -> ActorLogReadResult {
+        func readLog(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError)
+            -> ActorLogReadResult
+        {
             ActorLogReadResult(.whole(nil), ActorLogPosition(fence: 0, offset: 0))
         }
         func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {}
@@ -39,12 +41,13 @@ import Testing
         let writer = StateWriter(
             logs, StoreOwnership(logs, for: "states"), ErrorDisclosure(showsText: false) { _ in }, stateSize: 1 << 20,
             eventBytes: 1 << 20, answerTime: .zero, reactor: reactor)
-        let most = StateWriter.mostOverdue
+        let most = StateWriter.maximumOverdueWrites
         for round in 0..<10 {
             await reactor.perform {
                 for number in 0..<most / 4 {
                     let actor = number.isMultiple(of: 2) ? "a" : "b"
-                    writer.forget(IdempotencyNamespace.key("1.1.1", UInt64(round * most + number), of: actor), nil)
+                    writer.removeStates(
+                        IdempotencyNamespace.key("1.1.1", UInt64(round * most + number), of: actor), nil)
                 }
             }
             #expect(await reactor.perform { writer.expiryCount } <= most)

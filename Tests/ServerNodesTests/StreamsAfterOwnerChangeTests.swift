@@ -140,7 +140,7 @@ import TrebuchetCluster
         #expect(await eventually { Set(client.versions.map(\.streamID)).count == 12 })
         #expect(client.messages.allSatisfy { $0.error.isEmpty })
         client.abort()
-        for node in [first, second] { await node.end() }
+        for node in [first, second] { await node.stop() }
     }
 
     @Test(
@@ -188,7 +188,7 @@ import TrebuchetCluster
             #expect(names.contains(where: nodes[0].owns) && names.contains(where: nodes[2].owns))
             let directory = nodes[0].server.parts.nodes?.directory
             for name in names {
-                directory?.forget(ClusterSlot(of: name), ownedBy: nodes[1].member.node)
+                directory?.invalidate(ClusterSlot(of: name), ownedBy: nodes[1].member.node)
                 client.call("c\(name)", name, "add(_:)", [1])
             }
             #expect(await eventually { names.allSatisfy { client.answers("c\($0)").count == 1 } })

@@ -20,14 +20,14 @@ import TrebuchetCluster
 
         var all: [TraceSpan] { heard.withLock { $0 } }
 
-        func hear(_ event: ServerEvent) {
+        func handle(_ event: ServerEvent) {
             if case .spanEnded(let span) = event { heard.withLock { $0.append(span) } }
         }
     }
 
     private func listen(to node: Node) -> Spans {
         let spans = Spans()
-        node.server.addListener(spans)
+        node.server.addEventHandler(spans)
         return spans
     }
 
@@ -47,7 +47,7 @@ import TrebuchetCluster
             let context = try #require(TraceContext(Self.traceparent))
             let told = Mutex<[TraceSpan]>([])
             var options = TrebuchetClient.Options()
-            options.spanEnded = { span in told.withLock { $0.append(span) } }
+            options.onSpanEnd = { span in told.withLock { $0.append(span) } }
             let client = try await nodes[0].client(options)
             let name = nodes[1].names(1)[0]
             let tally = try client.resolve(Tally.self, id: name)
@@ -165,7 +165,7 @@ import TrebuchetCluster
         let log = ServerLog(level: .trace) { line in lines.withLock { $0.append(line) } }
         try await withNodes(["a", "b"]) { nodes in
             let spans = nodes.map { listen(to: $0) }
-            for node in nodes { node.server.addListener(log) }
+            for node in nodes { node.server.addEventHandler(log) }
             let client = try await nodes[0].textClient()
             for (callID, name) in [nodes[0].names(1)[0], nodes[1].names(1)[0]].enumerated() {
                 client.call(callID, name, "add(_:)", "[4]", more: #","traceparent":\#(text)"#)

@@ -24,7 +24,7 @@ package final class ServicesClient {
         let backend = TrebuchetBackend(
             transport: .webSocket(host: arguments[1], port: port),
             credentials: FileCredentialStore(path: arguments[3]), options: options)
-        TrebuchetBackend.use(backend)
+        TrebuchetBackend.setCurrent(backend)
         let client = ServicesClient()
         while let line = await onThread({ readLine() }) {
             var reply = ClientReply()

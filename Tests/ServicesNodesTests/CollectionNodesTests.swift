@@ -271,7 +271,7 @@ import TrebuchetCluster
             let page = try await app.collection(name).get(CollectionQuery())
             #expect(page.documents.map(\.id) == ["1", "2"], "\(name)")
         }
-        await first.node.end()
+        await first.node.stop()
     }
 
     @Test(
@@ -302,7 +302,7 @@ import TrebuchetCluster
                     DocumentWrite(.update(id: DocumentID("0.\($0)"), fields: ["isDone": .bool(true)]))
                 })
             let outcome = try #require(try await collection.commit([transaction], from: "a client of ada's").first)
-            guard case .documentTooLarge(_, _, limit: DocumentTable.mostTogether) = outcome.error else {
+            guard case .documentTooLarge(_, _, limit: DocumentTable.maximumBatchCount) = outcome.error else {
                 Issue.record("\(String(describing: outcome.error))")
                 return
             }

@@ -78,7 +78,7 @@ struct App: Sendable {
     }
 
     func presence(_ name: String, in room: String) -> Shared<RoomPresence<ChatPresence>> {
-        backend.scope {
+        backend.withCurrent {
             Shared(
                 .trebuchetPresence(Schema.Rooms.chat, roomId: room, initialPresence: ChatPresence(name: name)),
                 store: store)
@@ -86,13 +86,13 @@ struct App: Sendable {
     }
 
     func numbers(in room: String) -> Shared<TopicChannel<Count>> {
-        backend.scope { Shared(.trebuchetTopic(Schema.Topics.numbers, roomId: room), store: store) }
+        backend.withCurrent { Shared(.trebuchetTopic(Schema.Topics.numbers, roomId: room), store: store) }
     }
 
     func notes(
         _ collection: String, where conditions: [QueryCondition] = [], order: [QueryOrder] = []
     ) -> Shared<SyncedCollection<Note>> {
-        backend.scope {
+        backend.withCurrent {
             Shared(
                 .trebuchetCollection(CollectionKey<Note>(collection), where: conditions, order: order), store: store)
         }

@@ -63,7 +63,7 @@ struct OperationLogTests {
         var log = OperationLog()
         for step in row.steps {
             switch step {
-            case .begin: _ = log.begin()
+            case .begin: _ = log.startCall()
             case .succeed(let call): log.settle(call, nil, pendingWhile: row.pending)
             case .fail(let call): log.settle(call, Oops(number: Int(call)), pendingWhile: row.pending)
             case .reset: log.reset()

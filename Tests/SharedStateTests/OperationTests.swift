@@ -86,7 +86,7 @@ struct OperationTests {
             }
             for _ in 0..<round % 8 { await Task.yield() }
             calls[0].cancel()
-            await Task.detached { for index in 1...3 { outcomes[index].tell(.success(index)) } }.value
+            await Task.detached { for index in 1...3 { outcomes[index].report(.success(index)) } }.value
             for call in calls { _ = try? await call.value }
             try #require(shown.entries == ["-1", "1", "2", "3"], "round \(round)")
         }

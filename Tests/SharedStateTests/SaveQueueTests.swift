@@ -6,12 +6,12 @@ struct SaveQueueTests {
     @Test("one hands over at a time, and finds what others left")
     func handOver() {
         var queue = SaveQueue()
-        let isFirst = queue.add(.didSet, nil)
+        let isFirst = queue.enqueueSave(.didSet, nil)
         let first = queue.next()
-        let isSecond = queue.add(.didSet, nil)
+        let isSecond = queue.enqueueSave(.didSet, nil)
         let left = queue.next()
         let none = queue.next()
-        let isFirstAgain = queue.add(.didSet, nil)
+        let isFirstAgain = queue.enqueueSave(.didSet, nil)
         #expect([isFirst, isSecond, isFirstAgain] == [true, false, true])
         #expect([first, left, none].map { $0 != nil } == [true, true, false])
     }
@@ -19,10 +19,10 @@ struct SaveQueueTests {
     @Test("wishes that wait become one save, for all who wait, and explicit if one of them was")
     func merge() {
         var queue = SaveQueue()
-        _ = queue.add(.didSet, nil)
+        _ = queue.enqueueSave(.didSet, nil)
         _ = queue.next()
-        _ = queue.add(.userInitiated) { _ in }
-        _ = queue.add(.didSet) { _ in }
+        _ = queue.enqueueSave(.userInitiated) { _ in }
+        _ = queue.enqueueSave(.didSet) { _ in }
         let save = queue.next()
         #expect(save?.context == .userInitiated)
         #expect(save?.waiters.count == 2)

@@ -36,7 +36,7 @@ final class Alarm: Sendable {
 
     func wait(_ duration: Duration) async throws {
         let before = rings.currentValue
-        asked.note("\(duration)")
+        asked.record("\(duration)")
         for await count in rings.stream where count > before { return }
         throw CancellationError()
     }
@@ -58,7 +58,7 @@ final class AuthNode: Sendable {
         let (alarm, lines) = (alarm, lines)
         way = TableEngineRoute(engine)
         accounts = try await Accounts(
-            engine: way, mailer: mailbox, limits: limits, report: { _, line in lines.note(line) },
+            engine: way, mailer: mailbox, limits: limits, report: { _, line in lines.record(line) },
             now: { 1_800_000_000_000 + Int64(clock.milliseconds) }
         ) { try await alarm.wait($0) }
         var access = accounts.accessPolicy

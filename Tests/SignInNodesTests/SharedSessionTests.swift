@@ -64,7 +64,7 @@ import TrebuchetCluster
     @Test("where news are not kept any more the sessions of all connections are looked up")
     func lostNews() async throws {
         var limits = ClusterEngineLimits()
-        limits.newsPerTable = 2
+        limits.noticesPerTable = 2
         try await AuthNodes.run(engine: limits) { nodes in
             let (grant, client) = try await other(nodes)
             let (other, unconcerned) = try await other(nodes, "b@b.c")
@@ -96,7 +96,11 @@ import TrebuchetCluster
             nodes.b.way.set { $0.losesMessages = true }
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             nodes.b.way.set { faults in
-                faults.news = { TableChangeFeed(life: $0.life, top: 1, cut: 0, [.init(1, [])], isComplete: true) }
+                faults.news = {
+                    TableChangeFeed(
+                        tableIncarnation: $0.tableIncarnation, head: 1, truncatedThrough: 0, [.init(1, [])],
+                        isComplete: true)
+                }
             }
             nodes.b.alarm.ring()
             #expect(await client.losesItsRights())
@@ -109,7 +113,7 @@ import TrebuchetCluster
         "a node that begins later knows what has ended before, and asks for what it cannot know", arguments: [1, 100])
     func laterNode(newsKept: Int) async throws {
         var limits = ClusterEngineLimits()
-        limits.newsPerTable = newsKept
+        limits.noticesPerTable = newsKept
         try await AuthNodes.run(engine: limits) { nodes in
             let ended = try await nodes.signIn("ada@b.c", at: nodes.a).grant
             let kept = try await nodes.signIn("b@b.c", at: nodes.a).grant
@@ -237,7 +241,7 @@ import TrebuchetCluster
     @Test("codes for one address count over all nodes, and who uses one has all again at each")
     func addresses() async throws {
         var limits = AuthLimits()
-        (limits.codesPerAddress.burst, limits.codesPerAddressOfAll.burst) = (2, 4)
+        (limits.codesPerAddress.burst, limits.codesPerAddressFromAllHosts.burst) = (2, 4)
         try await AuthNodes.run(limits) { nodes in
             func send(_ node: AuthNode, _ host: String) async throws {
                 _ = try await node.client(from: host).auth.sendMagicCode(to: "ada@b.c")
@@ -263,7 +267,7 @@ import TrebuchetCluster
     @Test("a node asks its engine for so much at once, and refuses the rest")
     func waiting() async throws {
         var limits = AuthLimits()
-        limits.waiting = 2
+        limits.queuedRequests = 2
         try await AuthNodes.run(limits) { nodes in
             let clients = [try await nodes.a.client(), try await nodes.a.client(), try await nodes.a.client()]
             nodes.a.way.set { $0.hangs = true }

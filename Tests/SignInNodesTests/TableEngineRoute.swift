@@ -47,41 +47,42 @@ final class TableEngineRoute: ClusterTables {
         return try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
     }
 
-    func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+    func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         try check()
-        let outcome = try await engine.change(change, of: table)
+        let outcome = try await engine.apply(change, to: table)
         if faults.withLock({ $0.losesAnswers }) { throw ClusterEngineError(.unknownOutcome, "lost") }
         return outcome
     }
 
-    func news(
+    func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableChangeFeed {
         try check()
-        let news = try await engine.news(of: table, after: number, limit: limit)
+        let news = try await engine.changeFeed(of: table, after: number, limit: limit)
         return faults.withLock { $0.news }?(news) ?? news
     }
 
-    func watch(
-        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    func subscribeToChanges(
+        of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try check()
-        return try await engine.watch(table) { [self] event in
+        return try await engine.subscribeToChanges(of: table) { [self] event in
             if !faults.withLock({ $0.losesMessages || $0.isAway }) { receive(event) }
         }
     }
 
-    func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
+    {
         try check()
         asked.withLock { $0 += 1 }
         waiting.withLock { $0 += 1 }
         _ = await eventually { !faults.withLock { $0.hangs } }
         waiting.withLock { $0 -= 1 }
-        return try await engine.take(takes, of: table)
+        return try await engine.consumeRates(takes, of: table)
     }
 
-    func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+    func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
         try check()
-        try await engine.restore(key, of: table)
+        try await engine.resetRate(key, of: table)
     }
 }

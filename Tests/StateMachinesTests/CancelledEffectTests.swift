@@ -37,7 +37,7 @@ struct CancelledEffectTests {
             if action < 0 { return .cancel(id: "a") }
             return .run { send in
                 let inner = Task {
-                    begun.note("begun")
+                    begun.record("begun")
                     await gate.wait()
                     await send(1)
                 }
@@ -81,7 +81,7 @@ struct CancelledEffectTests {
         let (onItsWay, gate) = (Recorder(), Latch())
         let owner = Owner { reducer }
         owner.send(0) {
-            onItsWay.note("sent")
+            onItsWay.record("sent")
             await gate.wait()
         }
         await eventually("it has sent") { onItsWay.entries == ["sent"] }
@@ -125,7 +125,7 @@ struct CancelledEffectTests {
         let store = store { action in
             if action == 0 { return .concatenate(.run { _ in await gate.wait() }, .cancel(id: "a")) }
             return .run { send in
-                begun.note("begun")
+                begun.record("begun")
                 await end.wait()
                 await send(2)
             }
@@ -164,7 +164,7 @@ struct CancelledEffectTests {
                 await untilCancelled()
                 throw CancellationError()
             } catch: { _, _ in
-                handled.note("handled")
+                handled.record("handled")
             }
             .cancellable(id: "a")
         }

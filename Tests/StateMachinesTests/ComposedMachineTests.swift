@@ -82,7 +82,7 @@ struct ComposedMachineTests {
         let (gates, gate) = AsyncStream.makeStream(of: Void.self)
         let store = Store(initialState: SearchMachine.State()) {
             SearchMachine { query in
-                begun.note(query)
+                begun.record(query)
                 if query == "b" { for await _ in gates { break } } else { await untilCancelled() }
             }
         }

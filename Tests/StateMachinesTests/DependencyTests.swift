@@ -16,7 +16,7 @@ struct Mailer: DependencyKey {
 private enum Made: DependencyKey {
     static let count = Recorder()
     static var liveValue: Int {
-        count.note("made")
+        count.record("made")
         return 7
     }
 }
@@ -91,7 +91,7 @@ struct DependencyTests {
             let store = TestStore(initialState: Feature.State()) {
                 Feature()
             } withDependencies: {
-                $0.mailer.send = { text, number in sent.note("\(text)\(number)") }
+                $0.mailer.send = { text, number in sent.record("\(text)\(number)") }
             }
             await store.send(.mail).finish()
         }

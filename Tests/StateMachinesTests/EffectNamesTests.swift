@@ -135,10 +135,10 @@ struct EffectNamesTests {
                 case 1, 2:
                     return .run { _ in
                         await withTaskCancellation(id: "part", cancelInFlight: action == 2) {
-                            seen.note("begin \(action)")
+                            seen.record("begin \(action)")
                             await untilCancelled()
                         }
-                        seen.note("after \(action)")
+                        seen.record("after \(action)")
                     }
                 case 3: return .cancel(id: "part")
                 default: return .run { _ in Task.cancel(id: "part") }
@@ -164,7 +164,7 @@ struct EffectNamesTests {
         let begun = Recorder()
         let task = Task {
             try await withTaskCancellation(id: "outside") { () async throws -> Int in
-                begun.note("begun")
+                begun.record("begun")
                 await untilCancelled()
                 try Task.checkCancellation()
                 return 1
@@ -179,16 +179,16 @@ struct EffectNamesTests {
     func throttlingClock() {
         let (throttles, plain) = (ThrottleRegistry(), TestClock())
         let clock = AskedClock {
-            _ = throttles.begin(EffectID("other"), .seconds(1), latest: false, plain, CancellationFlag())
+            _ = throttles.startEffect(EffectID("other"), .seconds(1), latest: false, plain, CancellationFlag())
         }
-        guard case .go = throttles.begin(EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag()),
-            case .wait(.seconds(1), let ticket) = throttles.begin(
+        guard case .go = throttles.startEffect(EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag()),
+            case .wait(.seconds(1), let ticket) = throttles.startEffect(
                 EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag())
         else {
             Issue.record("the first goes, and the second waits")
             return
         }
-        #expect(throttles.end(EffectID("a"), ticket, isOver: true, clock))
+        #expect(throttles.endEffect(EffectID("a"), ticket, isOver: true, clock))
         #expect(clock.readings > 3)
     }
 }

@@ -87,7 +87,7 @@ struct EffectRunnerTests {
         let effect: ComposableEffect<String> = .concat([.just("endless"), .just("next")])
         let reader = Task {
             let stream = effect.stream { name -> AsyncStream<Int> in
-                recorder.note(name)
+                recorder.record(name)
                 return AsyncStream { _ in }
             }
             for await _ in stream {}
@@ -121,7 +121,7 @@ struct EffectRunnerTests {
         func make() -> AsyncStream<Int> {
             .deferred {
                 AsyncStream { continuation in
-                    continuation.onTermination = { _ in recorder.note("ended") }
+                    continuation.onTermination = { _ in recorder.record("ended") }
                     for number in 0..<10 { continuation.yield(number) }
                 }
             }
@@ -142,7 +142,7 @@ struct EffectRunnerTests {
         let begun = Recorder()
         let effect = ComposableEffect<Int>.merge((0..<10).map { .just($0) })
         let stream = effect.stream { number in
-            begun.note("\(number)")
+            begun.record("\(number)")
             return AsyncStream { continuation in
                 for offset in 0..<10 { continuation.yield(number * 10 + offset) }
                 continuation.finish()

@@ -38,9 +38,9 @@ struct EffectTests {
     /// Runs until it is cancelled, and tells when it began and ended.
     private static func endless(_ name: String, _ recorder: Recorder) -> Piece {
         .run { _ in
-            recorder.note("\(name) began")
+            recorder.record("\(name) began")
             await untilCancelled()
-            recorder.note("\(name) ended")
+            recorder.record("\(name) ended")
         }
     }
 
@@ -50,7 +50,7 @@ struct EffectTests {
         await play {
             .concatenate(
                 Self.notes("f1"), Self.notes("l", "l"),
-                .merge(Self.notes("p1", "p2"), .run { _ in recorder.note("together") }),
+                .merge(Self.notes("p1", "p2"), .run { _ in recorder.record("together") }),
                 .concatenate(.send(.note("s")), Self.notes("p3")))
         }.finish()
         #expect(await host.state == ["f1", "l", "l", "p1", "p2", "s", "p3"])

@@ -11,12 +11,12 @@ struct EffectUnitTests {
             Reduce { _, _ in
                 .run { _ in
                     Task {
-                        log.note("left")
+                        log.record("left")
                         await gate.wait()
                         await withTaskCancellation(id: "part") {
-                            log.note("begun")
+                            log.record("begun")
                             await untilCancelled()
-                            log.note("ended")
+                            log.record("ended")
                         }
                     }
                 }
@@ -69,9 +69,9 @@ struct EffectUnitTests {
             let tasks = (0..<2).map { number in
                 Task.detached {
                     await withTaskCancellation(id: "round \(round)", cancelInFlight: true) {
-                        begun.note("\(number)")
+                        begun.record("\(number)")
                         await untilCancelled()
-                        ended.note("\(number)")
+                        ended.record("\(number)")
                     }
                 }
             }

@@ -7,7 +7,7 @@ import Testing
 final class Recorder: Sendable {
     private let contents = Mutex<[String]>([])
     var entries: [String] { contents.withLock { $0 } }
-    func note(_ entry: String) { contents.withLock { $0.append(entry) } }
+    func record(_ entry: String) { contents.withLock { $0.append(entry) } }
 }
 
 /// Lets other tasks run until the condition holds; gives up (and records an issue) after two minutes.
@@ -29,7 +29,7 @@ func eventually(
 @MainActor
 func issues(_ work: @MainActor () async -> Void) async -> [String] {
     let recorder = Recorder()
-    await IssueSink.$current.withValue({ recorder.note($0) }) { await work() }
+    await IssueSink.$current.withValue({ recorder.record($0) }) { await work() }
     return recorder.entries
 }
 

@@ -48,7 +48,7 @@ struct Room: Reducer {
             let id = state.id
             return .run { _ in
                 await untilCancelled()
-                ended.note("\(id)")
+                ended.record("\(id)")
             }
         }
         return .none
@@ -184,7 +184,7 @@ struct ReducerNamesTests {
             }
             .onChange(of: { $0 / 10 }) { old, new in
                 Reduce { state, _ in
-                    changes.note("\(old) \(new)")
+                    changes.record("\(old) \(new)")
                     state += 1
                     return .none
                 }
@@ -207,7 +207,7 @@ struct ReducerNamesTests {
             .onChange(of: { Reading(value: Double($0)) }, removeDuplicates: { abs($0.value - $1.value) < 2 }) {
                 old, new in
                 Reduce { _, _ in
-                    changes.note("\(old.value) \(new.value)")
+                    changes.record("\(old.value) \(new.value)")
                     return .none
                 }
             }

@@ -128,7 +128,7 @@ struct ClockTests {
         let tasks = [3, 1, 2].map { second in
             Task {
                 try? await clock.sleep(for: .seconds(second))
-                seen.note("\(second) at \(clock.now.offset)")
+                seen.record("\(second) at \(clock.now.offset)")
             }
         }
         await eventually("all sleep") { clock.sleeperCount == 3 }

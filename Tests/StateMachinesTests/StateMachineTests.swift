@@ -141,7 +141,7 @@ struct StateMachineTests {
             }
             func runIOEffect(_ effect: IOEffect) -> IOResultStream {
                 IOResultStream { continuation in
-                    continuation.onTermination = { [recorder] _ in recorder.note("ended") }
+                    continuation.onTermination = { [recorder] _ in recorder.record("ended") }
                     continuation.yield(1)
                     continuation.yield(2)
                 }
@@ -182,9 +182,9 @@ struct StateMachineTests {
         let recorder = Recorder()
         let reader = Task {
             let stream = AsyncStream.single {
-                recorder.note("began")
+                recorder.record("began")
                 await untilCancelled()
-                recorder.note("cancelled")
+                recorder.record("cancelled")
                 return 1
             }
             for await _ in stream {}

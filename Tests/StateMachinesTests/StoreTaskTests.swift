@@ -74,9 +74,9 @@ struct StoreTaskTests {
             switch action {
             case 5:
                 .run { _ in
-                    recorder.note("begun")
+                    recorder.record("begun")
                     await untilCancelled()
-                    recorder.note("ended")
+                    recorder.record("ended")
                 }
             case 1:
                 .run { send in
@@ -132,9 +132,9 @@ struct StoreTaskTests {
         let action = QueuedAction(1, group)
         let (waits, ended) = (Recorder(), Recorder())
         let waiting = Task {
-            waits.note("waits")
+            waits.record("waits")
             await StoreTask(group).finish()
-            ended.note("ended")
+            ended.record("ended")
         }
         await eventually("it waits") { waits.entries == ["waits"] }
         await Task.yield()
@@ -153,7 +153,7 @@ struct StoreTaskTests {
                     let task = await reference.send(2)
                     task.cancel()
                     await task.finish()
-                    log.note(Task.isCancelled ? "cancelled" : "goes on")
+                    log.record(Task.isCancelled ? "cancelled" : "goes on")
                 }
             case 2: .run { _ in await untilCancelled() }
             default: .none

@@ -38,9 +38,9 @@ struct StoreTests {
                 case .addLater: return .run { await $0(.add) }
                 case .wait(let recorder):
                     return .run { _ in
-                        recorder.note("began")
+                        recorder.record("began")
                         await untilCancelled()
-                        recorder.note("ended")
+                        recorder.record("ended")
                     }
                 }
             }
@@ -71,7 +71,7 @@ struct StoreTests {
 
     /// Reads, and counts the change that is told of.
     private func observe(_ changes: Recorder, _ name: String, _ read: () -> Void) {
-        withObservationTracking(read) { changes.note(name) }
+        withObservationTracking(read) { changes.record(name) }
     }
 
     @Test("reduces actions and those that effects send")

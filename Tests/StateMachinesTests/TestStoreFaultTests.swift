@@ -29,7 +29,7 @@ struct TestStoreFaultTests {
                     Task {
                         await eventually("the effect has ended") { gate.entries == ["ended"] }
                         await send(.add)
-                        gate.note("sent")
+                        gate.record("sent")
                     }
                 }
             }
@@ -191,7 +191,7 @@ struct TestStoreFaultTests {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) { Feature(left: left) }
             await store.send(.leave).finish()
-            left.note("ended")
+            left.record("ended")
             await eventually("it was sent") { left.entries == ["ended", "sent"] }
             await store.receive(.add) { $0.count = 1 }
         }
@@ -204,8 +204,8 @@ struct TestStoreFaultTests {
         let store = Store(initialState: 0) {
             Reduce<Int, Bool> { _, _ in
                 .merge(
-                    .run { _ in ran.note("ran") }.cancellable(id: "work"), .cancel(id: "work"),
-                    .run { _ in ran.note("after") })
+                    .run { _ in ran.record("ran") }.cancellable(id: "work"), .cancel(id: "work"),
+                    .run { _ in ran.record("after") })
             }
         }
         await store.send(true).finish()
@@ -227,7 +227,7 @@ private enum Nothing: DependencyKey {
 private enum Numbered: TestDependencyKey {
     static let made = Recorder()
     static var testValue: Int {
-        made.note("made")
+        made.record("made")
         return made.entries.count
     }
 }

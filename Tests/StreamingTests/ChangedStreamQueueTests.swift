@@ -15,9 +15,9 @@ struct ChangedStreamQueueTests {
     func changes() {
         var log = ChangedStreamQueue()
         var (one, other): (UInt64, UInt64) = (0, 0)
-        for index in [0, 0, 1, 0] { log.note(identity(index)) }
+        for index in [0, 0, 1, 0] { log.recordChange(identity(index)) }
         #expect(log.changes(since: &one).map(Array.init) == [identity(0), identity(1), identity(0)])
-        log.note(identity(0))
+        log.recordChange(identity(0))
         #expect(log.changes(since: &one).map(Array.init) == [identity(0)])
         #expect(log.changes(since: &one).map(Array.init) == [])
         #expect(log.changes(since: &other)?.count == 4)
@@ -27,10 +27,10 @@ struct ChangedStreamQueueTests {
     func longest() {
         var log = ChangedStreamQueue()
         var (late, full) = (UInt64(0), UInt64(0))
-        for index in 0..<ChangedStreamQueue.longest { log.note(identity(index)) }
+        for index in 0..<ChangedStreamQueue.longest { log.recordChange(identity(index)) }
         #expect(log.changes(since: &full)?.count == ChangedStreamQueue.longest, "so many are kept")
         var seen = full
-        log.note(identity(ChangedStreamQueue.longest))
+        log.recordChange(identity(ChangedStreamQueue.longest))
         #expect(log.changes(since: &late) == nil)
         #expect(log.changes(since: &seen).map(Array.init) == [identity(ChangedStreamQueue.longest)])
         #expect(log.changes(since: &late).map(Array.init) == [])

@@ -15,17 +15,21 @@ import Testing
 
         init(_ kinds: ServerEvent.Kinds) { self.kinds = kinds }
 
-        func hear(_ event: ServerEvent) { heard.withLock { $0.append(event) } }
+        func handle(_ event: ServerEvent) { heard.withLock { $0.append(event) } }
 
         var versions: [ServerEvent.Version] {
-            heard.withLock { $0 }.compactMap { if case .versionMade(let version) = $0 { version } else { nil } }
+            heard.withLock { $0 }.compactMap { if case .versionCreated(let version) = $0 { version } else { nil } }
         }
         var deliveries: [ServerEvent.Delivery] {
-            heard.withLock { $0 }.compactMap { if case .delivered(let delivery) = $0 { delivery } else { nil } }
+            heard.withLock { $0 }.compactMap { if case .updateDelivered(let delivery) = $0 { delivery } else { nil } }
         }
         var skips: [(UInt64, UInt64, UInt64)] {
             heard.withLock { $0 }.compactMap {
-                if case .skipped(_, let connection, let from, let to) = $0 { (connection, from, to) } else { nil }
+                if case .versionsConflated(_, let connection, let from, let to) = $0 {
+                    (connection, from, to)
+                } else {
+                    nil
+                }
             }
         }
     }
@@ -43,7 +47,7 @@ import Testing
         await Self.reactor.perform {
             let rig = FanOutRig(Self.reactor)
             let listener = Listener(.versions)
-            rig.events.add(listener)
+            rig.events.addHandler(listener)
             let (page, connection) = (rig.observed(), rig.connection().connection)
             rig.observe(page.source, connection, as: Self.label)
             rig.endTurns()
@@ -57,7 +61,7 @@ import Testing
             rig.endTurns()
             let versions = listener.versions.suffix(3)
             #expect(versions.map(\.calls) == [[7, 8], [], [9]])
-            #expect(versions.allSatisfy { $0.stream == Self.label && $0.moreCalls == 0 && $0.bytes > 0 })
+            #expect(versions.allSatisfy { $0.stream == Self.label && $0.unnamedCallCount == 0 && $0.bytes > 0 })
             #expect(versions.map(\.number) == versions.map(\.number).sorted())
         }
     }
@@ -65,19 +69,19 @@ import Testing
     @Test("a version of very many calls names a thousand, and says how many more there are")
     func manyCauses() {
         var causes = VersionCauses()
-        #expect(causes.take() == nil)
-        for call in 1...1_500 { causes.note(UInt64(call)) }
-        let taken = causes.take()
+        #expect(causes.takeRecorded() == nil)
+        for call in 1...1_500 { causes.recordCall(UInt64(call)) }
+        let taken = causes.takeRecorded()
         #expect(taken?.calls.count == 1_000 && taken?.calls.last == 1_000 && taken?.more == 500)
-        #expect(causes.take() == nil)
+        #expect(causes.takeRecorded() == nil)
     }
 
     @Test("calls that have a part in a version are named once, and counted once, in whatever order they come")
     func taking() {
         for count in [2, 100, 1_200] as [UInt64] {
             var causes = VersionCauses()
-            for _ in 0..<100 { for call in 1...count { causes.note(call) } }
-            let taken = causes.take()
+            for _ in 0..<100 { for call in 1...count { causes.recordCall(call) } }
+            let taken = causes.takeRecorded()
             #expect(taken?.calls == Array(1...min(count, 1_000)))
             #expect(taken?.more == max(0, Int(count) - 1_000))
         }
@@ -87,12 +91,12 @@ import Testing
     func mixed() {
         for (notes, isMixed) in [([7, 8], false), ([7, 0], true), ([0, 7], true), ([0], true)] as [([UInt64], Bool)] {
             var causes = VersionCauses()
-            for note in notes { causes.note(note) }
-            #expect(causes.take()?.hasOthers == isMixed)
+            for note in notes { causes.recordCall(note) }
+            #expect(causes.takeRecorded()?.hasOthers == isMixed)
         }
         let call = Self.call(7)
         #expect(call.during { EventBus.currentCall } == 7)
-        call.end()
+        call.markEnded()
         #expect(call.during { EventBus.currentCall } == 0)
     }
 
@@ -101,7 +105,7 @@ import Testing
         await Self.reactor.perform {
             let rig = FanOutRig(Self.reactor)
             let listener = Listener(.deliveries)
-            rig.events.add(listener)
+            rig.events.addHandler(listener)
             let page = rig.observed()
             let (quick, _) = rig.connection()
             let (slow, slowLink) = rig.connection()
@@ -124,7 +128,7 @@ import Testing
             #expect(mine.count == 201)
             #expect(others.count == 2)
             #expect(others.last?.number == mine.last?.number)
-            #expect(others.last?.form == .whole)
+            #expect(others.last?.form == .snapshot)
             #expect(listener.skips.map(\.0) == [slow.connectionNumber])
             #expect(listener.skips.map { $0.2 - $0.1 - 1 } == [199])
             #expect(more(.versionsSkipped) == 199)
@@ -140,12 +144,12 @@ import Testing
         await Self.reactor.perform {
             let rig = FanOutRig(Self.reactor)
             let (gone, deaf) = (Listener(.all), Listener(.store))
-            rig.events.add(gone)
-            rig.events.add(gone)
-            rig.events.add(deaf)
-            rig.events.remove(gone)
-            #expect(!rig.events.wants([.versions, .deliveries, .calls]))
-            #expect(rig.events.wants(.store))
+            rig.events.addHandler(gone)
+            rig.events.addHandler(gone)
+            rig.events.addHandler(deaf)
+            rig.events.removeHandler(gone)
+            #expect(!rig.events.isEnabled(for: [.versions, .deliveries, .calls]))
+            #expect(rig.events.isEnabled(for: .store))
             let (page, connection) = (rig.observed(), rig.connection().connection)
             rig.observe(page.source, connection, as: Self.label)
             Self.call(7).during { page.set("b") }

@@ -39,7 +39,7 @@ import WebSockets
         let connection = rig.connection(over: link)
         link.connection = connection
         for _ in 0..<count { rig.observe(source, connection) }
-        connection.use.streams = count
+        connection.streamUsage.streams = count
         return (connection, link)
     }
 
@@ -55,7 +55,7 @@ import WebSockets
             link.isWritable = true
             connection.linkDidBecomeWritable()
             rig.endTurns()
-            return connection.use.streams
+            return connection.streamUsage.streams
         }
         #expect(left == 0)
     }
@@ -68,7 +68,7 @@ import WebSockets
             let (connection, link) = breaking(3, source, rig)
             link.isWritable = true
             connection.drain(reconnectAfterMilliseconds: 0)
-            return connection.use.streams
+            return connection.streamUsage.streams
         }
         #expect(left == 0)
     }
@@ -86,7 +86,7 @@ import WebSockets
         await reactor.perform {
             seen.1.send(1)
             seen.1.send(2)
-            seen.1.end()
+            seen.1.endStream()
         }
         let (versions, answers) = await reactor.perform {
             seen.0.endTurns()

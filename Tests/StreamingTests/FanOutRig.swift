@@ -123,7 +123,7 @@ final class FanOutRig: @unchecked Sendable {
         shard.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: connection, isFiltered: false)
-            subscription.begin(behind: sent)
+            subscription.markSent(upTo: sent)
             connection.streams[streamID] = subscription
             made = broadcaster
             return subscription

@@ -9,11 +9,11 @@ import Testing
     func duration() {
         let memory = ResumeRetention()
         #expect(!memory.isKept(on: nil))
-        memory.keep(for: .seconds(30), at: 1_000_000_000)
+        memory.extend(for: .seconds(30), at: 1_000_000_000)
         #expect(memory.isKept(at: 30_999_999_999))
         #expect(!memory.isKept(at: 31_000_000_000))
-        memory.keep(for: .seconds(30), at: 20_000_000_000)
-        memory.keep(for: .seconds(2), at: 20_000_000_001)
+        memory.extend(for: .seconds(30), at: 20_000_000_000)
+        memory.extend(for: .seconds(2), at: 20_000_000_001)
         #expect(memory.isKept(at: 49_999_999_999))
     }
 }

@@ -47,7 +47,7 @@ import TrebuchetWire
             return withExtendedLifetime(cell) { (observed, published) }
         }
         #expect(observed == [false, true, false])
-        #expect(published[0] >= EncodeBudget.leastPerUpdate && published[1] == 0)
+        #expect(published[0] >= EncodeBudget.minimumPerUpdate && published[1] == 0)
     }
 
     @Test(
@@ -138,7 +138,7 @@ import TrebuchetWire
             let subscriptions = probes.map {
                 StreamSubscription(streamID: [], broadcaster: broadcaster, subscriber: $0, isFiltered: false)
             }
-            for subscription in subscriptions { broadcaster.add(subscription) }
+            for subscription in subscriptions { broadcaster.addSubscription(subscription) }
             source.attach(broadcaster)
             let counted = source.subscriberCount
             for subscription in subscriptions { broadcaster.remove(subscription) }
@@ -160,8 +160,8 @@ import TrebuchetWire
             let probe = Probe(isLocal: false)
             let subscription = StreamSubscription(
                 streamID: [], broadcaster: broadcaster, subscriber: probe, isFiltered: false)
-            broadcaster.add(subscription)
-            subscription.begin(behind: 1)
+            broadcaster.addSubscription(subscription)
+            subscription.markSent(upTo: 1)
             let text = { (sequence: UInt64) in Array("\(sequence)".utf8).withUnsafeBytes { SharedBytes($0) } }
             let update = { (sequence: UInt64) in
                 StateUpdate(

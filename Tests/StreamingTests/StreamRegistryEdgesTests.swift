@@ -141,15 +141,15 @@ import TrebuchetWire
 
     @Test("events may begin behind one that was seen elsewhere, and go on from there over each connection")
     mutating func since() {
-        let stream = stream(.events(buffer: 10, since: EventBookmark(epoch: "e", number: 5)))
+        let stream = stream(.events(buffer: 10, since: EventBookmark(epoch: "e", sequence: 5)))
         let target = StreamTarget(actorID: "a", name: "observeEvents")
         let asked = registry.subscribe(
-            callNumber: 1, target: target, sink: sink(stream), since: EventBookmark(epoch: "e", number: 5))
+            callNumber: 1, target: target, sink: sink(stream), since: EventBookmark(epoch: "e", sequence: 5))
         let beginning = StreamRegistry.StartMode.resumption(streamID: "new", target, epoch: "e", lastSequence: 5)
         #expect(asked == beginning)
         #expect(registry.beginAnew().map(\.beginning) == [beginning])
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 9)
-        #expect(stream.place?.bookmark == EventBookmark(epoch: "e", number: 5))
+        #expect(stream.place?.bookmark == EventBookmark(epoch: "e", sequence: 5))
         let wasTaken = (5...7).map { data("s", $0, "\($0)") }
         #expect(wasTaken == [false, true, true])
         let again = registry.beginAnew().map(\.beginning)

@@ -144,7 +144,7 @@ import TrebuchetTesting
         try await withList(link) { list, _, server in
             let journal = Journal()
             let reader = Task {
-                for await _ in await list.observeState() { journal.note("value") }
+                for await _ in await list.observeState() { journal.record("value") }
             }
             await journal.wait(for: "value")
             reader.cancel()

@@ -115,7 +115,7 @@ import TrebuchetWire
             #expect(backlog.updates(since: 199)?.map(\.sequence) == [200])
             #expect((backlog.updates(since: 198) == nil) == (limit < 2))
             #expect(backlog.updates(since: 200)?.isEmpty == true && backlog.updates(since: 500)?.isEmpty == true)
-            backlog.forget()
+            backlog.discardVersions()
             #expect(backlog.count == 0 && backlog.updates(since: 199) == nil)
         }
     }
@@ -125,13 +125,13 @@ import TrebuchetWire
     func memory() {
         let memory = ResumeRetention()
         #expect(!memory.isKept(on: nil) && !memory.isKept(at: 0))
-        memory.keep(for: .seconds(2), at: 1_000_000_000)
+        memory.extend(for: .seconds(2), at: 1_000_000_000)
         #expect(memory.isKept(at: 2_999_999_999) && !memory.isKept(at: 3_000_000_000))
-        memory.keep(for: .seconds(1), at: 1_000_000_000)
+        memory.extend(for: .seconds(1), at: 1_000_000_000)
         #expect(memory.isKept(at: 2_999_999_999))
-        memory.keep(for: .seconds(5), at: 1_000_000_000)
+        memory.extend(for: .seconds(5), at: 1_000_000_000)
         #expect(memory.isKept(at: 5_999_999_999) && !memory.isKept(at: 6_000_000_000))
-        memory.keep(for: .seconds(3_600), on: nil)
+        memory.extend(for: .seconds(3_600), on: nil)
         #expect(memory.isKept(on: nil))
     }
 

@@ -91,9 +91,11 @@ import Testing
     @Test("no more bytes are kept than allowed, but the newest update always is")
     func bytes() {
         var log = VersionLog(keepingEach: 100, position: 0)
-        for sequence in 1...10 as ClosedRange<UInt64> { log.append(update(sequence, bytes: VersionLog.mostBytes / 4)) }
+        for sequence in 1...10 as ClosedRange<UInt64> {
+            log.append(update(sequence, bytes: VersionLog.maximumBytes / 4))
+        }
         #expect(log.count == 4)
-        log.append(update(11, bytes: VersionLog.mostBytes * 2))
+        log.append(update(11, bytes: VersionLog.maximumBytes * 2))
         #expect(numbers(log.updates(since: 10)) == [11])
         #expect(log.count == 1)
     }
@@ -103,7 +105,7 @@ import Testing
         var log = VersionLog(keepingEach: 1_000)
         weak var first: StateUpdate?
         for sequence in 1...8 as ClosedRange<UInt64> {
-            let made = update(sequence, bytes: VersionLog.mostBytes / 3)
+            let made = update(sequence, bytes: VersionLog.maximumBytes / 3)
             if sequence == 1 { first = made }
             log.append(made)
         }

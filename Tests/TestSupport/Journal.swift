@@ -8,7 +8,7 @@ package final class Journal: Sendable {
 
     package var entries: [String] { noted.withLock { $0 } }
 
-    package func note(_ entry: String) { noted.change { $0.append(entry) }.woken.resume() }
+    package func record(_ entry: String) { noted.change { $0.append(entry) }.woken.resume() }
 
     /// Returns when the entry has been noted, or the task is cancelled.
     package func wait(for entry: String) async { await wait { $0.contains(entry) } }

@@ -20,12 +20,13 @@ enum TrapRules {
         Group(
             reason: "the system or a library is out of memory, of threads, or another one than was built for",
             files: [
-                "Bytes/ByteBuffer.swift": 1, "Bytes/SharedBytes.swift": 1, "Networking/Reactor+gathering.swift": 1,
+                "Bytes/ByteBuffer.swift": 1, "Bytes/SharedBytes.swift": 1, "Networking/Reactor+batching.swift": 1,
                 "Networking/Reactor.swift": 2, "Networking/ReactorGroup.swift": 3,
                 "Networking/TLS/TLSConnection.swift": 2,
-                "Platform/OnThread.swift": 1, "Platform/SanitizedMutex.swift": 1, "Relays/SanitizedMutex.swift": 1,
-                "Trebuchet/Access/APIKeys.swift": 2, "Trebuchet/Access/JSONWebToken.swift": 1,
-                "Trebuchet/Pages/MemoryPage.swift": 2, "Trebuchet/Server/SignalReader.swift": 1,
+                "Platform/DetachedThread.swift": 1, "Platform/SanitizedMutex.swift": 1,
+                "Relays/SanitizedMutex.swift": 1,
+                "Trebuchet/Access/AccessPolicy+apiKeys.swift": 2, "Trebuchet/Access/JSONWebTokenVerifier.swift": 1,
+                "Trebuchet/StaticFiles/MemoryPage.swift": 2, "Trebuchet/Server/SignalReader.swift": 1,
                 "TrebuchetRedis/Client/RedisScript.swift": 2, "WebSockets/Compression/Deflater.swift": 1,
                 "WebSockets/Compression/Inflater.swift": 1, "WebSockets/Frames/MaskingKeys.swift": 2,
                 "WebSockets/HandshakeKey.swift": 2,
@@ -33,11 +34,11 @@ enum TrapRules {
         Group(
             reason: "a value that the program itself gives, mostly when it starts",
             files: [
-                "Platform/OnThread.swift": 1, "Relays/EventQueue.swift": 1,
+                "Platform/DetachedThread.swift": 1, "Relays/EventQueue.swift": 1,
                 "Trebuchet/Inspector/InspectorEndpoint.swift": 1,
                 "Trebuchet/Limits/RateLimit.swift": 1, "Trebuchet/Server/TrebuchetServer+pages.swift": 1,
                 "Trebuchet/Server/TrebuchetServer+rules.swift": 1, "Trebuchet/Server/TrebuchetServer.swift": 1,
-                "TrebuchetActors/Telling/Metric.swift": 1,
+                "TrebuchetActors/Observability/Metric.swift": 1,
                 "TrebuchetClient/ClientAddresses.swift": 1, "TrebuchetServices/Auth/Accounts/Accounts.swift": 1,
                 "TrebuchetServices/Auth/Mail/CommandMailer.swift": 1,
                 "TrebuchetServices/Auth/OpenID/OpenIDProvider.swift": 1,
@@ -63,15 +64,15 @@ enum TrapRules {
         Group(
             reason: "texts and whole numbers, which always have a form in JSON",
             files: [
-                "Trebuchet/Server/Nodes/ForwardedClient.swift": 1,
-                "Trebuchet/Server/Nodes/SharedStreamMessage.swift": 1,
+                "Trebuchet/Cluster/Routing/ForwardedClient.swift": 1,
+                "Trebuchet/Cluster/Routing/SharedStreamMessage.swift": 1,
                 "TrebuchetActors/Persistence/PersistedIdempotencyRecord.swift": 1,
             ]),
         Group(
             reason: "what the lines before it have made so",
             files: [
                 "Bytes/ByteBuffer.swift": 1, "Networking/Reactor.swift": 1, "Platform/WorkQueue.swift": 1,
-                "Trebuchet/Server/Nodes/SharedStreamSubscriptions.swift": 1,
+                "Trebuchet/Cluster/Routing/SharedStreamSubscriptions.swift": 1,
                 "TrebuchetActors/Dispatch/ActorRecord.swift": 1,
                 "TrebuchetActors/Persistence/StoredStateDecoder.swift": 1,
                 "TrebuchetServices/Collections/Server/Queries/CollectionReader.swift": 1,

@@ -16,7 +16,7 @@ import TrebuchetServices
             """
         let providers = try ProviderFile.providers(Array(text.utf8))
         #expect(providers.map(\.name) == ["google", "apple", "work", "https://c.d"])
-        #expect(providers.map(\.linksAddresses) == [false, true, true, true])
+        #expect(providers.map(\.linksAccountsByEmail) == [false, true, true, true])
         #expect(providers[2].audiences == ["app", "web"])
         #expect(try ProviderFile.providers(Array("[ ]".utf8)).isEmpty)
     }

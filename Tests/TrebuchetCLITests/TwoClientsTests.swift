@@ -55,8 +55,8 @@ import TrebuchetTesting
         // What they write while the lines are cut
         try await office.client("founder").ask(.create(NoteEdits.shared))
         for link in links {
-            await link.use(Self.faults)
-            await link.cutAll()
+            await link.setFaults(Self.faults)
+            await link.disconnectAll()
         }
         try ada.send(.edit(name: "ada", seed: seed, rounds: 15))
         try bob.send(.edit(name: "bob", seed: ~seed, rounds: 15))
@@ -66,8 +66,8 @@ import TrebuchetTesting
             #expect(edits.failures == [], "nobody else touches these; seed \(seed)")
             #expect(edits.acknowledged == edits.writes, "seed \(seed)")
             #expect(link.counters.accepted > 4, "the line was cut again and again; seed \(seed)")
-            await link.use(.none)
-            await link.cutAll()
+            await link.setFaults(.none)
+            await link.disconnectAll()
         }
 
         // That all is well on a good line

@@ -28,7 +28,7 @@ struct ClusterMemberTests {
             try await world.round()
             steps.append(before - one.member.slotCount)
         }
-        #expect(world.isSettled && steps.max()! == MemberWorld.settings.handoversAtOnce)
+        #expect(world.isSettled && steps.max()! == MemberWorld.settings.concurrentHandovers)
         #expect(one.member.slotCount + two.member.slotCount == ClusterSlot.count && two.member.slotCount > 400)
         #expect(one.notes.lost == 0 && two.notes.lost == 0)
     }
@@ -106,7 +106,7 @@ struct ClusterMemberTests {
         try await world.round()
         let left = ClusterSlot.count - one.member.slotCount
         for _ in 0..<3 { try await world.round() }
-        #expect(left >= MemberWorld.settings.handoversAtOnce && one.member.slotCount == ClusterSlot.count - left)
+        #expect(left >= MemberWorld.settings.concurrentHandovers && one.member.slotCount == ClusterSlot.count - left)
         await one.link.deliver()
         try await world.check()
         one.link.set(.init())
@@ -126,7 +126,7 @@ struct ClusterMemberTests {
         }
         #expect(one.member.isOver && one.notes.owned.isEmpty && one.notes.lost == 0)
         // Each step takes a round.
-        #expect(rounds <= ClusterSlot.count / MemberWorld.settings.handoversAtOnce)
+        #expect(rounds <= ClusterSlot.count / MemberWorld.settings.concurrentHandovers)
         #expect(try await world.engine.nodes().map(\.node) == [two.member.node])
         #expect(try await world.settle(within: 3))
         #expect(two.member.slotCount == ClusterSlot.count)
@@ -158,9 +158,9 @@ struct ClusterMemberTests {
             try await world.check()
         }
         // 7.5 s: two steps with a timeout of 5 s, of which one is over.
-        #expect(one.notes.lost == MemberWorld.settings.handoversAtOnce)
+        #expect(one.notes.lost == MemberWorld.settings.concurrentHandovers)
         #expect(two.member.slotCount == one.notes.lost)
-        #expect(one.notes.takeRevoked() == MemberWorld.settings.handoversAtOnce * 2)
+        #expect(one.notes.takeRevoked() == MemberWorld.settings.concurrentHandovers * 2)
         one.notes.unstick()
         #expect(try await world.settle(within: 40))
     }
@@ -188,7 +188,7 @@ struct ClusterMemberTests {
         var wrong = [ClusterMemberSettings](repeating: ClusterMemberSettings(), count: 4)
         wrong[0].leaseMargin = .milliseconds(2_500)
         wrong[1].roundInterval = .seconds(2)
-        wrong[2].handoversAtOnce = 0
+        wrong[2].concurrentHandovers = 0
         wrong[3].leaseDuration = .zero
         for settings in wrong {
             let error = #expect(throws: ClusterEngineError.self) {

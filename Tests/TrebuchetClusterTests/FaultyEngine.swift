@@ -108,14 +108,14 @@ final class FaultyEngine: ClusterEngine {
         return (hash ^ (hash >> 29)) &* 0xBF58_476D_1CE4_E5B9 >> 16
     }
 
-    func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+    func renewNode(_ node: ClusterNode, info: [UInt8], duration: Duration) async throws(ClusterEngineError) {
         try await ask("announce") { (engine) async throws(ClusterEngineError) in
-            try await engine.announce(node, info: info, lasting: lasting)
+            try await engine.renewNode(node, info: info, duration: duration)
         }
     }
 
-    func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
-        try await ask("withdraw") { (engine) async throws(ClusterEngineError) in try await engine.withdraw(node) }
+    func removeNode(_ node: ClusterNode) async throws(ClusterEngineError) {
+        try await ask("withdraw") { (engine) async throws(ClusterEngineError) in try await engine.removeNode(node) }
     }
 
     func nodes() async throws(ClusterEngineError) -> [LiveNode] {
@@ -127,74 +127,76 @@ final class FaultyEngine: ClusterEngine {
         try await ask("generation") { (engine) async throws(ClusterEngineError) in try await engine.generation() }
     }
 
-    func beginGeneration() async throws(ClusterEngineError) -> String {
+    func createGeneration() async throws(ClusterEngineError) -> String {
         try await ask("generation begins") { (engine) async throws(ClusterEngineError) in
-            try await engine.beginGeneration()
+            try await engine.createGeneration()
         }
     }
 
-    func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
+    func acquireSlot(
+        _ slot: ClusterSlot, for node: ClusterNode, duration: Duration, generation: String?
     ) async throws(ClusterEngineError) -> SlotAcquisition {
         try await ask("acquire \(slot)") { (engine) async throws(ClusterEngineError) in
-            try await engine.acquire(slot, for: node, lasting: lasting, in: generation)
+            try await engine.acquireSlot(slot, for: node, duration: duration, generation: generation)
         }
     }
 
-    func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
+    func renewLease(_ lease: SlotLease, duration: Duration) async throws(ClusterEngineError) -> Bool {
         try await ask("renew \(lease.slot)") { (engine) async throws(ClusterEngineError) in
-            try await engine.renew(lease, lasting: lasting)
+            try await engine.renewLease(lease, duration: duration)
         }
     }
 
-    func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+    func releaseLease(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try await ask("release \(lease.slot)") { (engine) async throws(ClusterEngineError) in
-            try await engine.release(lease)
+            try await engine.releaseLease(lease)
         }
     }
 
-    func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
+    func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try await ask("holder \(slot)") { (engine) async throws(ClusterEngineError) in
-            try await engine.holder(of: slot)
+            try await engine.owner(of: slot)
         }
     }
 
     // MARK: What members do not use
 
     func append(
-        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
-    ) async throws(ClusterEngineError) -> AppendOutcome { try await engine.append(change, to: log, under: lease) }
+        _ change: LogAppend, to log: ClusterLog, lease: SlotLease
+    ) async throws(ClusterEngineError) -> AppendOutcome { try await engine.append(change, to: log, lease: lease) }
 
-    func store(
-        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    func storeSnapshot(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
-        try await engine.store(snapshot, at: offset, of: log, under: lease, keepingLast: keepingLast)
+        try await engine.storeSnapshot(snapshot, at: offset, of: log, lease: lease, keepingLast: keepingLast)
     }
 
-    func remove(
-        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    func removeLog(
+        _ log: ClusterLog, at offset: UInt64, lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
-        try await engine.remove(log, at: offset, under: lease)
+        try await engine.removeLog(log, at: offset, lease: lease)
     }
 
-    func read(
+    func readLog(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
-    ) async throws(ClusterEngineError) -> LogReadResult { try await engine.read(log, after: position, limit: limit) }
+    ) async throws(ClusterEngineError) -> LogReadResult { try await engine.readLog(log, after: position, limit: limit) }
 
     func reply(to callID: String, in log: ClusterLog) async throws(ClusterEngineError) -> [UInt8]? {
         try await engine.reply(to: callID, in: log)
     }
 
-    func watch(
+    func subscribeToLog(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(log, receive) }
+    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.subscribeToLog(log, receive) }
 
-    func listen(
-        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.listen(as: node, receive) }
+    func subscribeToInbox(
+        of node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try await engine.subscribeToInbox(of: node, receive)
+    }
 
-    func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
-        try await engine.send(message, to: node)
+    func sendMessage(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        try await engine.sendMessage(message, to: node)
     }
 
     func close() async {}
@@ -211,21 +213,24 @@ extension FaultyEngine {
     ) async throws(ClusterEngineError) -> TablePage {
         try await engine.rows(of: table, prefix: prefix, after: after, limit: limit)
     }
-    func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
-        try await engine.change(change, of: table)
+    func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+        try await engine.apply(change, to: table)
     }
-    func news(
+    func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableChangeFeed {
-        try await engine.news(of: table, after: number, limit: limit)
+        try await engine.changeFeed(of: table, after: number, limit: limit)
     }
-    func watch(
-        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
-    ) async throws(ClusterEngineError) -> any ClusterSubscription { try await engine.watch(table, receive) }
-    func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
-        try await engine.take(takes, of: table)
+    func subscribeToChanges(
+        of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    ) async throws(ClusterEngineError) -> any ClusterSubscription {
+        try await engine.subscribeToChanges(of: table, receive)
     }
-    func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
-        try await engine.restore(key, of: table)
+    func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration?
+    {
+        try await engine.consumeRates(takes, of: table)
+    }
+    func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+        try await engine.resetRate(key, of: table)
     }
 }

@@ -65,7 +65,7 @@ struct LeaseTableTests {
         #expect(first == [lease(1), lease(2)] && none == [])
         // Until it is let go it is owned, and renewed.
         #expect(book.lease(of: ClusterSlot.all[1], at: 105) == lease(1) && book.due(at: 110).count == 4)
-        let isGone = [book.letGo(lease(1)), book.letGo(lease(1))]
+        let isGone = [book.dropLease(lease(1)), book.dropLease(lease(1))]
         #expect(isGone == [true, false])
         #expect(book.lease(of: ClusterSlot.all[1], at: 105) == nil)
         let next = book.giveAway(atMost: 2, at: 103, isOthers)
@@ -76,7 +76,7 @@ struct LeaseTableTests {
     @Test("a slot that was let go is not asked for until the engine has said that it knows")
     mutating func releases() throws {
         try take(lease(0), at: 100)
-        var isGone = book.letGo(lease(0))
+        var isGone = book.dropLease(lease(0))
         #expect(isGone && book.claims([ClusterSlot.all[0]], atMost: 1, now: 200) == [])
         book.didRelease(lease(0, 2))
         #expect(book.released.count == 1)
@@ -84,10 +84,10 @@ struct LeaseTableTests {
         #expect(book.claims([ClusterSlot.all[0]], atMost: 1, now: 200) == [ClusterSlot.all[0]])
         // What had been lost before is not let go.
         try take(lease(0, 2), at: 200)
-        isGone = book.letGo(lease(0))
+        isGone = book.dropLease(lease(0))
         #expect(!isGone)
         let isLost = book.lose(lease(0, 2))
-        isGone = book.letGo(lease(0, 2))
+        isGone = book.dropLease(lease(0, 2))
         #expect(isLost && !isGone)
     }
 

@@ -114,26 +114,26 @@ struct MemberStandingTests {
             #expect(node.member.problem?.contains("the coordination store has lost data") == true)
         }
         for slot in ClusterSlot.all {
-            #expect(try await world.engine.holder(of: slot)?.lease.owner == three.member.node)
+            #expect(try await world.engine.owner(of: slot)?.lease.owner == three.member.node)
         }
     }
 
     @Test("a slot is not given to a node of another generation, nor in none")
     func acquiring() async throws {
         let node = try ClusterNode(name: "a")
-        let generation = try await world.engine.beginGeneration()
-        #expect(try await world.engine.beginGeneration() == generation)
+        let generation = try await world.engine.createGeneration()
+        #expect(try await world.engine.createGeneration() == generation)
         let slot = ClusterSlot(of: "x")
-        _ = try await world.engine.acquire(slot, for: node, lasting: .seconds(5), in: generation)
+        _ = try await world.engine.acquireSlot(slot, for: node, duration: .seconds(5), generation: generation)
         world.engine.loseEverything()
         #expect(try await world.engine.generation() == nil)
         for _ in 0..<2 {
             let error = await #expect(throws: ClusterEngineError.self) {
-                try await world.engine.acquire(slot, for: node, lasting: .seconds(5), in: generation)
+                try await world.engine.acquireSlot(slot, for: node, duration: .seconds(5), generation: generation)
             }
             #expect(error?.code == .dataLoss)
-            #expect(try await world.engine.holder(of: slot) == nil)
-            #expect(try await world.engine.beginGeneration() != generation)
+            #expect(try await world.engine.owner(of: slot) == nil)
+            #expect(try await world.engine.createGeneration() != generation)
         }
     }
 

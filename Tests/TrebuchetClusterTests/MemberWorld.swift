@@ -21,7 +21,7 @@ final class MemberWorld {
     static let settings: ClusterMemberSettings = {
         var settings = ClusterMemberSettings()
         // One question at a time: so each run with a seed is the same.
-        (settings.requestsInFlight, settings.handoversAtOnce) = (1, 64)
+        (settings.requestsInFlight, settings.concurrentHandovers) = (1, 64)
         return settings
     }()
 
@@ -69,7 +69,7 @@ final class MemberWorld {
                     await member.finishHandovers()
                 }
             }
-            #expect(node.notes.takeRevoked() <= Self.settings.handoversAtOnce)
+            #expect(node.notes.takeRevoked() <= Self.settings.concurrentHandovers)
             try await check()
             if node.member.isOver {
                 #expect(node.member.slotCount == 0)
@@ -83,7 +83,7 @@ final class MemberWorld {
         for slot in ClusterSlot.all {
             let leases = nodes.compactMap { $0.member.lease(of: slot) }
             guard !leases.isEmpty else { continue }
-            let holder = try await engine.holder(of: slot)
+            let holder = try await engine.owner(of: slot)
             if leases != [holder?.lease] {
                 Issue.record("seed \(seed), at \(clock.milliseconds): \(leases), and the engine has \(holder as Any)")
                 throw Broken()

@@ -24,7 +24,7 @@ struct RandomMembersTests {
         for node in world.nodes { await node.link.deliver() }
         if world.nodes.isEmpty { try world.start() }
         // As long as nodes count as alive that are not, and then the steps.
-        let steps = ClusterSlot.count / MemberWorld.settings.handoversAtOnce
+        let steps = ClusterSlot.count / MemberWorld.settings.concurrentHandovers
         #expect(try await world.settle(within: 48 + steps), "seed \(seed)")
         for node in world.nodes {
             #expect(node.notes.owned == Set(ClusterSlot.all.compactMap { node.member.lease(of: $0) }))

@@ -32,12 +32,12 @@ import Testing
         directory.exclude(old, from: slot)
         #expect(directory.knownOwner(of: slot) == nil)
         #expect(try await directory.owner(of: slot) == nil)
-        #expect(try await engine.release(lease))
+        #expect(try await engine.releaseLease(lease))
         let second = try #require(try await acquire(slot, for: next, engine))
         #expect(try await directory.owner(of: slot) == next)
         // It is the owner again, which a lookup after the next one may find.
-        directory.forget(slot, ownedBy: next)
-        #expect(try await engine.release(second))
+        directory.invalidate(slot, ownedBy: next)
+        #expect(try await engine.releaseLease(second))
         _ = try #require(try await acquire(slot, for: old, engine))
         #expect(try await directory.owner(of: slot) == old)
     }

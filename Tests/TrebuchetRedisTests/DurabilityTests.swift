@@ -31,17 +31,17 @@ struct DurabilityTests {
         let engine = try RedisEngine(url: primary.url, durability: .replicated(1, within: .seconds(2)))
         #expect(try await engine.check() == [])
         let lease = try await lease(at: engine)
-        #expect(try await engine.append(LogAppend([1], expectedTop: 0), to: log, under: lease) == .accepted(1))
+        #expect(try await engine.append(LogAppend([1], expectedHead: 0), to: log, lease: lease) == .accepted(1))
         #expect(try await engine.store([1], at: 1, of: log, under: lease) == .stored)
         let other = try RedisEngine(url: replica.url)
-        #expect(try await other.read(log, after: nil).top.offset == 1)
+        #expect(try await other.read(log, after: nil).head.offset == 1)
 
         replica.signal(SIGSTOP)
-        let change = LogAppend([2], expectedTop: 1, call: .init(id: "c", reply: [7]))
-        async let outcome = engine.append(change, to: log, under: lease)
-        #expect(try await eventually { try await engine.read(log, after: nil).top.offset == 2 })
+        let change = LogAppend([2], expectedHead: 1, call: .init(id: "c", reply: [7]))
+        async let outcome = engine.append(change, to: log, lease: lease)
+        #expect(try await eventually { try await engine.read(log, after: nil).head.offset == 2 })
         // It is there, and not confirmed; renewals do not wait for it, nor who is refused.
-        #expect(try await engine.renew(lease, lasting: .seconds(3_600)))
+        #expect(try await engine.renewLease(lease, duration: .seconds(3_600)))
         #expect(try await primary.cli("INFO", "clients").contains("blocked_clients:1"))
         do {
             _ = try await outcome
@@ -51,21 +51,21 @@ struct DurabilityTests {
             #expect(error?.code == .unknownOutcome && error?.message.contains("0 of 1 replicas") == true)
         }
         let refused = SlotLease(log.slot, owner: try ClusterNode(name: "b"), fence: 1)
-        #expect(try await engine.append(change, to: log, under: refused) == .fenced(1))
+        #expect(try await engine.append(change, to: log, lease: refused) == .fenced(1))
         // Nor is it done because it was written before.
         let again = await #expect(throws: ClusterEngineError.self) {
-            try await engine.append(change, to: log, under: lease)
+            try await engine.append(change, to: log, lease: lease)
         }
         #expect(again?.code == .unknownOutcome)
         // So with tables.
         let table = ClusterTable("t")
-        let put = TableChange([.init("a", .put([1]))], expected: [.init("a", version: 0)])
-        let unconfirmed = await #expect(throws: ClusterEngineError.self) { try await engine.change(put, of: table) }
+        let put = TableChange([.init("a", .put([1]))], preconditions: [.init("a", version: 0)])
+        let unconfirmed = await #expect(throws: ClusterEngineError.self) { try await engine.apply(put, to: table) }
         #expect(unconfirmed?.code == .unknownOutcome)
-        #expect(try await engine.change(put, of: table) == .conflict("a"))
+        #expect(try await engine.apply(put, to: table) == .conflict("a"))
         replica.signal(SIGCONT)
-        #expect(try await engine.append(change, to: log, under: lease) == .repeated([7]))
-        #expect(try await other.read(log, after: nil).top.offset == 2)
+        #expect(try await engine.append(change, to: log, lease: lease) == .repeated([7]))
+        #expect(try await other.read(log, after: nil).head.offset == 2)
         await replica.stop()
         await primary.stop()
     }
@@ -83,7 +83,7 @@ struct DurabilityTests {
         await client.reactor.perform {
             for _ in 0..<100 {
                 client.send(RedisCommand("INCR", ["x"])) { _ in
-                    client.confirm(confirmation) { outcomes.note("\($0)") }
+                    client.confirm(confirmation) { outcomes.record("\($0)") }
                 }
             }
         }
@@ -105,7 +105,7 @@ struct DurabilityTests {
         let engine = try RedisEngine(url: primary.url)
         let lease = try await lease(at: engine)
         let careful = try RedisEngine(url: primary.url, durability: .replicated(1, within: .milliseconds(2_400)))
-        async let outcome = careful.append(LogAppend([1], expectedTop: 0), to: log, under: lease)
+        async let outcome = careful.append(LogAppend([1], expectedHead: 0), to: log, lease: lease)
         #expect(
             await eventually { (try? await primary.cli("INFO", "clients").contains("blocked_clients:1")) ?? false })
         try await primary.cli("CLIENT", "KILL", "TYPE", "normal")

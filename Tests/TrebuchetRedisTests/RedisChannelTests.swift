@@ -18,9 +18,9 @@ struct RedisChannelTests {
     private func note(_ journal: Journal, _ prefix: String = "") -> RedisSubscriber {
         { event in
             switch event {
-            case .message(let bytes): journal.note(prefix + String(decoding: bytes, as: UTF8.self))
-            case .mayHaveMissed: journal.note(prefix + "gap")
-            case .ended: journal.note(prefix + "ended")
+            case .message(let bytes): journal.record(prefix + String(decoding: bytes, as: UTF8.self))
+            case .mayHaveMissed: journal.record(prefix + "gap")
+            case .ended: journal.record(prefix + "ended")
             }
         }
     }

@@ -48,7 +48,7 @@ struct RedisClientTests {
         await client.reactor.perform {
             for index in 0..<500 {
                 client.send(RedisCommand("ECHO", [.integer(Int64(index))])) { outcome in
-                    answers.note((try? outcome.get())?.text ?? "\(outcome)")
+                    answers.record((try? outcome.get())?.text ?? "\(outcome)")
                 }
             }
         }
@@ -106,7 +106,11 @@ struct RedisClientTests {
         await client.reactor.perform {
             for _ in 0..<12 {
                 client.send(RedisCommand("PING")) { outcome in
-                    if case .failure(let error) = outcome { outcomes.note("\(error)") } else { outcomes.note("done") }
+                    if case .failure(let error) = outcome {
+                        outcomes.record("\(error)")
+                    } else {
+                        outcomes.record("done")
+                    }
                 }
             }
         }
@@ -140,7 +144,7 @@ struct RedisClientTests {
     @Test("without a server a command fails at once, and works when there is one")
     func unavailable() async throws {
         let port = RedisServer.freePort()
-        let client = try client("redis://127.0.0.1:\(port)") { $0.longestReconnectDelay = .milliseconds(100) }
+        let client = try client("redis://127.0.0.1:\(port)") { $0.maximumReconnectDelay = .milliseconds(100) }
         let error = await #expect(throws: RedisError.self) { try await client.send(RedisCommand("PING")) }
         #expect(error?.kind == "unavailable")
         let reason = error?.description ?? ""

@@ -64,14 +64,14 @@ struct RedisClusterTests {
             return
         }
         let heard = Journal()
-        let watch = try await engine.watch(log) { event in
+        let watch = try await engine.subscribeToLog(log) { event in
             if case .appended(let entry) = event {
-                heard.note("\(entry.position.offset)")
+                heard.record("\(entry.position.offset)")
             } else {
-                heard.note("\(event)")
+                heard.record("\(event)")
             }
         }
-        #expect(try await engine.append(Self.append(1), to: log, under: lease) == .accepted(1))
+        #expect(try await engine.append(Self.append(1), to: log, lease: lease) == .accepted(1))
         await heard.wait(for: "1")
 
         // The part of the cluster that has the log goes to another node: first its keys, one by one, then its name.
@@ -85,11 +85,11 @@ struct RedisClusterTests {
             String.init)
         for key in keys { try await source.cli("MIGRATE", "127.0.0.1", "\(target.port)", key, "0", "5000") }
         // All of them are there, and the source sends who asks for one on, for this once.
-        #expect(try await engine.renew(lease, lasting: .seconds(3_600)))
-        #expect(try await engine.append(Self.append(2), to: log, under: lease) == .accepted(2))
+        #expect(try await engine.renewLease(lease, duration: .seconds(3_600)))
+        #expect(try await engine.append(Self.append(2), to: log, lease: lease) == .accepted(2))
         for server in [target, source] { try await server.cli("CLUSTER", "SETSLOT", "\(slot)", "NODE", nodes.id(to)) }
-        await heard.wait(for: "mayHaveMissed")
-        #expect(try await engine.append(Self.append(3), to: log, under: lease) == .accepted(3))
+        await heard.wait(for: "eventsMissed")
+        #expect(try await engine.append(Self.append(3), to: log, lease: lease) == .accepted(3))
         await heard.wait(for: "3")
         #expect(try await engine.read(log, after: nil).entries.map(\.payload) == [[1], [2], [3]])
 
@@ -104,27 +104,27 @@ struct RedisClusterTests {
         for number in 0..<10 {
             let table = ClusterTable("table \(number)")
             let heard = Journal()
-            let watch = try await engine.watch(table) { heard.note("\($0)") }
+            let watch = try await engine.subscribeToChanges(of: table) { heard.record("\($0)") }
             let change = TableChange(
-                [.init("a", .lend([1], lasting: .seconds(3_600))), .init("n", .add(1))],
-                expected: [.init("a", version: 0)], news: [2])
-            #expect(try await engine.change(change, of: table) == .changed(1))
-            #expect(try await engine.change(change, of: table) == .conflict("a"))
+                [.init("a", .putExpiring([1], lasting: .seconds(3_600))), .init("n", .increment(1))],
+                preconditions: [.init("a", version: 0)], notice: [2])
+            #expect(try await engine.apply(change, to: table) == .changed(1))
+            #expect(try await engine.apply(change, to: table) == .conflict("a"))
             #expect(try await engine.rows(of: table, prefix: "", after: nil, limit: 10).rows.map(\.name) == ["a", "n"])
-            #expect(try await engine.news(of: table, after: nil, limit: 10).items.map(\.bytes) == [[2]])
+            #expect(try await engine.changeFeed(of: table, after: nil, limit: 10).items.map(\.bytes) == [[2]])
             let takes = ["a", "b"].map {
-                RateConsumption(RateKey($0, "x"), interval: .seconds(3_600), burst: 1, kept: 10)
+                RateConsumption(RateKey($0, "x"), interval: .seconds(3_600), burst: 1, maximumEntries: 10)
             }
-            #expect(try await engine.take(takes, of: table) == nil)
-            #expect(try await engine.take(takes, of: table) != nil)
-            await heard.wait(for: "news(1)")
+            #expect(try await engine.consumeRates(takes, of: table) == nil)
+            #expect(try await engine.consumeRates(takes, of: table) != nil)
+            await heard.wait(for: "noticesAvailable(1)")
             watch.cancel()
         }
     }
 
     /// One that writes to all keys of a log: a node that has not got all of them yet refuses.
     private static func append(_ offset: UInt8) -> LogAppend {
-        LogAppend([offset], expectedTop: UInt64(offset) - 1, call: .init(id: "c\(offset)", reply: []))
+        LogAppend([offset], expectedHead: UInt64(offset) - 1, call: .init(id: "c\(offset)", reply: []))
     }
 
     @Test("a cluster's map is read as it is sent, and nothing else is taken for one")

@@ -96,9 +96,9 @@ struct RedisEngineTests {
             return
         }
         let heard = Journal()
-        let inbox = try await engine.listen(as: node) { heard.note("\($0)") }
-        let change = LogAppend([1], expectedTop: 0, call: .init(id: "c", reply: [2]))
-        #expect(try await engine.append(change, to: log, under: lease) == .accepted(1))
+        let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }
+        let change = LogAppend([1], expectedHead: 0, call: .init(id: "c", reply: [2]))
+        #expect(try await engine.append(change, to: log, lease: lease) == .accepted(1))
         await server.stop()
         #expect(
             await eventually {
@@ -109,10 +109,10 @@ struct RedisEngineTests {
             })
 
         let again = try await RedisServer(port: port, folder: server.folder)
-        await heard.wait(for: "mayHaveMissed")
+        await heard.wait(for: "messagesMissed")
         #expect(await eventually { (try? await engine.nodes()) != nil })
-        #expect(try await engine.append(change, to: log, under: lease) == .repeated([2]))
-        #expect(try await engine.release(lease))
+        #expect(try await engine.append(change, to: log, lease: lease) == .repeated([2]))
+        #expect(try await engine.releaseLease(lease))
         guard case .acquired(let next) = try await engine.acquire(log.slot, for: node, lasting: .seconds(1)) else {
             Issue.record("not acquired")
             return
@@ -135,12 +135,12 @@ struct RedisEngineTests {
                 return
             }
             lease = next
-            _ = lease.fence < 3 ? try await engine.release(lease) : true
+            _ = lease.fence < 3 ? try await engine.releaseLease(lease) : true
         }
         try await server.cli("FLUSHALL")
         for _ in 0..<2 {
             let error = await #expect(throws: ClusterEngineError.self) {
-                try await engine.append(LogAppend([1], expectedTop: 0), to: log, under: lease)
+                try await engine.append(LogAppend([1], expectedHead: 0), to: log, lease: lease)
             }
             #expect(error?.code == .dataLoss && error?.message.contains("FLUSHALL") == true)
             _ = try await engine.acquire(log.slot, for: b, lasting: .seconds(60))
@@ -164,23 +164,23 @@ struct RedisEngineTests {
         #expect(try await engine.check() == [])
         let node = try ClusterNode(name: "a")
         let log = ClusterLog("x")
-        try await engine.announce(node, info: [], lasting: .seconds(60))
+        try await engine.renewNode(node, info: [], duration: .seconds(60))
         #expect(try await engine.nodes().count == 1)
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
             Issue.record("not acquired")
             return
         }
-        let watch = try await engine.watch(log) { _ in }
-        let inbox = try await engine.listen(as: node) { _ in }
-        let change = LogAppend([1], expectedTop: 0, call: .init(id: "c", reply: [2]))
-        #expect(try await engine.append(change, to: log, under: lease) == .accepted(1))
+        let watch = try await engine.subscribeToLog(log) { _ in }
+        let inbox = try await engine.subscribeToInbox(of: node) { _ in }
+        let change = LogAppend([1], expectedHead: 0, call: .init(id: "c", reply: [2]))
+        #expect(try await engine.append(change, to: log, lease: lease) == .accepted(1))
         #expect(try await engine.store([1], at: 1, of: log, under: lease) == .stored)
         #expect(try await engine.reply(to: "c", in: log) == [2])
         #expect(try await engine.read(log, after: nil).isComplete)
-        #expect(try await engine.send([1], to: node))
-        #expect(try await engine.renew(lease, lasting: .seconds(60)))
-        #expect(try await engine.release(lease))
-        try await engine.withdraw(node)
+        #expect(try await engine.sendMessage([1], to: node))
+        #expect(try await engine.renewLease(lease, duration: .seconds(60)))
+        #expect(try await engine.releaseLease(lease))
+        try await engine.removeNode(node)
         watch.cancel()
         inbox.cancel()
         let other = try RedisEngine(url: "redis://trebuchet:pass@127.0.0.1:\(server.port)", prefix: "other")

@@ -21,18 +21,18 @@ struct RedisGenerationTests {
         let (one, other) = (try RedisEngine(url: server.url), try RedisEngine(url: server.url))
         let node = try ClusterNode(name: "a")
         #expect(try await one.generation() == nil)
-        async let begun = one.beginGeneration()
-        async let joined = other.beginGeneration()
+        async let begun = one.createGeneration()
+        async let joined = other.createGeneration()
         let (first, second) = try await (begun, joined)
         #expect(first == second)
         #expect(try await one.generation() == first)
         var fences: [UInt64] = []
         for _ in 0..<2 {
-            let generation = try await one.beginGeneration()
+            let generation = try await one.createGeneration()
             for slot in ClusterSlot.all {
                 guard
-                    case .acquired(let lease) = try await one.acquire(
-                        slot, for: node, lasting: .seconds(60), in: generation)
+                    case .acquired(let lease) = try await one.acquireSlot(
+                        slot, for: node, duration: .seconds(60), generation: generation)
                 else {
                     Issue.record("\(slot) was not acquired")
                     continue
@@ -42,7 +42,7 @@ struct RedisGenerationTests {
             try await server.cli("FLUSHALL")
             #expect(try await one.generation() == nil)
             let error = await #expect(throws: ClusterEngineError.self) {
-                try await one.acquire(slot, for: node, lasting: .seconds(60), in: generation)
+                try await one.acquireSlot(slot, for: node, duration: .seconds(60), generation: generation)
             }
             #expect(error?.code == .dataLoss)
         }
@@ -54,10 +54,11 @@ struct RedisGenerationTests {
     func oneSlot() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
-        let generation = try await engine.beginGeneration()
+        let generation = try await engine.createGeneration()
         try await server.cli("DEL", "tb:{\(slot)}:own")
         let error = await #expect(throws: ClusterEngineError.self) {
-            try await engine.acquire(slot, for: ClusterNode(name: "a"), lasting: .seconds(60), in: generation)
+            try await engine.acquireSlot(
+                slot, for: ClusterNode(name: "a"), duration: .seconds(60), generation: generation)
         }
         #expect(error?.code == .dataLoss)
         await server.stop()
@@ -72,10 +73,11 @@ struct RedisGenerationTests {
             Issue.record("not acquired")
             return
         }
-        let generation = try await engine.beginGeneration()
-        #expect(try await engine.renew(lease, lasting: .seconds(60)))
+        let generation = try await engine.createGeneration()
+        #expect(try await engine.renewLease(lease, duration: .seconds(60)))
         #expect(
-            try await engine.acquire(slot, for: node, lasting: .seconds(60), in: generation) == .acquired(lease))
+            try await engine.acquireSlot(slot, for: node, duration: .seconds(60), generation: generation)
+                == .acquired(lease))
         await server.stop()
     }
 
@@ -89,7 +91,7 @@ struct RedisGenerationTests {
         // As if 40 s ahead of now.
         let ahead = try await milliseconds(server) + 40_000
         try await server.cli("HSET", "tb:{\(slot)}:own", "until", "\(ahead)")
-        guard case .held(let holder) = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
+        guard case .ownedByOther(let holder) = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
             Issue.record("it is held")
             return
         }
@@ -109,11 +111,11 @@ struct RedisGenerationTests {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
         let (dead, next) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
-        try await engine.announce(dead, info: [], lasting: .milliseconds(300))
+        try await engine.renewNode(dead, info: [], duration: .milliseconds(300))
         let ahead = try await milliseconds(server) + 40_000
         try await server.cli("ZADD", "tb:{nodes}:until", "\(ahead + 300)", dead.description)
         try await server.cli("HSET", "tb:{nodes}:info", "", "\(ahead)")
-        try await engine.announce(next, info: [], lasting: .seconds(3_600))
+        try await engine.renewNode(next, info: [], duration: .seconds(3_600))
         let remaining = try await engine.nodes().first { $0.node == dead }?.remaining ?? .zero
         #expect(remaining <= .milliseconds(300))
         #expect(try await eventually { try await engine.nodes().map(\.node) == [next] })

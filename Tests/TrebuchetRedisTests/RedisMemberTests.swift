@@ -36,7 +36,7 @@ struct RedisMemberTests {
     ) throws -> Running {
         var settings = ClusterMemberSettings()
         (settings.leaseDuration, settings.leaseMargin) = (lease, lease / 10)
-        (settings.roundInterval, settings.handoversAtOnce) = (.milliseconds(50), 128)
+        (settings.roundInterval, settings.concurrentHandovers) = (.milliseconds(50), 128)
         let engine = try RedisEngine(url: server.url)
         let owned = Owned()
         let member = try ClusterMember(
@@ -78,9 +78,9 @@ struct RedisMemberTests {
         #expect(try await third.owner(of: lease.slot) == one.member.node)
         await one.member.drain()
         #expect(try await third.owner(of: lease.slot) == one.member.node)
-        third.forget(lease.slot, ownedBy: two.member.node)
+        third.invalidate(lease.slot, ownedBy: two.member.node)
         #expect(try await third.owner(of: lease.slot) == one.member.node)
-        third.forget(lease.slot, ownedBy: one.member.node)
+        third.invalidate(lease.slot, ownedBy: one.member.node)
         #expect(try await third.owner(of: lease.slot) == nil)
         await server.stop()
     }
@@ -100,7 +100,7 @@ struct RedisMemberTests {
         await one.member.drain()
         let empty = try RedisEngine(url: server.url)
         #expect(try await empty.nodes() == [])
-        for slot in ClusterSlot.all { #expect(try await empty.holder(of: slot) == nil) }
+        for slot in ClusterSlot.all { #expect(try await empty.owner(of: slot) == nil) }
         let error = await #expect(throws: ClusterEngineError.self) {
             try await SlotDirectory(empty).owner(of: slot, waitingUpTo: .milliseconds(30))
         }
@@ -137,7 +137,7 @@ struct RedisMemberTests {
             #expect(error?.code == .dataLoss && node.owned.slots.withLock { $0.isEmpty })
         }
         let engine = try RedisEngine(url: server.url)
-        for slot in ClusterSlot.all { #expect(try await engine.holder(of: slot) == nil) }
+        for slot in ClusterSlot.all { #expect(try await engine.owner(of: slot) == nil) }
         // One that is started then begins with what is there.
         let three = try start("c", server)
         #expect(await eventually { three.member.slotCount == ClusterSlot.count })

@@ -68,15 +68,15 @@ struct RedisSubscriptionTests {
         }
         let client = try client("redis://127.0.0.1:\(listener.address.port)") { _ in }
         let heard = Journal()
-        let one = try await client.subscribe(Array("one".utf8)) { _ in heard.note("of one") }
+        let one = try await client.subscribe(Array("one".utf8)) { _ in heard.record("of one") }
         // In one turn: what is left, joined and asked is answered in this order.
         let outcomes = Journal()
         await client.reactor.perform {
             one.cancel()
-            client.send(RedisCommand("ECHO", ["x"])) { outcomes.note("\($0)") }
+            client.send(RedisCommand("ECHO", ["x"])) { outcomes.record("\($0)") }
         }
-        let again = try await client.subscribe(Array("one".utf8)) { heard.note("one: \($0)") }
-        let two = try await client.subscribe(Array("two".utf8)) { heard.note("two: \($0)") }
+        let again = try await client.subscribe(Array("one".utf8)) { heard.record("one: \($0)") }
+        let two = try await client.subscribe(Array("two".utf8)) { heard.record("two: \($0)") }
         await outcomes.wait { $0.count == 1 }
         #expect(outcomes.entries == ["\(Result<RESPValue, RedisError>.success(.simple(Array("echo".utf8))))"])
         #expect(try await client.send(RedisCommand("ECHO", ["x"])).isText("echo"))

@@ -15,7 +15,7 @@ struct RestoredServerTests {
 
     private func append(_ number: UInt64, _ store: EngineStore) async throws(StateStoreError) {
         try await store.write([
-            .append(LogEntry(number: number, base: number - 1, bytes: [UInt8(number)]), key)
+            .append(LogEntry(version: number, baseVersion: number - 1, bytes: [UInt8(number)]), key)
         ])
     }
 
@@ -36,8 +36,8 @@ struct RestoredServerTests {
         }
         let lines = Journal()
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
-        store.report { lines.note($0) }
-        try await store.write([.snapshot(LogSnapshot(epoch: "first", number: 1, bytes: [1]), key)])
+        store.report { lines.record($0) }
+        try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])
         for number in 2...5 as ClosedRange<UInt64> { try await append(number, store) }
         let (files, copy) = (
             server.folder.appending(path: "appendonlydir"), server.folder.appending(path: "earlier")
@@ -50,7 +50,7 @@ struct RestoredServerTests {
         try FileManager.default.moveItem(at: copy, to: files)
         let again = try await RedisServer(port: server.port, folder: server.folder, options: always)
         let other = try RedisEngine(url: again.url)
-        #expect(try await other.read(log, after: nil).top == LogPosition(fence: lease.fence, offset: 5))
+        #expect(try await other.read(log, after: nil).head == LogPosition(fence: lease.fence, offset: 5))
         if writes {
             // Until it is connected again.
             #expect(await eventually { (try? await append(9, store)) != nil })
@@ -61,9 +61,9 @@ struct RestoredServerTests {
             #expect(await store.checkEnds() == [])
         }
         let last: UInt64 = writes ? 9 : 8
-        #expect(try await other.read(log, after: nil).top == LogPosition(fence: lease.fence, offset: last))
-        let found = try #require(try await EngineStore(other) { _ in lease }.log(key))
-        #expect(found.snapshot.epoch == "first" && found.entries.map(\.number) == Array(2...last))
+        #expect(try await other.read(log, after: nil).head == LogPosition(fence: lease.fence, offset: last))
+        let found = try #require(try await EngineStore(other) { _ in lease }.readLog(key))
+        #expect(found.snapshot.epoch == "first" && found.entries.map(\.version) == Array(2...last))
         #expect(lines.entries.count == 1 && lines.entries[0].contains("newest 3 entries of the log of actor 'a'"))
         await engine.close()
         await other.close()

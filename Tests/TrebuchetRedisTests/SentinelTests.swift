@@ -47,7 +47,7 @@ struct SentinelTests {
         let servers = try await Servers()
         var settings = RedisSettings()
         settings.topologyInterval = .milliseconds(50)
-        settings.longestReconnectDelay = .milliseconds(100)
+        settings.maximumReconnectDelay = .milliseconds(100)
         let engine = try RedisEngine(url: servers.url, settings: settings)
         let node = try ClusterNode(name: "a")
         let log = ClusterLog("x")
@@ -55,20 +55,20 @@ struct SentinelTests {
             Issue.record("not acquired")
             return
         }
-        #expect(try await engine.append(LogAppend([1], expectedTop: 0), to: log, under: lease) == .accepted(1))
+        #expect(try await engine.append(LogAppend([1], expectedHead: 0), to: log, lease: lease) == .accepted(1))
         let heard = Journal()
-        let inbox = try await engine.listen(as: node) { heard.note("\($0)") }
+        let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }
         // What the replica has not got is lost.
         #expect(await eventually { (try? await servers.replica.cli("HGET", "tb:{\(log.slot)}:meta:x", "top")) == "1" })
 
         // It is there and answers nothing: only the sentinels tell.
         servers.primary.signal(SIGSTOP)
-        await heard.wait(for: "mayHaveMissed")
+        await heard.wait(for: "messagesMissed")
         #expect(
             await eventually {
-                (try? await engine.append(LogAppend([2], expectedTop: 1), to: log, under: lease)) == .accepted(2)
+                (try? await engine.append(LogAppend([2], expectedHead: 1), to: log, lease: lease)) == .accepted(2)
             })
-        #expect(try await engine.send([7], to: node))
+        #expect(try await engine.sendMessage([7], to: node))
         await heard.wait(for: "message([7])")
         #expect(try await servers.replica.cli("ROLE").hasPrefix("master"))
         #expect(try await engine.read(log, after: nil).entries.map(\.payload) == [[1], [2]])

@@ -38,7 +38,7 @@ struct AccountTests {
     }
 
     private func auth(_ backend: TrebuchetBackend) -> Shared<AuthSession> {
-        SharedStore.$current.withValue(SharedStore()) { backend.scope { Shared(.instantAuth) } }
+        SharedStore.$current.withValue(SharedStore()) { backend.withCurrent { Shared(.instantAuth) } }
     }
 
     private func isRefused(_ client: TrebuchetClient) async -> Bool {
@@ -125,7 +125,7 @@ struct AccountTests {
                     email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
             }
             let connections = SharedStore.$current.withValue(SharedStore()) {
-                there.scope { SharedReader(.instantConnection) }
+                there.withCurrent { SharedReader(.instantConnection) }
             }
             for await state in connections.updates where state == .authenticated(authHere.wrappedValue.user!) { break }
             #expect(try await authHere.endOtherSessions() == 1)
@@ -319,9 +319,9 @@ struct AccountTests {
                 failure: @MainActor (any Error) -> Void, settled: @MainActor (Result<Output, any Error>) -> Void
             ) {
                 (
-                    { journal.note("\(name) attempt") },
-                    { journal.note("\(name) \(expected($0) ? "success" : "wrong")") },
-                    { journal.note("\(name) \($0)") }, { _ in journal.note("\(name) settled") }
+                    { journal.record("\(name) attempt") },
+                    { journal.record("\(name) \(expected($0) ? "success" : "wrong")") },
+                    { journal.record("\(name) \($0)") }, { _ in journal.record("\(name) settled") }
                 )
             }
             func expect(_ name: String, _ outcome: String = "success") async {

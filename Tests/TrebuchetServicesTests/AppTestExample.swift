@@ -34,14 +34,14 @@ import TrebuchetTesting
             func person(_ email: String) async throws -> TrebuchetBackend {
                 let backend = TrebuchetBackend(transport: .local(server))
                 try await backend.client.connect()
-                let auth = backend.scope { Shared(.trebuchetAuth) }
+                let auth = backend.withCurrent { Shared(.trebuchetAuth) }
                 try await auth.sendMagicCode(to: email)
                 try await auth.verifyMagicCode(email: email, code: mailbox.code(for: email))
                 return backend
             }
             let ada = try await person("ada@example.org")
             let bob = try await person("bob@example.org")
-            let todos = ada.scope { Shared(.trebuchetCollection(todoKey)) }
+            let todos = ada.withCurrent { Shared(.trebuchetCollection(todoKey)) }
             try await todos.create(Todo(id: "1", title: "Milk"))
             #expect(try await ada.get(todoKey).items == [Todo(id: "1", title: "Milk")])
             #expect(try await bob.get(todoKey).items.isEmpty)
@@ -68,13 +68,13 @@ import TrebuchetTesting
             }
             let first = TrebuchetBackend(transport: .local(server))
             try await first.client.connect()
-            let account = try await signIn(first.scope { Shared(.trebuchetAuth) })
+            let account = try await signIn(first.withCurrent { Shared(.trebuchetAuth) })
 
             let second = TrebuchetBackend(transport: .local(server))
             try await second.client.connect()
-            let auth = second.scope { Shared(.trebuchetAuth) }
+            let auth = second.withCurrent { Shared(.trebuchetAuth) }
             let guest = try await auth.signInAsGuest()
-            let todos = second.scope { Shared(.trebuchetCollection(todoKey)) }
+            let todos = second.withCurrent { Shared(.trebuchetCollection(todoKey)) }
             try await todos.create(Todo(id: "1", title: "Milk"))
             // What the app can do: keep what the guest has, and create it anew as the account.
             let own = try await second.get(
@@ -101,7 +101,7 @@ import TrebuchetTesting
         } body: { _, server in
             let backend = TrebuchetBackend(transport: .local(server))
             try await backend.client.connect()
-            let todos = backend.scope { Shared(.trebuchetCollection(todoKey)) }
+            let todos = backend.withCurrent { Shared(.trebuchetCollection(todoKey)) }
             for number in 1...5 { try await todos.create(Todo(id: "\(number)", title: "Milk")) }
             var all: [Todo] = []
             var cursor: String?
@@ -115,7 +115,7 @@ import TrebuchetTesting
 
             let chat = RoomKey<[String: String]>(type: "chat")
             #expect(try await backend.rooms(chat).isEmpty)
-            let lobby = backend.scope { Shared(.trebuchetPresence(chat, roomId: "lobby", initialPresence: [:])) }
+            let lobby = backend.withCurrent { Shared(.trebuchetPresence(chat, roomId: "lobby", initialPresence: [:])) }
             for await value in lobby.updates where value.isConnected { break }
             #expect(try await backend.rooms(chat) == [RoomSummary(name: "chat-lobby", members: 1)])
             #expect(try await backend.rooms(chat, after: "chat-lobby").isEmpty)

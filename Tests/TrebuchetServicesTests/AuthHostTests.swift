@@ -99,7 +99,7 @@ import TrebuchetTesting
     @Test("a table of rates that a stranger has filled refuses nobody else")
     func fullTables() async throws {
         var limits = AuthLimits()
-        limits.ratesKept = 3
+        limits.rateEntries = 3
         try await withServer(limits: limits) { server in
             let stranger = try await server.client(from: Self.stranger)
             for number in 0..<5 {

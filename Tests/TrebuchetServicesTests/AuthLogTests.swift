@@ -38,7 +38,7 @@ import Testing
     @Test("nobody writes lines of his own into it")
     func injection() {
         let lines = Journal()
-        let log = AuthLog { lines.note($1) }
+        let log = AuthLog { lines.record($1) }
         let connection = CallerConnection(principal: Principal(id: "a\nb"), remoteAddress: nil)
         log.refused("to sign in with a token of 'x\nsession of root\u{1B}[2J'", to: connection, .noCode)
         log.mailFailed("the relay said \r\n550")
@@ -49,7 +49,7 @@ import Testing
     @Test("of each kind there is a line a second at most, and one kind does not hide another")
     func bounded() {
         let lines = Journal()
-        let log = AuthLog { lines.note($1) }
+        let log = AuthLog { lines.record($1) }
         let connection = CallerConnection(principal: Principal(id: "ada"), remoteAddress: nil)
         for _ in 0..<100_000 { log.refused("to sign in", to: connection, .noCode) }
         let refusals = lines.entries.count

@@ -23,7 +23,7 @@ struct AuthOperationTests {
             server = try await AuthServer()
             let backend = server.backend(.local)
             self.backend = backend
-            auth = SharedStore.$current.withValue(SharedStore()) { backend.scope { Shared(.trebuchetAuth) } }
+            auth = SharedStore.$current.withValue(SharedStore()) { backend.withCurrent { Shared(.trebuchetAuth) } }
         }
 
         /// Does what a method needs to succeed.
@@ -45,7 +45,7 @@ struct AuthOperationTests {
 
         func begin(_ method: Method, _ name: String = "") {
             let note: @MainActor (String) -> Void = { [journal, auth] in
-                journal.note("\(name)\($0) \(auth.wrappedValue.operationStatus)")
+                journal.record("\(name)\($0) \(auth.wrappedValue.operationStatus)")
             }
             let onAttempt: @MainActor () -> Void = { note("attempt") }
             let onError: @MainActor (any Error) -> Void = { note("\($0)") }
@@ -173,8 +173,8 @@ struct AuthOperationTests {
         try await withWorld { world in
             let auth = Shared(value: AuthSession())
             let seen = Journal()
-            let call = world.backend.scope {
-                auth.signInAsGuest(onSuccess: { seen.note(auth.wrappedValue.user == $0 ? "the user" : "nobody") })
+            let call = world.backend.withCurrent {
+                auth.signInAsGuest(onSuccess: { seen.record(auth.wrappedValue.user == $0 ? "the user" : "nobody") })
             }
             let user = try await call.value
             #expect(seen.entries == ["the user"])

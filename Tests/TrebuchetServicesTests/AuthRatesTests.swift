@@ -11,14 +11,14 @@ import Trebuchet
         var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 10)
         for _ in 0..<2 {
             #expect(table.wait(for: "a", at: 0) == nil)
-            table.take("a", of: 1, at: 0)
+            table.consume("a", of: 1, at: 0)
         }
         #expect(table.wait(for: "a", at: 0) == 1000)
         #expect(table.wait(for: "a", at: 0) == 1000, "asking takes nothing")
         #expect(table.wait(for: "b", at: 0) == nil)
         #expect(table.wait(for: "a", at: 400) == 600)
         #expect(table.wait(for: "a", at: 1000) == nil)
-        table.forget("a")
+        table.remove("a")
         #expect(table.wait(for: "a", at: 0) == nil)
     }
 
@@ -41,7 +41,7 @@ import Trebuchet
         limits.attemptsPerHost = RateLimit(callsPerSecond: 1, burst: 2)
         let sent = Journal()
         let accounts = try await Accounts(
-            store: MemoryStore(), mailer: ClosureMailer { code, _ in sent.note(code) }, limits: limits,
+            store: MemoryStore(), mailer: ClosureMailer { code, _ in sent.record(code) }, limits: limits,
             now: { wall.now }, uptime: { uptime.now })
         let connection = CallerConnection(
             principal: nil, remoteAddress: SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false))
@@ -63,13 +63,13 @@ import Trebuchet
     @Test("in a full table those go first that have back what they used, then the oldest of who has most")
     func eviction() {
         var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 3)
-        table.take("a", of: 1, at: 0)
-        table.take("b", of: 2, at: 900)
-        table.take("c", of: 2, at: 900)
+        table.consume("a", of: 1, at: 0)
+        table.consume("b", of: 2, at: 900)
+        table.consume("c", of: 2, at: 900)
         // By then "a" is full again.
-        table.take("d", of: 3, at: 1000)
+        table.consume("d", of: 3, at: 1000)
         #expect(["b", "c", "d"].map { table.wait(for: $0, at: 1000) } == [900, 900, 1000])
-        table.take("e", of: 3, at: 1000)
+        table.consume("e", of: 3, at: 1000)
         #expect(["b", "c", "d", "e"].map { table.wait(for: $0, at: 1000) } == [nil, 900, 1000, 1000])
     }
 

@@ -51,7 +51,7 @@ struct TestStore: StateStore {
         return try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.readLog(key) }
 
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         try await pass()
@@ -105,7 +105,7 @@ struct Deletions: Sendable {
 
     func delete(_ user: User) async throws {
         try await part.pass()
-        users.note(user.id)
+        users.record(user.id)
     }
 }
 
@@ -143,7 +143,7 @@ final class AuthServer: Sendable {
         self.time = time
         accounts = try await Accounts(
             store: self.store, mailer: mailbox, providers: providers, limits: limits,
-            report: { _, line in lines.note(line) },
+            report: { _, line in lines.record(line) },
             onDelete: { try await deletions.delete($0) }, now: { time.now })
         var access = accounts.accessPolicy
         access.trustedProxies = ["127.0.0.1"]
@@ -226,7 +226,7 @@ final class Alarm: Sendable {
 
     func wait(_ duration: Duration) async throws {
         let before = rings.currentValue
-        asked.note("\(duration)")
+        asked.record("\(duration)")
         for await count in rings.stream where count > before { return }
         throw CancellationError()
     }

@@ -26,7 +26,7 @@ struct AuthServiceTests {
 
     /// The session as one process of an app has it.
     private func auth(_ backend: TrebuchetBackend) -> Shared<AuthSession> {
-        SharedStore.$current.withValue(SharedStore()) { backend.scope { Shared(.instantAuth) } }
+        SharedStore.$current.withValue(SharedStore()) { backend.withCurrent { Shared(.instantAuth) } }
     }
 
     private func wait(_ auth: Shared<AuthSession>, until condition: (AuthState) -> Bool) async {
@@ -328,7 +328,7 @@ struct AuthServiceTests {
             let backend = server.backend()
             let store = SharedStore()
             let connection = SharedStore.$current.withValue(store) {
-                backend.scope { SharedReader(.instantConnection) }
+                backend.withCurrent { SharedReader(.instantConnection) }
             }
             for await state in connection.updates where state == .connected { break }
             let user = try await auth(backend).signInAsGuest()

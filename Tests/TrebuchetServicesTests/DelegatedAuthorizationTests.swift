@@ -27,7 +27,7 @@ import Trebuchet
         access.authorize = mayCall
         let lines = Journal()
         let server = TrebuchetServer(
-            transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: { lines.note($0) })
+            transport: .webSocket(host: "127.0.0.1", port: 0), access: access, log: { lines.record($0) })
         CollectionHost.expose(on: server)
         RoomHost.expose(on: server, rules: ListedRooms())
         do {
@@ -40,8 +40,8 @@ import Trebuchet
     }
 
     private struct ListedRooms: RoomRules {
-        func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
-        func mayList(_ principal: Principal?, _ room: String) -> Bool { true }
+        func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
+        func canList(_ principal: Principal?, _ room: String) -> Bool { true }
     }
 
     @Test("a rule that allows collections and rooms allows all that belongs to them, and nothing is refused")
@@ -51,7 +51,7 @@ import Trebuchet
             let todos = guest.todos()
             try await todos.create(Todo(id: "1", title: "Milk"))
             await shows(todos) { $0.items.map(\.title) == ["Milk"] && !$0.isLoading && !$0.isStale }
-            let room = guest.backend.scope {
+            let room = guest.backend.withCurrent {
                 Shared(
                     .trebuchetPresence(roomType: "chat", roomId: "lobby", initialPresence: JSONValue.object([:])),
                     store: guest.store)
@@ -102,7 +102,7 @@ import Trebuchet
         let isOpen = Mutex(false)
         let asked = Mutex(0)
 
-        func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
+        func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup {
             let number = asked.withLock { asked in
                 asked += 1
                 return asked
@@ -110,7 +110,7 @@ import Trebuchet
             return .named(isOpen.withLock { $0 } ? "all" : "\(number)")
         }
 
-        func may(
+        func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { true }
     }
@@ -147,19 +147,21 @@ import Trebuchet
     @Test("each refused subject is logged once an hour, and no more than one a second")
     func log() {
         let lines = Journal()
-        let log = DeniedSubjectLog { lines.note($0) }
+        let log = DeniedSubjectLog { lines.record($0) }
         let second: UInt64 = 1_000_000_000
         for time in [0, 1, 2, 100] as [UInt64] {
-            log.note("'a' of actor 'b'", .unauthorized, to: nil, at: time * second)
+            log.recordDenial("'a' of actor 'b'", .unauthorized, to: nil, at: time * second)
         }
         #expect(lines.entries.count == 1)
         #expect(
             lines.entries.first
                 == "authorize refused 'a' of actor 'b' to a caller without a principal (unauthorized); logged at most once an hour"
         )
-        for number in 0..<1_000 { log.note("'a' of actor '\(number)'", .unauthorized, to: nil, at: 101 * second) }
+        for number in 0..<1_000 {
+            log.recordDenial("'a' of actor '\(number)'", .unauthorized, to: nil, at: 101 * second)
+        }
         #expect(lines.entries.count == 2)
-        log.note("'a' of actor 'b'", .unauthorized, to: nil, at: 4_000 * second)
+        log.recordDenial("'a' of actor 'b'", .unauthorized, to: nil, at: 4_000 * second)
         #expect(lines.entries.count == 3)
     }
 }

@@ -90,8 +90,9 @@ import Trebuchet
             var actual = Self.good
             do throws(AuthError) {
                 switch step {
-                case .send(let code, let address, let host): codes.add([code], for: address, from: host, at: now)
-                case .use(let code, let address, let host): try codes.use([code], for: address, from: host, at: now)
+                case .send(let code, let address, let host): codes.addCode([code], for: address, from: host, at: now)
+                case .use(let code, let address, let host):
+                    try codes.consumeCode([code], for: address, from: host, at: now)
                 case .wait(let time): now += time
                 }
             } catch {
@@ -107,12 +108,12 @@ import Trebuchet
     @Test("a code that was not sent is taken back, and not the one that has replaced it")
     func takenBack() throws {
         var codes = MagicCodes<Int>(AuthLimits())
-        codes.add([1], for: "a", from: 1, at: 0)
-        codes.add([2], for: "a", from: 1, at: 0)
+        codes.addCode([1], for: "a", from: 1, at: 0)
+        codes.addCode([2], for: "a", from: 1, at: 0)
         codes.remove([1], for: "a", from: 1)
-        try codes.use([2], for: "a", from: 1, at: 0)
-        codes.add([3], for: "a", from: 1, at: 0)
+        try codes.consumeCode([2], for: "a", from: 1, at: 0)
+        codes.addCode([3], for: "a", from: 1, at: 0)
         codes.remove([3], for: "a", from: 1)
-        #expect(throws: AuthError.noCode) { try codes.use([3], for: "a", from: 1, at: 0) }
+        #expect(throws: AuthError.noCode) { try codes.consumeCode([3], for: "a", from: 1, at: 0) }
     }
 }

@@ -201,7 +201,7 @@ private final class FakeRelay: Sendable {
                 }
                 let text = String(decoding: line, as: UTF8.self)
                 line = []
-                journal.note(text)
+                journal.record(text)
                 if isMail, text != "." { continue }
                 isMail = text == "DATA"
                 if text != "QUIT" { reply(channel) }

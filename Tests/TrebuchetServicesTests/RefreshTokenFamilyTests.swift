@@ -23,7 +23,7 @@ import Testing
         var now: Int64 = 0
         for (index, use) in uses.enumerated() {
             now += use.wait
-            let outcome = family.use(
+            let outcome = family.rotate(
                 [use.token], successor: [use.token + 1], at: now, lifetime: 100 * Self.second,
                 repeatWindow: 30 * Self.second)
             #expect(outcome == use.outcome, "step \(index)")

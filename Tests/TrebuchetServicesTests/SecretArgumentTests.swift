@@ -15,7 +15,7 @@ import TrebuchetTesting
         let kinds: ServerEvent.Kinds = [.calls, .arguments]
         let ended = Mutex<[ServerEvent.Call]>([])
 
-        func hear(_ event: ServerEvent) {
+        func handle(_ event: ServerEvent) {
             if case .callEnded(let call, _, _) = event { ended.withLock { $0.append(call) } }
         }
     }
@@ -30,7 +30,7 @@ import TrebuchetTesting
     func rooms() async throws {
         try await RoomWorld.run { world in
             let calls = Calls()
-            world.server.addListener(calls)
+            world.server.addEventHandler(calls)
             let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: world.address.port))
             try await client.connect()
             let room = try RoomTestClient(client).room()
@@ -45,7 +45,7 @@ import TrebuchetTesting
     func collections() async throws {
         try await CollectionWorld.run { world in
             let calls = Calls()
-            world.server.addListener(calls)
+            world.server.addEventHandler(calls)
             let ada = world.guest("ada")
             try await ada.client.connect()
             _ = try await ada.collection().commit([] as [EncodedJSON], from: Self.secret)

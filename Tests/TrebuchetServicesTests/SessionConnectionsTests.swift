@@ -15,8 +15,8 @@ import Testing
     @Test("a session that ends takes their rights from its connections, and from no others")
     func end() {
         let (first, second, other) = (connection("a"), connection("a"), connection("b"))
-        for connection in [first, second, other] { connections.add(connection) }
-        connections.end("a", because: .expired)
+        for connection in [first, second, other] { connections.addConnection(connection) }
+        connections.endSession("a", because: .expired)
         #expect(first.isRevoked && second.isRevoked && !other.isRevoked)
         #expect(first.principal?.id == "ada", "what was let in before goes on as who it was")
         #expect(connections.reason("a") == .expired && connections.reason("b") == .unknown)
@@ -25,9 +25,9 @@ import Testing
 
     @Test("a connection that was let in with a session that has ended meanwhile is not signed in")
     func late() {
-        connections.end("a", because: .elsewhere)
+        connections.endSession("a", because: .elsewhere)
         let late = connection("a")
-        connections.add(late)
+        connections.addConnection(late)
         #expect(late.isRevoked)
         let other = connection("b")
         connections.signIn(other, Principal(id: "ada"), session: "a")
@@ -41,12 +41,12 @@ import Testing
             principal: Principal(id: "ada", roles: ["user", "editor"], claims: ["session": "a"]), remoteAddress: nil)
         // Its roles were looked up; then one was taken; then the connection begins.
         connections.update("a", to: Principal(id: "ada", roles: ["user"], claims: ["session": "a"]))
-        connections.add(late)
+        connections.addConnection(late)
         #expect(late.principal?.roles == ["user"])
         connections.update("a", to: Principal(id: "ada", roles: ["user", "judge"], claims: ["session": "a"]))
         #expect(late.principal?.roles == ["user", "judge"])
         let other = connection("b")
-        connections.add(other)
+        connections.addConnection(other)
         #expect(other.principal?.roles == [])
     }
 
@@ -55,29 +55,29 @@ import Testing
         let connections = SessionConnections(kept: 2)
         let ada = Principal(id: "ada", roles: ["editor"])
         #expect(connections.remembersAll)
-        #expect(connections.standing(of: "a", since: 0) == .goesOn(as: nil))
-        connections.end("a", because: .expired, at: 10)
+        #expect(connections.validity(of: "a", since: 0) == .goesOn(as: nil))
+        connections.endSession("a", because: .expired, at: 10)
         connections.update("b", to: ada, number: 5, at: 20)
-        #expect(connections.standing(of: "a", since: 100) == .ended(.expired))
-        #expect(connections.standing(of: "b", since: 0) == .goesOn(as: ada))
+        #expect(connections.validity(of: "a", since: 100) == .ended(.expired))
+        #expect(connections.validity(of: "b", since: 0) == .goesOn(as: ada))
         // A third end pushes the first one out.
-        connections.end("c", because: .expired, at: 30)
-        connections.end("d", because: .expired, at: 40)
+        connections.endSession("c", because: .expired, at: 30)
+        connections.endSession("d", because: .expired, at: 40)
         #expect(!connections.remembersAll)
-        #expect(connections.standing(of: "a", since: 10) == .unknown)
-        #expect(connections.standing(of: "x", since: 10) == .unknown)
-        #expect(connections.standing(of: "x", since: 11) == .goesOn(as: nil))
-        #expect(connections.standing(of: "d", since: 0) == .ended(.expired))
+        #expect(connections.validity(of: "a", since: 10) == .unknown)
+        #expect(connections.validity(of: "x", since: 10) == .unknown)
+        #expect(connections.validity(of: "x", since: 11) == .goesOn(as: nil))
+        #expect(connections.validity(of: "d", since: 0) == .ended(.expired))
         connections.beginAnew(at: 50)
-        #expect(connections.standing(of: "b", since: 50) == .unknown)
-        #expect(connections.standing(of: "b", since: 51) == .goesOn(as: nil))
-        #expect(connections.standing(of: "d", since: 51) == .ended(.expired))
+        #expect(connections.validity(of: "b", since: 50) == .unknown)
+        #expect(connections.validity(of: "b", since: 51) == .goesOn(as: nil))
+        #expect(connections.validity(of: "d", since: 51) == .ended(.expired))
     }
 
     @Test("of changes that are heard of in another order the last one counts")
     func order() {
         let (first, second) = (connection("a"), connection("a"))
-        connections.add(first)
+        connections.addConnection(first)
         connections.update("a", to: Principal(id: "ada", roles: ["new"]), number: 7)
         connections.update("a", to: Principal(id: "ada", roles: ["old"]), number: 6)
         #expect(first.principal?.roles == ["new"])
@@ -90,7 +90,7 @@ import Testing
     @Test("a connection that closes is forgotten")
     func close() {
         let connection = connection("a")
-        connections.add(connection)
+        connections.addConnection(connection)
         #expect(connections.count == 1)
         connection.didClose()
         #expect(connections.count == 0)
@@ -99,11 +99,11 @@ import Testing
     @Test("a connection whose rights were taken has them again when somebody signs in, or goes on as nobody")
     func again() {
         let connection = connection("a")
-        connections.add(connection)
-        connections.end("a", because: .elsewhere)
+        connections.addConnection(connection)
+        connections.endSession("a", because: .elsewhere)
         connections.signIn(connection, Principal(id: "bob"), session: "b")
         #expect(!connection.isRevoked && connection.principal?.id == "bob")
-        connections.end("b", because: .elsewhere)
+        connections.endSession("b", because: .elsewhere)
         #expect(connection.isRevoked)
         connections.signOut(connection)
         #expect(!connection.isRevoked && connection.principal == nil)
@@ -111,7 +111,7 @@ import Testing
 
     @Test("of sessions that have ended the last ten thousand are known")
     func bounded() {
-        for number in 0..<25_000 { connections.end("\(number)", because: .expired) }
+        for number in 0..<25_000 { connections.endSession("\(number)", because: .expired) }
         #expect(connections.reason("24999") == .expired && connections.reason("15000") == .expired)
         #expect(connections.reason("14999") == .unknown)
     }

@@ -55,7 +55,9 @@ struct SessionEndReasonTests {
             CollectionHost.expose(on: server.server, store: store)
             let (here, backend) = (try await server.client(), server.backend())
             let (auth, notes) = SharedStore.$current.withValue(SharedStore()) {
-                backend.scope { (Shared(.trebuchetAuth), Shared(.trebuchetCollection(CollectionKey<Note>("notes")))) }
+                backend.withCurrent {
+                    (Shared(.trebuchetAuth), Shared(.trebuchetCollection(CollectionKey<Note>("notes"))))
+                }
             }
             func signIn() async throws -> User {
                 try await auth.sendMagicCode(to: "ada@b.c")

@@ -8,9 +8,9 @@ import TrebuchetServices
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let first = TrebuchetBackend(client: TrebuchetClient(transport: .local(server)))
         let second = TrebuchetBackend(client: TrebuchetClient(transport: .local(server)))
-        first.scope {
+        first.withCurrent {
             #expect(TrebuchetBackend.current === first)
-            second.scope { #expect(TrebuchetBackend.current === second) }
+            second.withCurrent { #expect(TrebuchetBackend.current === second) }
         }
         await second.scope {
             await Task.yield()

@@ -23,11 +23,11 @@ import TrebuchetStore
 
     private func snapshot(_ number: UInt64, _ bytes: [UInt8] = [9], epoch: String = "e", parts: Int = 0) -> LogSnapshot
     {
-        LogSnapshot(epoch: epoch, number: number, parts: parts, bytes: bytes)
+        LogSnapshot(epoch: epoch, version: number, partCount: parts, bytes: bytes)
     }
 
     private func entry(_ base: UInt64, _ number: UInt64, _ bytes: [UInt8] = [1]) -> LogEntry {
-        LogEntry(number: number, base: base, bytes: bytes)
+        LogEntry(version: number, baseVersion: base, bytes: bytes)
     }
 
     private func part(_ bytes: [UInt8], _ index: Int, of number: UInt64, _ key: StateKey) -> StateWrite {
@@ -47,16 +47,16 @@ import TrebuchetStore
     @Test("what is appended is there in its order, behind the snapshot", arguments: Kind.allCases)
     func appending(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
-            #expect(try await store.log(key) == nil)
+            #expect(try await store.readLog(key) == nil)
             try await store.write([.snapshot(snapshot(3, [7, 0, 255]), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(3, [7, 0, 255]), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, [7, 0, 255]), entries: []))
             // Numbers need not follow without gaps, and a change may have no bytes.
             let entries = [entry(3, 4), entry(4, 9, []), entry(9, 10, [UInt8](repeating: 5, count: 100_000))]
             try await store.write([.append(entries[0], key)])
             try await store.write([.append(entries[1], key), .append(entries[2], key)])
-            let log = try await store.log(key)
+            let log = try await store.readLog(key)
             #expect(log == StoredLog(snapshot: snapshot(3, [7, 0, 255]), entries: entries))
-            #expect(log?.last == 10)
+            #expect(log?.lastVersion == 10)
         }
     }
 
@@ -66,16 +66,16 @@ import TrebuchetStore
     func emptySnapshots(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await store.write([StateWrite(key, .deleteLog), .snapshot(snapshot(0, []), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(0, []), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(0, []), entries: []))
             try await store.write((0..<5).map { .append(entry($0, $0 + 1), key) } + [.snapshot(snapshot(3, []), key)])
             let kept = [entry(3, 4), entry(4, 5)]
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(3, []), entries: kept))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, []), entries: kept))
             try await store.write([
                 StateWrite(key, .deleteLog), .snapshot(snapshot(4, []), key), .append(entry(4, 5), key),
                 .append(entry(5, 6), key),
             ])
             #expect(
-                try await store.log(key)
+                try await store.readLog(key)
                     == StoredLog(snapshot: snapshot(4, []), entries: [entry(4, 5), entry(5, 6)]))
         }
     }
@@ -105,10 +105,10 @@ import TrebuchetStore
             // An entry behind the snapshot builds on another version.
             await expectConflict(store, [.snapshot(snapshot(2), key)])
             #expect(try await store.get([key, other]) == [:])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(3), entries: [entry(3, 4)]))
-            #expect(try await store.log(other) == StoredLog(snapshot: snapshot(1), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3), entries: [entry(3, 4)]))
+            #expect(try await store.readLog(other) == StoredLog(snapshot: snapshot(1), entries: []))
             try await store.write([.append(entry(4, 5), key), .append(entry(1, 2), other)])
-            #expect(try await store.log(key)?.last == 5)
+            #expect(try await store.readLog(key)?.lastVersion == 5)
         }
     }
 
@@ -125,12 +125,13 @@ import TrebuchetStore
                             var writes = [
                                 StateWrite.put([UInt8(round)], own),
                                 round == 1
-                                    ? .snapshot(LogSnapshot(epoch: "e", number: 1, bytes: []), own)
-                                    : .append(LogEntry(number: round, base: round - 1, bytes: [UInt8(round)]), own),
+                                    ? .snapshot(LogSnapshot(epoch: "e", version: 1, bytes: []), own)
+                                    : .append(
+                                        LogEntry(version: round, baseVersion: round - 1, bytes: [UInt8(round)]), own),
                             ]
                             // Every fourth writer's second round has no chance.
                             let isWrong = writer % 4 == 0 && round == 20
-                            if isWrong { writes.append(.append(LogEntry(number: 9, base: 8, bytes: []), key)) }
+                            if isWrong { writes.append(.append(LogEntry(version: 9, baseVersion: 8, bytes: []), key)) }
                             do throws(StateStoreError) {
                                 try await store.write(writes)
                                 failed.append(isWrong)
@@ -147,7 +148,7 @@ import TrebuchetStore
             for writer in 0..<20 {
                 let last: UInt64 = writer % 4 == 0 ? 19 : 20
                 let own = StateKey("own", "\(writer)")
-                #expect(try await store.log(own)?.last == last)
+                #expect(try await store.readLog(own)?.lastVersion == last)
                 #expect(try await store.get(own) == [UInt8(last)])
             }
         }
@@ -160,24 +161,24 @@ import TrebuchetStore
             try await store.write([.snapshot(snapshot(1, [1]), key), .append(entry(1, 2), key)])
             try await store.write([part(Array(large[300_000...]), 1, of: 2, key)])
             try await store.write([part([0], 0, of: 2, key)])
-            #expect(try await store.log(key)?.snapshot == snapshot(1, [1]), "nobody sees parts of what is to come")
+            #expect(try await store.readLog(key)?.snapshot == snapshot(1, [1]), "nobody sees parts of what is to come")
             try await store.write([part(Array(large[..<300_000]), 0, of: 2, key), part([8], 5, of: 2, key)])
             try await store.write([.append(entry(2, 3), key)])
             try await store.write([.snapshot(snapshot(2, [1, 2, 3], parts: 2), key)])
             let whole = StoredLog(snapshot: snapshot(2, large + [1, 2, 3]), entries: [entry(2, 3)])
-            #expect(try await store.log(key) == whole)
+            #expect(try await store.readLog(key) == whole)
             // In one piece, and in none.
             try await store.write([.snapshot(snapshot(3, large), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(3, large), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, large), entries: []))
             try await store.write([.snapshot(snapshot(4, []), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(4, []), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(4, []), entries: []))
             // All in one write, for a log that is not there yet.
             let new = StateKey("n", "new")
             try await store.write([
                 part([1], 0, of: 7, new), part([2], 1, of: 7, new), .snapshot(snapshot(7, [], parts: 2), new),
                 .append(entry(7, 8), new),
             ])
-            #expect(try await store.log(new) == StoredLog(snapshot: snapshot(7, [1, 2]), entries: [entry(7, 8)]))
+            #expect(try await store.readLog(new) == StoredLog(snapshot: snapshot(7, [1, 2]), entries: [entry(7, 8)]))
         }
     }
 
@@ -186,7 +187,7 @@ import TrebuchetStore
         try await withStore(kind) { (store) async throws in
             await expectConflict(store, [.snapshot(snapshot(2, parts: 1), key)])
             try await store.write([part([1], 0, of: 2, key), part([3], 2, of: 2, key)])
-            #expect(try await store.log(key) == nil)
+            #expect(try await store.readLog(key) == nil)
             await expectConflict(store, [.put([1], key), .snapshot(snapshot(2, parts: 3), key)])
             await expectConflict(store, [.snapshot(snapshot(3, parts: 1), key)])
             try await store.write([part([2], 1, of: 2, key)])
@@ -196,12 +197,12 @@ import TrebuchetStore
             await expectConflict(store, [.snapshot(snapshot(3, parts: 2), key)])
             try await store.write([part([5], 0, of: 3, key)])
             try await store.write([.snapshot(snapshot(3, [6], parts: 2), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(3, [5, 4, 6]), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, [5, 4, 6]), entries: []))
             // They were used.
             await expectConflict(store, [.snapshot(snapshot(3, parts: 1), key)])
             try await store.write([part([1], 0, of: 4, key), .snapshot(snapshot(3, [7]), key)])
             await expectConflict(store, [.snapshot(snapshot(4, parts: 1), key)], "a snapshot lets go of others' parts")
-            #expect(try await store.log(key)?.snapshot.bytes == [7])
+            #expect(try await store.readLog(key)?.snapshot.bytes == [7])
             #expect(try await store.get(key) == nil)
         }
     }
@@ -212,21 +213,22 @@ import TrebuchetStore
             try await store.write([.snapshot(snapshot(0), key)] + (0..<10).map { .append(entry($0, $0 + 1), key) })
             try await store.write([.snapshot(snapshot(7, [7]), key)])
             let kept = [entry(7, 8), entry(8, 9), entry(9, 10)]
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(7, [7]), entries: kept))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(7, [7]), entries: kept))
             try await store.write([.append(entry(10, 11), key), .snapshot(snapshot(7, [8]), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(7, [8]), entries: kept + [entry(10, 11)]))
+            #expect(
+                try await store.readLog(key) == StoredLog(snapshot: snapshot(7, [8]), entries: kept + [entry(10, 11)]))
             await expectConflict(store, [.snapshot(snapshot(6), key)])
             try await store.write([.snapshot(snapshot(8, [8], epoch: "f"), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(8, [8], epoch: "f"), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(8, [8], epoch: "f"), entries: []))
             // Numbers of a life that is over come again.
             try await store.write([.append(entry(8, 9, [2]), key), .append(entry(9, 10, [3]), key)])
             try await store.write([.snapshot(snapshot(12, epoch: "f"), key), .append(entry(12, 13), key)])
             #expect(
-                try await store.log(key) == StoredLog(snapshot: snapshot(12, epoch: "f"), entries: [entry(12, 13)]))
+                try await store.readLog(key) == StoredLog(snapshot: snapshot(12, epoch: "f"), entries: [entry(12, 13)]))
             try await store.write([.snapshot(snapshot(13, epoch: "f"), key), .snapshot(snapshot(5, epoch: "f"), key)])
             try await store.write([.append(entry(5, 6), key), .append(entry(6, 13, [4]), key)])
             let again = [entry(5, 6), entry(6, 13, [4])]
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(5, epoch: "f"), entries: again))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(5, epoch: "f"), entries: again))
         }
     }
 
@@ -235,7 +237,7 @@ import TrebuchetStore
         try await withStore(kind) { (store) async throws in
             try await store.write([.snapshot(snapshot(1, epoch: "\u{E9}"), key), .append(entry(1, 2), key)])
             try await store.write([.snapshot(snapshot(1, epoch: "e\u{301}"), key)])
-            #expect(try await store.log(key)?.entries == [])
+            #expect(try await store.readLog(key)?.entries == [])
         }
     }
 
@@ -246,17 +248,17 @@ import TrebuchetStore
             try await store.write([.put([1], key), .snapshot(snapshot(1), key), .append(entry(1, 2), key)])
             try await store.write([part([1], 0, of: 2, key)])
             try await store.write([StateWrite(key, .deleteLog)])
-            #expect(try await store.log(key) == nil)
+            #expect(try await store.readLog(key) == nil)
             #expect(try await store.get(key) == [1])
             await expectConflict(store, [.append(entry(2, 3), key)])
             await expectConflict(store, [.snapshot(snapshot(2, parts: 1), key)])
             try await store.write([.snapshot(snapshot(1, [3]), key)])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(1, [3]), entries: []))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(1, [3]), entries: []))
             try await store.write([
                 .append(entry(1, 2), key), StateWrite(key, .deleteLog), .snapshot(snapshot(1), key),
                 .append(entry(1, 2, [5]), key),
             ])
-            #expect(try await store.log(key) == StoredLog(snapshot: snapshot(1), entries: [entry(1, 2, [5])]))
+            #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(1), entries: [entry(1, 2, [5])]))
         }
     }
 
@@ -265,7 +267,7 @@ import TrebuchetStore
         try await withStore(kind) { (store) async throws in
             try await store.write([.put([1], key), .snapshot(snapshot(1, [2]), key)])
             try await store.delete(key)
-            #expect(try await store.log(key)?.snapshot.bytes == [2])
+            #expect(try await store.readLog(key)?.snapshot.bytes == [2])
             #expect(try await store.list("n").isEmpty)
             try await store.put([3], key)
             try await store.write([StateWrite(key, .deleteLog)])
@@ -280,7 +282,9 @@ import TrebuchetStore
                 StateKey("n", "\u{E9}"), StateKey("n", "e\u{301}"), StateKey("\u{E9}", ""), StateKey("e\u{301}", ""),
             ]
             try await store.write(keys.enumerated().map { .snapshot(snapshot(UInt64($0)), $1) })
-            for (index, key) in keys.enumerated() { #expect(try await store.log(key)?.last == UInt64(index)) }
+            for (index, key) in keys.enumerated() {
+                #expect(try await store.readLog(key)?.lastVersion == UInt64(index))
+            }
         }
     }
 
@@ -293,21 +297,21 @@ import TrebuchetStore
                 for number in 1...300 as ClosedRange<UInt64> {
                     // The first is always ahead.
                     var writes = [other, key].map {
-                        StateWrite.append(LogEntry(number: number, base: number - 1, bytes: [1]), $0)
+                        StateWrite.append(LogEntry(version: number, baseVersion: number - 1, bytes: [1]), $0)
                     }
                     if number % 50 == 0 {
-                        writes.append(.snapshot(LogSnapshot(epoch: "e", number: number, bytes: [1]), key))
+                        writes.append(.snapshot(LogSnapshot(epoch: "e", version: number, bytes: [1]), key))
                     }
                     try await store.write(writes)
                 }
             }
             var last: UInt64 = 0
             while last < 300 {
-                let first = try #require(await store.log(key))
-                let second = try #require(await store.log(other))
-                #expect(second.last >= first.last && first.last >= last)
-                #expect(first.entries.count == Int(first.last - first.snapshot.number))
-                last = first.last
+                let first = try #require(await store.readLog(key))
+                let second = try #require(await store.readLog(other))
+                #expect(second.lastVersion >= first.lastVersion && first.lastVersion >= last)
+                #expect(first.entries.count == Int(first.lastVersion - first.snapshot.version))
+                last = first.lastVersion
             }
             try await writer.value
         }
@@ -320,7 +324,7 @@ import TrebuchetStore
             try await store.write(keys.map { .snapshot(snapshot(0), $0) })
             let entries = (0..<200).map { entry($0, $0 + 1, [UInt8](repeating: UInt8($0), count: 60)) }
             try await store.write(entries.flatMap { entry in keys.map { .append(entry, $0) } })
-            for key in keys { #expect(try await store.log(key)?.entries == entries) }
+            for key in keys { #expect(try await store.readLog(key)?.entries == entries) }
         }
     }
 

@@ -37,11 +37,11 @@ import Trebuchet
         let store = try SQLiteStore(path: path)
         try await store.write([
             .put([1], key),
-            .snapshot(LogSnapshot(epoch: "e", number: 1, bytes: [UInt8](repeating: 1, count: 600_000)), key),
+            .snapshot(LogSnapshot(epoch: "e", version: 1, bytes: [UInt8](repeating: 1, count: 600_000)), key),
             StateWrite(key, .snapshotPart([5], index: 1, number: 9)),
         ])
         try await store.write(
-            (1..<5).map { .append(LogEntry(number: $0 + 1, base: $0, bytes: [UInt8($0)]), key) })
+            (1..<5).map { .append(LogEntry(version: $0 + 1, baseVersion: $0, bytes: [UInt8($0)]), key) })
         await store.close()
     }
 
@@ -55,8 +55,8 @@ import Trebuchet
         chmod(folder.file("data.db.schema1"), 0o644)
         let store = try SQLiteStore(path: folder.file())
         #expect(try await store.get(key) == [1])
-        #expect(try await store.log(key) == nil)
-        try await store.write([.snapshot(LogSnapshot(epoch: "e", number: 1, bytes: [1]), key)])
+        #expect(try await store.readLog(key) == nil)
+        try await store.write([.snapshot(LogSnapshot(epoch: "e", version: 1, bytes: [1]), key)])
         await store.close()
         #expect(Set(folder.names) == ["data.db", "data.db-lock", "data.db.schema1"])
         var status = stat()
@@ -65,7 +65,7 @@ import Trebuchet
         #expect(try count(folder.file("data.db.schema1"), "entries") == 1)
         #expect(try count(folder.file(), "schema WHERE version = 3") == 1)
         let again = try SQLiteStore(path: folder.file())
-        #expect(try await again.log(key)?.last == 1)
+        #expect(try await again.readLog(key)?.lastVersion == 1)
         await again.close()
     }
 
@@ -102,10 +102,10 @@ import Trebuchet
         let folder = try TemporaryFolder()
         try await fill(folder.file())
         let store = try SQLiteStore(path: folder.file())
-        #expect(try await store.log(key)?.last == 5)
+        #expect(try await store.readLog(key)?.lastVersion == 5)
         try change(folder.file(), sql)
         if isRead {
-            let read = await #expect(throws: StateStoreError.self) { _ = try await store.log(key) }
+            let read = await #expect(throws: StateStoreError.self) { _ = try await store.readLog(key) }
             #expect(read?.code == .damaged && read?.message.contains(text) == true, "\(read?.message ?? "")")
         }
         await store.close()
@@ -124,14 +124,14 @@ import Trebuchet
             func write(_ writes: [StateWrite]) {
                 writer.handle([WriteRequest(writes: writes) { outcome in #expect((try? outcome.get()) != nil) }])
             }
-            write([.snapshot(LogSnapshot(epoch: "e", number: 0, bytes: [UInt8](repeating: 1, count: 1 << 20)), key)])
-            write((0..<5_000).map { .append(LogEntry(number: $0 + 1, base: $0, bytes: [1]), key) })
-            write([.snapshot(LogSnapshot(epoch: "e", number: 4_999, bytes: [2]), key)])
+            write([.snapshot(LogSnapshot(epoch: "e", version: 0, bytes: [UInt8](repeating: 1, count: 1 << 20)), key)])
+            write((0..<5_000).map { .append(LogEntry(version: $0 + 1, baseVersion: $0, bytes: [1]), key) })
+            write([.snapshot(LogSnapshot(epoch: "e", version: 4_999, bytes: [2]), key)])
             let left = try count(folder.file(), "log_entries")
             #expect(left == 5_000, "it does not wait for that")
-            #expect(try reader.logs.log(key)?.entries.map(\.number) == [5_000])
+            #expect(try reader.logs.log(key)?.entries.map(\.version) == [5_000])
             // A later write takes some along.
-            write([.append(LogEntry(number: 5_001, base: 5_000, bytes: [1]), key)])
+            write([.append(LogEntry(version: 5_001, baseVersion: 5_000, bytes: [1]), key)])
             let later = try count(folder.file(), "log_entries")
             #expect((4_800..<5_000).contains(later), "\(later)")
             #expect(writer.sweep())
@@ -157,8 +157,8 @@ import Trebuchet
     func idle() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
-        try await store.write([.snapshot(LogSnapshot(epoch: "e", number: 0, bytes: [1]), key)])
-        try await store.write((0..<3_000).map { .append(LogEntry(number: $0 + 1, base: $0, bytes: [1]), key) })
+        try await store.write([.snapshot(LogSnapshot(epoch: "e", version: 0, bytes: [1]), key)])
+        try await store.write((0..<3_000).map { .append(LogEntry(version: $0 + 1, baseVersion: $0, bytes: [1]), key) })
         try await store.write([StateWrite(key, .deleteLog)])
         var left = try count(folder.file(), "log_entries")
         while left > 0 {
@@ -178,9 +178,9 @@ import Trebuchet
         options.progressInterval = .zero
         await (try SQLiteStore(path: folder.file(), options: options)).close()
         let all = told.withLock { $0 }
-        #expect(all.count >= 3 && all.allSatisfy { $0.checked <= $0.all && $0.all > 600_000 })
-        #expect(all.map(\.checked) == all.map(\.checked).sorted())
-        #expect((all.last?.checked ?? 0) > 500_000 && (50...100).contains(all.last?.percent ?? 0))
+        #expect(all.count >= 3 && all.allSatisfy { $0.verifiedBytes <= $0.totalBytes && $0.totalBytes > 600_000 })
+        #expect(all.map(\.verifiedBytes) == all.map(\.verifiedBytes).sorted())
+        #expect((all.last?.verifiedBytes ?? 0) > 500_000 && (50...100).contains(all.last?.percent ?? 0))
         told.withLock { $0 = [] }
         options.progressInterval = .seconds(1)
         await (try SQLiteStore(path: folder.file(), options: options)).close()

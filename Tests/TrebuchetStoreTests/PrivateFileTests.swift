@@ -36,7 +36,7 @@ import TrebuchetCluster
         let store = try SQLiteStore(path: folder.file())
         try await store.put([1], StateKey("n", "a"))
         let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: { _ in })
-        func problem() async -> String? { await server.readiness().first { $0.name == "store" }?.problem }
+        func problem() async -> String? { await server.readiness().first { $0.name == "store" }?.failureReason }
         #expect(await problem() == nil)
         #expect(rename(folder.file(name), folder.file("moved")) == 0)
         #expect(await problem()?.contains("\(folder.file(name)) was moved or removed") == true)
@@ -56,7 +56,7 @@ import TrebuchetCluster
         let store = try SQLiteStore(path: folder.file())
         let membership = try ClusterMembership(of: "a", at: SQLiteEngine(store))
         let server = TrebuchetServer(transport: .webSocket(port: 0), cluster: membership, log: { _ in })
-        func problem() async -> String? { await server.readiness().first { $0.name == "cluster" }?.problem }
+        func problem() async -> String? { await server.readiness().first { $0.name == "cluster" }?.failureReason }
         try await server.start()
         #expect(await eventually { await problem() == nil })
         #expect(rename(folder.file(), folder.file("moved")) == 0)
@@ -94,7 +94,7 @@ import TrebuchetCluster
             for name in names { chmod(name, mode) }
             let before = FileBytes.read(path)
             let error = #expect(throws: StateStoreError.self) { try SQLiteStore(path: path) }
-            #expect(error?.code == .exposed)
+            #expect(error?.code == .insecurePermissions)
             let message = try #require(error).message
             let command = try #require(message.firstRange(of: "chmod 600 ")).lowerBound
             #expect(FileBytes.read(path) == before)
@@ -122,6 +122,6 @@ import TrebuchetCluster
         FileBytes.write([], folder.file("data.db-wal"))
         chmod(folder.file("data.db-wal"), 0o644)
         let error = #expect(throws: StateStoreError.self) { try SQLiteStore(path: folder.file()) }
-        #expect(error?.code == .exposed && error?.message.contains("data.db-wal") == true)
+        #expect(error?.code == .insecurePermissions && error?.message.contains("data.db-wal") == true)
     }
 }

@@ -60,7 +60,7 @@ import TrebuchetTesting
         }
 
         func end() async {
-            await server.end()
+            await server.shutDown()
             await store.current.close()
         }
     }
@@ -160,7 +160,7 @@ import TrebuchetTesting
     func collections() async throws {
         let world = try await World { server, store in CollectionHost.expose(on: server, store: store) }
         let backend = TrebuchetBackend(client: try await world.client())
-        let notes: Shared<SyncedCollection<Note>> = backend.scope {
+        let notes: Shared<SyncedCollection<Note>> = backend.withCurrent {
             Shared(.trebuchetCollection(CollectionKey<Note>("notes")), store: SharedStore())
         }
         for number in 1...5 { try await notes.create(Note(id: "\(number)", text: "old")) }
@@ -200,7 +200,7 @@ private final class SwitchedStore: StateStore {
     ) async throws(StateStoreError) -> [StateEntry] {
         try await current.list(namespace, prefix: prefix, after: after, limit: limit)
     }
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await current.log(key) }
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await current.readLog(key) }
     func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await current.write(writes) }
 }
 

@@ -18,33 +18,33 @@ struct SQLiteEngineTests {
         #expect(lease.fence == 1)
         for number in 1...40 as ClosedRange<UInt64> {
             let call = number == 40 ? LogAppend.Call(id: "c", reply: [7]) : nil
-            let append = LogAppend([UInt8(number)], expectedTop: number - 1, call: call)
-            #expect(try await engine.append(append, to: log, under: lease) == .accepted(number))
+            let append = LogAppend([UInt8(number)], expectedHead: number - 1, call: call)
+            #expect(try await engine.append(append, to: log, lease: lease) == .accepted(number))
         }
-        #expect(try await engine.store([9], at: 30, of: log, under: lease, keepingLast: 5) == .stored)
+        #expect(try await engine.storeSnapshot([9], at: 30, of: log, lease: lease, keepingLast: 5) == .stored)
         await engine.close()
 
         engine = SQLiteEngine(over: store)
-        #expect(try await engine.holder(of: log.slot) == nil)
+        #expect(try await engine.owner(of: log.slot) == nil)
         // The owner of before writes nothing any more, whoever owns it now.
-        #expect(try await engine.append(LogAppend([0], expectedTop: 40), to: log, under: lease) == .fenced(1))
+        #expect(try await engine.append(LogAppend([0], expectedHead: 40), to: log, lease: lease) == .fenced(1))
         let next = try ClusterNode(name: "a")
         guard case .acquired(let later) = try await engine.acquire(log.slot, for: next, lasting: .seconds(60)) else {
             Issue.record("the slot was not acquired")
             return
         }
         #expect(later.fence == 2)
-        let repeated = LogAppend([0], expectedTop: 40, call: .init(id: "c", reply: [8]))
-        #expect(try await engine.append(repeated, to: log, under: later) == .repeated([7]))
+        let repeated = LogAppend([0], expectedHead: 40, call: .init(id: "c", reply: [8]))
+        #expect(try await engine.append(repeated, to: log, lease: later) == .repeated([7]))
         let whole = try await engine.read(log, after: nil)
-        #expect(whole.beginning == .snapshot(ClusterLogSnapshot(LogPosition(fence: 1, offset: 30), [9])))
+        #expect(whole.start == .snapshot(ClusterLogSnapshot(LogPosition(fence: 1, offset: 30), [9])))
         #expect(whole.entries.map(\.payload) == (31...40).map { [UInt8($0)] })
         let rest = try await engine.read(log, after: LogPosition(fence: 1, offset: 26))
-        #expect(rest.beginning == .resumed && rest.entries.count == 14)
-        #expect(try await engine.read(log, after: LogPosition(fence: 1, offset: 25)).beginning == whole.beginning)
-        #expect(try await engine.append(LogAppend([41], expectedTop: 40), to: log, under: later) == .accepted(41))
-        #expect(try await engine.read(log, after: LogPosition(fence: 1, offset: 41)).beginning == whole.beginning)
-        #expect(try await engine.read(log, after: LogPosition(fence: 2, offset: 41)).beginning == .resumed)
+        #expect(rest.start == .resumed && rest.entries.count == 14)
+        #expect(try await engine.read(log, after: LogPosition(fence: 1, offset: 25)).start == whole.start)
+        #expect(try await engine.append(LogAppend([41], expectedHead: 40), to: log, lease: later) == .accepted(41))
+        #expect(try await engine.read(log, after: LogPosition(fence: 1, offset: 41)).start == whole.start)
+        #expect(try await engine.read(log, after: LogPosition(fence: 2, offset: 41)).start == .resumed)
     }
 
     @Test("a fence that could not be kept is nobody's")
@@ -55,7 +55,7 @@ struct SQLiteEngineTests {
         await #expect(throws: ClusterEngineError.self) {
             try await engine.acquire(slot, for: node, lasting: .seconds(60))
         }
-        #expect(try await engine.holder(of: slot) == nil)
+        #expect(try await engine.owner(of: slot) == nil)
         #expect(try await engine.nodes().isEmpty)
     }
 }
@@ -66,6 +66,6 @@ private struct UnwritableStore: StateStore {
     func list(
         _ namespace: String, prefix: String, after: String?, limit: Int
     ) async throws(StateStoreError) -> [StateEntry] { [] }
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { nil }
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { nil }
     func write(_ writes: [StateWrite]) async throws(StateStoreError) { throw StateStoreError(.full, "no room") }
 }

@@ -64,9 +64,9 @@ import Trebuchet
         let first = try SQLiteStore(path: path)
         try await first.put([1], StateKey("n", "a"))
         let told = Journal()
-        let second = Task { try await SQLiteStore.whenFree(path: path) { told.note("\($0.code)") } }
+        let second = Task { try await SQLiteStore.waitUntilAvailable(path: path) { told.record("\($0.code)") } }
         await told.wait(for: "inUse")
-        let third = Task { try await SQLiteStore.whenFree(path: path) }
+        let third = Task { try await SQLiteStore.waitUntilAvailable(path: path) }
         third.cancel()
         await #expect(throws: CancellationError.self) { try await third.value }
         await first.close()
@@ -74,7 +74,9 @@ import Trebuchet
         #expect(try await store.list("n").map(\.value) == [[1]])
         #expect(told.entries == ["inUse"])
         await store.close()
-        await #expect(throws: StateStoreError.self) { try await SQLiteStore.whenFree(path: "/nowhere/data.db") }
+        await #expect(throws: StateStoreError.self) {
+            try await SQLiteStore.waitUntilAvailable(path: "/nowhere/data.db")
+        }
     }
 
     @Test("a closed store says so")

@@ -24,15 +24,15 @@ import TrebuchetActors
         return result
     }
 
-    private func log(_ store: SQLiteStore) async throws -> StoredLog { try #require(try await store.log(Self.key)) }
+    private func log(_ store: SQLiteStore) async throws -> StoredLog { try #require(try await store.readLog(Self.key)) }
 
     private func begin(_ store: SQLiteStore) async throws {
-        try await store.write([.snapshot(LogSnapshot(epoch: "one", number: 3, bytes: [1, 2]), Self.key)])
+        try await store.write([.snapshot(LogSnapshot(epoch: "one", version: 3, bytes: [1, 2]), Self.key)])
     }
 
     private func append(_ numbers: ClosedRange<UInt64>, _ store: SQLiteStore) async throws {
         for number in numbers {
-            try await store.write([.append(LogEntry(number: number, base: number - 1, bytes: [7]), Self.key)])
+            try await store.write([.append(LogEntry(version: number, baseVersion: number - 1, bytes: [7]), Self.key)])
         }
     }
 
@@ -52,26 +52,28 @@ import TrebuchetActors
             try await begin(store)
             try await append(4...5, store)
             #expect(try await log(store).snapshot.epoch == "one")
-            #expect(try await log(store).earlier == [])
+            #expect(try await log(store).earlierIncarnations == [])
         }
-        var expected = [StreamIncarnation(epoch: "one", last: 5)]
+        var expected = [StreamIncarnation(epoch: "one", lastVersion: 5)]
         for round in 0..<3 as Range<UInt64> {
             try await open(folder.file(), options) { (store) async throws in
                 let found = try await log(store)
-                #expect(found.earlier == expected)
-                #expect(found.entries.map(\.number) == Array(4...5 + round) && found.snapshot.number == 3)
+                #expect(found.earlierIncarnations == expected)
+                #expect(found.entries.map(\.version) == Array(4...5 + round) && found.snapshot.version == 3)
                 // The same, however often it is read and written.
                 try await append(6 + round...6 + round, store)
                 #expect(try await log(store).snapshot.epoch == found.snapshot.epoch)
-                expected.append(StreamIncarnation(epoch: found.snapshot.epoch, last: 6 + round))
+                expected.append(StreamIncarnation(epoch: found.snapshot.epoch, lastVersion: 6 + round))
             }
         }
         // A life in which nothing was written was seen all the same.
         let unwritten = try await open(folder.file(), options) { try await log($0).snapshot.epoch }
         try await open(folder.file(), options) { (store) async throws in
             let found = try await log(store)
-            #expect(found.earlier == expected + [StreamIncarnation(epoch: unwritten, last: 8)])
-            #expect(Set(found.earlier.map(\.epoch) + [found.snapshot.epoch]).count == found.earlier.count + 1)
+            #expect(found.earlierIncarnations == expected + [StreamIncarnation(epoch: unwritten, lastVersion: 8)])
+            #expect(
+                Set(found.earlierIncarnations.map(\.epoch) + [found.snapshot.epoch]).count == found.earlierIncarnations
+                    .count + 1)
         }
     }
 
@@ -108,9 +110,9 @@ import TrebuchetActors
         let last: UInt64 = restoring == .withoutItsLog ? 20 : 40
         let third = try await open(path) { (store) async throws in
             let found = try await log(store)
-            #expect(found.last == last)
+            #expect(found.lastVersion == last)
             #expect(!["one", first, second].contains(found.snapshot.epoch))
-            let lives = Dictionary(uniqueKeysWithValues: found.earlier.map { ($0.epoch, $0.last) })
+            let lives = Dictionary(uniqueKeysWithValues: found.earlierIncarnations.map { ($0.epoch, $0.lastVersion) })
             #expect(lives["one"] == 20)
             // What it lacks of that life is not in it, and of one that it does not know nothing is.
             #expect(lives[first] == (restoring == .withoutItsLog ? nil : 40))
@@ -119,8 +121,10 @@ import TrebuchetActors
             return found.snapshot.epoch
         }
         try await open(path) { (store) async throws in
-            #expect(try await log(store).earlier.last == StreamIncarnation(epoch: third, last: last + 20))
-            #expect(try await log(store).earlier.first { $0.epoch == first }?.last ?? last == last)
+            #expect(
+                try await log(store).earlierIncarnations.last == StreamIncarnation(epoch: third, lastVersion: last + 20)
+            )
+            #expect(try await log(store).earlierIncarnations.first { $0.epoch == first }?.lastVersion ?? last == last)
         }
         for suffix in ["", "-wal", "-lock"] { unlink(backup + suffix) }
     }
@@ -137,7 +141,7 @@ import TrebuchetActors
         for name in ["data.db", "copy"] {
             try await open(folder.file(name)) { (store) async throws in
                 let found = try await log(store)
-                #expect(found.earlier == [StreamIncarnation(epoch: "one", last: 5)])
+                #expect(found.earlierIncarnations == [StreamIncarnation(epoch: "one", lastVersion: 5)])
                 epochs.append(found.snapshot.epoch)
                 try await append(6...6, store)
             }
@@ -152,18 +156,20 @@ import TrebuchetActors
         try await open(folder.file()) { (store) async throws in
             let life = try await log(store).snapshot.epoch
             try await append(4...6, store)
-            try await store.write([.snapshot(LogSnapshot(epoch: life, number: 5, bytes: [9]), Self.key)])
+            try await store.write([.snapshot(LogSnapshot(epoch: life, version: 5, bytes: [9]), Self.key)])
             let found = try await log(store)
-            #expect(found.earlier == [StreamIncarnation(epoch: "one", last: 3)] && found.snapshot.epoch == life)
-            #expect(found.entries.map(\.number) == [6])
-            try await store.write([.snapshot(LogSnapshot(epoch: "two", number: 1, bytes: [9]), Self.key)])
-            #expect(try await log(store).earlier == [])
+            #expect(
+                found.earlierIncarnations == [StreamIncarnation(epoch: "one", lastVersion: 3)]
+                    && found.snapshot.epoch == life)
+            #expect(found.entries.map(\.version) == [6])
+            try await store.write([.snapshot(LogSnapshot(epoch: "two", version: 1, bytes: [9]), Self.key)])
+            #expect(try await log(store).earlierIncarnations == [])
         }
         try await open(folder.file()) { (store) async throws in
-            #expect(try await log(store).earlier == [StreamIncarnation(epoch: "two", last: 1)])
+            #expect(try await log(store).earlierIncarnations == [StreamIncarnation(epoch: "two", lastVersion: 1)])
             try await store.write([StateWrite(Self.key, .deleteLog)])
             try await begin(store)
-            #expect(try await log(store).earlier == [])
+            #expect(try await log(store).earlierIncarnations == [])
         }
     }
 
@@ -174,7 +180,7 @@ import TrebuchetActors
         try await open(folder.file()) { (store) async throws in
             await #expect(throws: StateStoreError.self) { try await append(9...9, store) }
             try await append(4...4, store)
-            #expect(try await log(store).earlier == [StreamIncarnation(epoch: "one", last: 3)])
+            #expect(try await log(store).earlierIncarnations == [StreamIncarnation(epoch: "one", lastVersion: 3)])
         }
     }
 
@@ -188,8 +194,8 @@ import TrebuchetActors
             }
         }
         try await open(folder.file()) { (store) async throws in
-            #expect(try await log(store).earlier.count == LogIncarnations.mostEarlier)
-            #expect(try await log(store).earlier.allSatisfy { $0.last == 6 })
+            #expect(try await log(store).earlierIncarnations.count == LogIncarnations.maximumEarlierIncarnations)
+            #expect(try await log(store).earlierIncarnations.allSatisfy { $0.lastVersion == 6 })
         }
     }
 
@@ -214,10 +220,10 @@ import TrebuchetActors
                 """)
         }
         try await open(folder.file()) { (store) async throws in
-            #expect(try await log(store).earlier == [StreamIncarnation(epoch: "one", last: 5)])
+            #expect(try await log(store).earlierIncarnations == [StreamIncarnation(epoch: "one", lastVersion: 5)])
             try await append(6...6, store)
         }
-        try await open(folder.file()) { (store) async throws in #expect(try await log(store).last == 6) }
+        try await open(folder.file()) { (store) async throws in #expect(try await log(store).lastVersion == 6) }
         #expect(folder.names.contains("data.db.schema2"))
     }
 }

@@ -241,7 +241,7 @@ import Trebuchet
         for mode in [0o601, 0o602, 0o604, 0o610, 0o620, 0o640] as [mode_t] {
             chmod(name, mode)
             let error = #expect(throws: StateStoreError.self) { try SQLiteStore(path: folder.file()) }
-            #expect(error?.code == .exposed)
+            #expect(error?.code == .insecurePermissions)
             #expect(error?.message.contains("chmod 600 '\(name)'") == true)
         }
         chmod(name, 0o600)
@@ -256,7 +256,7 @@ import Trebuchet
         let done = Mutex<[[Int]]>([])
         let worker = WorkerThread<Int>("a-worker") { numbers in
             if numbers == [0] {
-                began.note("began")
+                began.record("began")
                 // On a thread of its own: it may wait.
                 while gate.entries.isEmpty { sched_yield() }
             }
@@ -266,16 +266,16 @@ import Trebuchet
         await began.wait(for: "began")
         for number in 1...3 { #expect(worker.submit(number)) }
         let ended = Journal()
-        worker.stop { ended.note("first") }
-        worker.stop { ended.note("second") }
+        worker.stop { ended.record("first") }
+        worker.stop { ended.record("second") }
         #expect(!worker.submit(4))
         #expect(ended.entries == [])
-        gate.note("go on")
+        gate.record("go on")
         await ended.wait(for: "second")
         #expect(done.withLock { $0 } == [[0], [1, 2, 3]])
         #expect(ended.entries == ["first", "second"])
         // Who comes later hears of it at once.
-        worker.stop { ended.note("third") }
+        worker.stop { ended.record("third") }
         #expect(ended.entries == ["first", "second", "third"])
         #expect(!worker.submit(5))
     }

@@ -12,11 +12,11 @@ import Testing
     func parts() {
         let queue = ActivationQueue(for: QuotaScopes(connection: 1, principal: nil, host: nil))
         var resumed: [Int] = []
-        for number in 0..<100 { _ = queue.add { _ in resumed.append(number) } }
+        for number in 0..<100 { _ = queue.addWaiter { _ in resumed.append(number) } }
         #expect(queue.resume(atMost: 32, .failure(CallerGone())))
         #expect(resumed == Array(0..<32))
         #expect(queue.count == 68)
-        _ = queue.add { _ in resumed.append(100) }
+        _ = queue.addWaiter { _ in resumed.append(100) }
         #expect(queue.resume(atMost: 32, .failure(CallerGone())))
         #expect(queue.resume(atMost: 32, .failure(CallerGone())))
         #expect(!queue.resume(atMost: 32, .failure(CallerGone())))
@@ -35,7 +35,7 @@ import Testing
             let load = RetainedByWaiter()
             if number == 7 { held = load }
             waiters.append(
-                queue.add { _ in
+                queue.addWaiter { _ in
                     resumed.append(number); _ = load
                 })
         }

@@ -22,7 +22,7 @@ private distributed actor NameReportingActor {
     }
     func deactivate() async throws {
         let count = try await actorSystem.resolve(TodoList.self, id: "lists/last").add(title: "goodbye")
-        journal.note("said goodbye: \(count)")
+        journal.record("said goodbye: \(count)")
     }
 }
 

@@ -11,7 +11,7 @@ import TrebuchetTesting
         try await withTestServer(link: link, reactors: 2) { server in
             let system = server.actorSystem
             server.expose(TodoList.self, as: "lists/*") { id in
-                journal.note(id)
+                journal.record(id)
                 await Task.yield()
                 return TodoList(actorSystem: system)
             }
@@ -85,7 +85,7 @@ import TrebuchetTesting
                             ? try await list.addLater(title: "\(index)") : try await list.add(title: "\(index)")
                     })
             }
-            journal.note("go")
+            journal.record("go")
             for call in calls { _ = try await call.value }
             let items = await list.observeState().first { _ in true }?.items ?? []
             // Methods that suspend may be overtaken after they have begun; those that do not stand in order.
@@ -98,7 +98,7 @@ import TrebuchetTesting
     @Test("more actors on demand than the limit are refused, those that live go on")
     func limit() async throws {
         var limits = ServerLimits()
-        limits.actorsOnDemand = 2
+        limits.activatedActors = 2
         try await withTestServer(limits: limits) { server in
             let system = server.actorSystem
             server.expose(TodoList.self, as: "lists/*") { _ in TodoList(actorSystem: system) }

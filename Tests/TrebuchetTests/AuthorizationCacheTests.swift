@@ -12,15 +12,15 @@ import TrebuchetActors
         }
         let (before, after) = (AuthorizationCache.Basis(), AuthorizationCache.Basis(rules: 1))
         #expect(!has("room", "enter()"))
-        grants.add(ActorName("room"), "enter()", on: before)
-        grants.add(ActorName("caf\u{E9}"), "enter()", on: before)
+        grants.storeGrant(ActorName("room"), "enter()", on: before)
+        grants.storeGrant(ActorName("caf\u{E9}"), "enter()", on: before)
         #expect(has("room", "enter()") && has("caf\u{E9}", "enter()"))
         #expect(!has("room", "leave()") && !has("rooms", "enter()") && !has("", "roomenter()"))
         #expect(!has("cafe\u{301}", "enter()"), "another actor, whose name is equal as text")
         #expect(!has("room", "enter()", 1), "the rules have changed")
-        grants.add(ActorName("room"), "enter()", on: before)
+        grants.storeGrant(ActorName("room"), "enter()", on: before)
         #expect(!has("room", "enter()", 1), "a grant by rules of before")
-        grants.add(ActorName("room"), "enter()", on: after)
+        grants.storeGrant(ActorName("room"), "enter()", on: after)
         #expect(has("room", "enter()", 1))
         #expect(!has("room", "enter()", 1, of: 1), "another has signed in")
     }
@@ -29,15 +29,15 @@ import TrebuchetActors
     func limits() {
         let grants = AuthorizationCache()
         func has(_ target: String) -> Bool { grants.contains(ActorName("a"), target, on: .init()) }
-        for number in 0..<AuthorizationCache.most { grants.add(ActorName("a"), "\(number)", on: .init()) }
+        for number in 0..<AuthorizationCache.most { grants.storeGrant(ActorName("a"), "\(number)", on: .init()) }
         #expect((0..<AuthorizationCache.most).allSatisfy { has("\($0)") })
-        grants.add(ActorName("a"), "next", on: .init())
+        grants.storeGrant(ActorName("a"), "next", on: .init())
         #expect(!has("0") && has("1") && has("next"))
         let long = String(repeating: "x", count: AuthorizationCache.longest)
-        grants.add(ActorName("a"), long, on: .init())
-        grants.add(ActorName(long), "b", on: .init())
+        grants.storeGrant(ActorName("a"), long, on: .init())
+        grants.storeGrant(ActorName(long), "b", on: .init())
         #expect(!has(long) && has("1"))
-        grants.add(ActorName("a"), String(long.dropLast()), on: .init())
+        grants.storeGrant(ActorName("a"), String(long.dropLast()), on: .init())
         #expect(has(String(long.dropLast())) && !has("1"))
     }
 }

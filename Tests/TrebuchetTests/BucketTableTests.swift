@@ -12,61 +12,61 @@ import Testing
     func parties() {
         var table = BucketTable<String>(RateLimit(callsPerSecond: 2, burst: 2), capacity: 10)
         for party in ["ada", "bob"] {
-            #expect(table.take(party, at: 0) == nil)
-            #expect(table.take(party, at: 0) == nil)
-            #expect(table.take(party, at: 0) == 500)
+            #expect(table.consume(party, at: 0) == nil)
+            #expect(table.consume(party, at: 0) == nil)
+            #expect(table.consume(party, at: 0) == 500)
         }
-        #expect(table.take("ada", at: Self.second / 2) == nil)
-        #expect(table.take("ada", at: Self.second / 2) == 500)
+        #expect(table.consume("ada", at: Self.second / 2) == nil)
+        #expect(table.consume("ada", at: Self.second / 2) == 500)
     }
 
     @Test("several calls are let through together or not at all; more than there may be at once wait for a full bucket")
     func several() {
         var bucket = TokenBucket(RateLimit(callsPerSecond: 2, burst: 4), now: 0)
-        #expect(bucket.take(3, at: 0) == nil)
-        #expect(bucket.take(3, at: 0) == 1_000)
-        #expect(bucket.take(at: 0) == nil, "nothing was taken")
-        #expect(bucket.take(9, at: Self.second) == 1_000)
-        #expect(bucket.take(9, at: 2 * Self.second) == nil)
-        #expect(bucket.take(at: 2 * Self.second) == 500)
+        #expect(bucket.consume(3, at: 0) == nil)
+        #expect(bucket.consume(3, at: 0) == 1_000)
+        #expect(bucket.consume(at: 0) == nil, "nothing was taken")
+        #expect(bucket.consume(9, at: Self.second) == 1_000)
+        #expect(bucket.consume(9, at: 2 * Self.second) == nil)
+        #expect(bucket.consume(at: 2 * Self.second) == 500)
     }
 
     @Test("a call looks at three buckets at the most, however many there are")
     func looks() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 100_000)
-        for party in 0..<50_000 { _ = table.take(party, at: 0) }
+        for party in 0..<50_000 { _ = table.consume(party, at: 0) }
         #expect(table.count == 50_000)
         let before = table.looks
-        for party in 0..<1_000 { _ = table.take(party * 7, at: 1) }
+        for party in 0..<1_000 { _ = table.consume(party * 7, at: 1) }
         #expect(table.looks - before <= 3 * 1_000)
     }
 
     @Test("buckets that have filled up go while others are used, and none that has not")
     func forgetting() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 1_000_000)
-        for party in 0..<20_000 { _ = table.take(party, at: 0) }
-        for _ in 0..<2 { #expect(table.take(-1, at: Self.second) == nil) }
-        for party in 20_000..<40_000 { _ = table.take(party, at: Self.second) }
+        for party in 0..<20_000 { _ = table.consume(party, at: 0) }
+        for _ in 0..<2 { #expect(table.consume(-1, at: Self.second) == nil) }
+        for party in 20_000..<40_000 { _ = table.consume(party, at: Self.second) }
         #expect(table.count < 25_000, "the first have filled up")
-        #expect(table.take(-1, at: Self.second) == 1_000, "who has used up his own is not forgotten")
+        #expect(table.consume(-1, at: Self.second) == 1_000, "who has used up his own is not forgotten")
     }
 
     @Test("there are never more than may be; then an old one gives way")
     func capacity() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 0.001, burst: 1), capacity: 5_000)
         for party in 0..<20_000 {
-            #expect(table.take(party, at: 0) == nil)
+            #expect(table.consume(party, at: 0) == nil)
             #expect(table.count <= 5_000)
         }
-        #expect(table.take(19_999, at: 0) != nil)
+        #expect(table.consume(19_999, at: 0) != nil)
     }
 
     @Test("all parts of shared buckets keep to the rate")
     func shared() {
         let buckets = ShardedBuckets<String>(RateLimit(callsPerSecond: 1, burst: 1))
         for party in (0..<1_000).map(String.init) {
-            #expect(buckets.take(party, at: 0) == nil)
-            #expect(buckets.take(party, at: 0) == 1_000)
+            #expect(buckets.consume(party, at: 0) == nil)
+            #expect(buckets.consume(party, at: 0) == 1_000)
         }
     }
 }

@@ -9,8 +9,8 @@ struct CallLoadTests {
     @Test("calls and bytes in transit are bounded, each by itself; half of both must be back before more is read")
     func bounds() {
         for (most, set) in [
-            (CallLoad.mostInTransit, { (load: inout CallLoad, count: Int) in load.inTransit = count }),
-            (CallLoad.mostBytesInTransit, { (load: inout CallLoad, count: Int) in load.bytesInTransit = count }),
+            (CallLoad.maximumInTransitCalls, { (load: inout CallLoad, count: Int) in load.inTransit = count }),
+            (CallLoad.maximumInTransitBytes, { (load: inout CallLoad, count: Int) in load.bytesInTransit = count }),
         ] {
             var load = CallLoad()
             #expect(!load.isFull && load.isHalfEmpty)

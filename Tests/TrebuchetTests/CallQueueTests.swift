@@ -20,11 +20,11 @@ distributed actor QueueTestObserver {
         return Task.isCancelled
     }
     distributed func hold() async -> Bool {
-        journal.note("held")
+        journal.record("held")
         await journal.wait(for: "go")
         return Task.isCancelled
     }
-    distributed func go() async { journal.note("go") }
+    distributed func go() async { journal.record("go") }
     distributed func caller() async -> String? { Caller.current?.principal?.id }
     /// Of a task that goes on behind the call.
     distributed func callerBehind() async -> String? {
@@ -187,7 +187,7 @@ distributed actor QueueTestObserver {
         await rig.journal.wait(for: "a began")
         #expect(await rig.texts.contains { $0.contains("callID '1' is in use by an in-flight call") })
         #expect(await rig.on { [$0.load.count, $0.running.count, $0.queued] } == [1, 1, 0])
-        rig.journal.note("a go")
+        rig.journal.record("a go")
         #expect(await rig.waitFor(#""callID":"1","result":"went on""#))
         #expect(await rig.on { [$0.load.count, $0.load.bytes, $0.load.answered, $0.running.count] } == [0, 0, 0, 0])
         #expect(!rig.journal.entries.contains("b began"))
@@ -210,7 +210,7 @@ distributed actor QueueTestObserver {
             let answers = await rig.texts.filter { $0.contains("unknownOutcome") && $0.contains(#""callID":"1""#) }
             #expect(answers.count == (isClosing ? 0 : 2))
             #expect(await rig.on { [$0.load.count, $0.running.count, $0.unlisted.count] } == [0, 0, 0])
-            rig.journal.note("a go")
+            rig.journal.record("a go")
         }
     }
 }

@@ -18,7 +18,7 @@ struct ClientCallQuotaUsageTests {
 
         init(_ change: (inout ServerLimits) -> Void) throws {
             var limits = ServerLimits()
-            limits.heldBytesPerAddress = 5_000
+            limits.bufferedBytesPerHost = 5_000
             change(&limits)
             quotas = ClientCallQuotas(limits, memory: memory, principalMemory: PrincipalMemory(limit: 5_000))
             let host = try #require(AddressKey(SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false)))
@@ -41,29 +41,29 @@ struct ClientCallQuotaUsageTests {
     @Test(
         "a call for which there is no room is refused, with the limit's name and number, and counts nowhere",
         arguments: [
-            "callsToClient", "callBytesToClient", "callsToClients", "callsToClientsPerPrincipal",
-            "callsToClientsPerHost", "heldBytesPerAddress",
+            "callsPerClient", "callBytesPerClient", "callsToClients", "callsToClientsPerPrincipal",
+            "callsToClientsPerHost", "bufferedBytesPerHost",
         ])
     func refused(setting: String) throws {
         let scene = try Scene { limits in
             switch setting {
-            case "callsToClient": limits.callsToClient = 2
-            case "callBytesToClient": limits.callBytesToClient = 200
+            case "callsPerClient": limits.callsPerClient = 2
+            case "callBytesPerClient": limits.callBytesPerClient = 200
             case "callsToClients": limits.callsToClients = 2
             case "callsToClientsPerPrincipal": limits.callsToClientsPerPrincipal = 2
             case "callsToClientsPerHost": limits.callsToClientsPerHost = 2
-            default: limits.heldBytesPerAddress = 200
+            default: limits.bufferedBytesPerHost = 200
             }
         }
-        for _ in 0..<2 { try scene.shares.take(100) }
+        for _ in 0..<2 { try scene.shares.reserve(100) }
         #expect(try scene.used == [2, 2, 2, 200, 200])
-        let error = #expect(throws: TrebuchetError.self) { try scene.shares.take(100) }
+        let error = #expect(throws: TrebuchetError.self) { try scene.shares.reserve(100) }
         #expect(error?.code == .rateLimited)
         #expect(error?.message.contains(setting) == true)
         #expect(try scene.used == [2, 2, 2, 200, 200])
         scene.shares.release(100)
         #expect(try scene.used == [1, 1, 1, 100, 100])
-        try scene.shares.take(100)
+        try scene.shares.reserve(100)
         #expect(try scene.used == [2, 2, 2, 200, 200])
     }
 }

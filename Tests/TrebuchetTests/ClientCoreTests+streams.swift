@@ -23,7 +23,7 @@ extension ClientCoreTests {
     @Test("a stream is asked for, taken up over another connection, and ended when nobody reads it")
     func streams() async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         var stream: EncodedStream? = observe(rig)
         #expect(await eventually { link.all.count == 2 })
         #expect(
@@ -48,7 +48,7 @@ extension ClientCoreTests {
         #expect(link.all.suffix(2).first?.contains(#""type":"streamEnd","payload":{"streamID":"s1""#) == true)
         #expect(link.all.last?.contains(#""type":"invocation""#) == true)
         let second = Link()
-        await rig.use(second, number: 2)
+        await rig.activateLink(second, number: 2)
         #expect(second.all.count == 2)
         #expect(second.all.last?.contains(#""type":"invocation""#) == true)
         await rig.receive(
@@ -87,7 +87,7 @@ extension ClientCoreTests {
         ] as [(String, StreamOutcome)])
     func ends(message: String, outcome: StreamOutcome) async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         let stream = observe(rig)
         #expect(await eventually { link.all.count == 2 })
         await rig.receive(
@@ -103,7 +103,7 @@ extension ClientCoreTests {
     @Test("when there will be no connection, streams end and calls that wait fail")
     func givenUp() async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         await rig.terms("\"callsPerConnection\":1")
         let stream = observe(rig)
         #expect(await eventually { link.all.count == 2 })

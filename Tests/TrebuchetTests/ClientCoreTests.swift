@@ -14,9 +14,9 @@ import TrebuchetWire
 @Suite(.timeLimit(.minutes(5)), .serialized) struct ClientCoreTests {
     /// Notes what is sent.
     final class Link: ClientLink, Sendable {
-        let session: String?
+        let callSession: String?
         private let messages = Mutex<[String]>([])
-        init(session: String? = nil) { self.session = session }
+        init(callSession: String? = nil) { self.callSession = callSession }
         func send(_ message: [UInt8]) { messages.withLock { $0.append(String(decoding: message, as: UTF8.self)) } }
         func close() { messages.withLock { $0.append("closed") } }
         var all: [String] { messages.withLock { $0 } }
@@ -45,7 +45,7 @@ import TrebuchetWire
             return await reactor.perform { body(core) }
         }
 
-        func use(_ link: Link, number: Int) async { await on { $0.connection(uses: link, number: number) } }
+        func activateLink(_ link: Link, number: Int) async { await on { $0.connection(uses: link, number: number) } }
 
         func receive(_ text: String, over number: Int = 1) async {
             await on { core in Array(text.utf8).withUnsafeBytes { core.receive($0, over: number) } }
@@ -88,7 +88,7 @@ import TrebuchetWire
     @Test("a call gets the answer with its number, and what answers no call does no harm")
     func answers() async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         #expect(link.all == [#"{"type":"hello","payload":{}}"#])
         let call = rig.call("5")
         #expect(await eventually { link.calls == ["5"] })
@@ -103,7 +103,7 @@ import TrebuchetWire
         await rig.answer(1, "25")
         #expect(try await call.value == "25")
         #expect(await rig.on { $0.callsUnderWay(number: 1) } == 0)
-        #expect(await rig.on { $0.line.underWay } == 0)
+        #expect(await rig.on { $0.outboundCalls.underWay } == 0)
         let empty = rig.call("6")
         #expect(await eventually { link.calls.count == 2 })
         await rig.receive(#"{"type":"response","payload":{"callID":"2"}}"#)
@@ -113,7 +113,7 @@ import TrebuchetWire
     @Test("an answer that is an error has all of it")
     func errors() async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         let call = rig.call("5")
         #expect(await eventually { link.calls == ["5"] })
         await rig.receive(
@@ -146,7 +146,7 @@ import TrebuchetWire
     @Test("calls of a client are bounded")
     func callsInFlight() async throws {
         let (rig, link) = (Rig { $0.callsInFlight = 2 }, Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         let first = rig.call("1")
         #expect(await eventually { link.calls == ["1"] })
         let second = rig.call("2")
@@ -177,7 +177,7 @@ import TrebuchetWire
             #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"n()","arguments":[]}}"#
             .count + 4
         let (rig, link) = (Rig { $0.serverMessageSize = isTold ? 1_000 : count }, Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         if isTold { await rig.terms("\"messageSize\":\(count)") }
         let good = rig.call("1234")
         #expect(await eventually { link.calls == ["1234"] })
@@ -198,7 +198,7 @@ import TrebuchetWire
         #expect(link.calls == ["1234"])
         // Another server may take more.
         let other = Link()
-        await rig.use(other, number: 2)
+        await rig.activateLink(other, number: 2)
         if isTold {
             let call = rig.call("12345")
             #expect(await eventually { other.calls == ["12345"] })
@@ -210,7 +210,7 @@ import TrebuchetWire
     @Test("calls beyond what the server takes wait, and are sent in their order as others are answered")
     func waiting() async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         await rig.terms("\"callsPerConnection\":2")
         var calls: [Task<String, any Error>] = []
         for number in 1...5 {
@@ -233,7 +233,7 @@ import TrebuchetWire
         calls[2].cancel()
         await #expect(throws: CancellationError.self) { try await calls[2].value }
         #expect(link.all.last == #"{"type":"cancel","payload":{"callID":"3"}}"#)
-        #expect(await rig.on { $0.line.underWay } == 1)
+        #expect(await rig.on { $0.outboundCalls.underWay } == 1)
         await rig.answer(5)
         for index in [0, 1, 4] { _ = try await calls[index].value }
     }
@@ -241,7 +241,7 @@ import TrebuchetWire
     @Test("a call ends at its time limit, with what it waited for, and others go on")
     func timeouts() async throws {
         let (rig, link) = (Rig { $0.callTimeout = .seconds(30) }, Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         await rig.terms("\"callsPerConnection\":1")
         let first = rig.call("1")
         #expect(await eventually { link.calls == ["1"] })
@@ -268,7 +268,7 @@ import TrebuchetWire
     @Test("a deadline that has passed is told at once; one that has not goes along in milliseconds, rounded up")
     func deadlines() async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         let now = MonotonicClock.now
         for passed in [now, 1] as [UInt64] {
             let error = await Deadline.$current.withValue(passed) { await failure(rig.call("1")) }
@@ -288,8 +288,8 @@ import TrebuchetWire
 
     @Test("what was sent over a connection that broke has no known outcome; what is idempotent is asked again")
     func broken() async throws {
-        let (rig, link) = (Rig(), Link(session: "s.1.x"))
-        await rig.use(link, number: 1)
+        let (rig, link) = (Rig(), Link(callSession: "s.1.x"))
+        await rig.activateLink(link, number: 1)
         let call = rig.call("1")
         #expect(await eventually { link.calls == ["1"] })
         await rig.on { $0.connectionLost(number: 2, TransportError(.closed, "another")) }
@@ -298,7 +298,7 @@ import TrebuchetWire
         #expect(
             await failure(call)
                 == TrebuchetError(.unknownOutcome, "n() was sent but has no response; it may have been executed: cut"))
-        #expect(await rig.on { $0.line.underWay == 0 && $0.link == nil })
+        #expect(await rig.on { $0.outboundCalls.underWay == 0 && $0.link == nil })
         let next = await failure(rig.call("2"))
         #expect(next?.code == .unavailable)
     }
@@ -306,7 +306,7 @@ import TrebuchetWire
     @Test("the largest call under way is the one for which a server has closed the connection")
     func refused() async throws {
         let (rig, link) = (Rig(), Link())
-        await rig.use(link, number: 1)
+        await rig.activateLink(link, number: 1)
         let small = rig.call("1")
         #expect(await eventually { link.calls.count == 1 })
         let large = rig.call("2222222222")

@@ -33,7 +33,7 @@ import WebSockets
             Task {
                 _ = try? await withCheckedThrowingContinuation { (waiter: CheckedContinuation<[UInt8]?, any Error>) in
                     call.continuation = waiter
-                    journal.note("waits")
+                    journal.record("waits")
                 }
             }
         }
@@ -86,7 +86,7 @@ import WebSockets
         let calls = (1...count).map { call(UInt64($0)) }
         await waiting(calls) {
             var line = line(calls: 1)
-            for call in calls { line.add(call) }
+            for call in calls { line.enqueue(call) }
             #expect(!line.isEmpty)
             line.didSend(calls[0])
             #expect(line.next(beside: 0) == nil)
@@ -101,7 +101,7 @@ import WebSockets
             #expect(left == (1...count).filter { $0 % 4 != 2 }.map { UInt64($0) })
             #expect(line.isEmpty)
             line.didLeave()
-            line.add(calls[0])
+            line.enqueue(calls[0])
             #expect(!line.isEmpty)
             #expect(line.next(beside: 0)?.number == 1)
         }
@@ -112,7 +112,7 @@ import WebSockets
         let calls = (1...100).map { call(UInt64($0)) }
         await waiting(calls) {
             var line = line(calls: 1)
-            for call in calls { line.add(call) }
+            for call in calls { line.enqueue(call) }
             for call in calls.prefix(51) {
                 call.finish(.success(nil))
                 line.didLeave()
@@ -221,15 +221,15 @@ import WebSockets
         let handed = ExportedActors()
         let (one, other) = (ActorName("one"), ActorName("other"))
         #expect(handed.identity == nil && !handed.contains(one))
-        handed.add(one)
+        handed.insert(one)
         let identity = handed.identity
         #expect(identity?.utf8.count == 32 && handed.contains(one) && !handed.contains(other))
-        handed.add(other)
+        handed.insert(other)
         #expect(handed.identity == identity && handed.contains(other))
         handed.remove(one)
         #expect(!handed.contains(one) && handed.contains(other))
         let second = ExportedActors()
-        second.add(one)
+        second.insert(one)
         #expect(second.identity != identity)
     }
 }

@@ -52,7 +52,7 @@ import TrebuchetTesting
             // The server knows the new one for the same client's.
             if hosts { #expect(try await host.tell("a") == [1]) }
             for (name, call) in calls {
-                journal.note("\(name) go")
+                journal.record("\(name) go")
                 #expect(try await call.value == "went on")
             }
             #expect(await eventually { await server.connectionCount == 1 })

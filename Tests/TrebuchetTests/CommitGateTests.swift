@@ -48,9 +48,9 @@ import TrebuchetTesting
             add("22", "", to: held, notes)
             add("333", nil, to: held, notes)
             add("", #"{"a":\#(round)}"#, to: held, notes)
-            held.end(nil)
+            held.answerAll(nil)
             #expect(notes.lines == ["1 1 true", "2 22 ", "3 333 Broken()", #"0  {"a":\#(round)}"#])
-            held.end(nil)
+            held.answerAll(nil)
             #expect(notes.lines.count == 4)
         }
     }
@@ -60,7 +60,7 @@ import TrebuchetTesting
         let (held, notes) = (CommitGate(), Notes())
         add("1", "true", to: held, notes)
         add("2", nil, to: held, notes)
-        held.end(TrebuchetError(.unknownOutcome, "the disk is full"))
+        held.answerAll(TrebuchetError(.unknownOutcome, "the disk is full"))
         #expect(notes.lines == ["1 1 the disk is full", "1 2 the disk is full"])
     }
 
@@ -79,7 +79,7 @@ import TrebuchetTesting
         #expect(notes.lines == ["1 b \(late)", "1 d \(late)"])
         #expect(held.timeOut(at: 30) == 40)
         #expect(notes.lines.dropFirst(2) == ["1 a \(late)", "1 c \(late)"])
-        held.end(nil)
+        held.answerAll(nil)
         #expect(notes.lines.dropFirst(4) == ["1 e 5"])
         #expect(held.timeOut(at: .max) == .max)
     }
@@ -95,11 +95,11 @@ import TrebuchetTesting
         }
         #expect(held.timeOut(at: 10) == 30 && later.timeOut(at: 20) == 50)
         notes.lines = []
-        held.take(later)
+        held.appendEntries(of: later)
         #expect(later.count == 0 && held.count == 4)
         #expect(held.timeOut(at: 30) == 40)
         let late = "the call took longer than 3.0 seconds"
-        held.end(nil)
+        held.answerAll(nil)
         #expect(notes.lines == ["1 c \(late)", "1 b Broken()", "1 e Broken()", "1 f 6"])
         #expect(held.count == 0 && held.timeOut(at: .max) == .max)
     }
@@ -186,7 +186,7 @@ import TrebuchetTesting
         }
         #expect(notes.lines.count == 10_000)
         #expect(held.byteCount < 100)
-        held.end(nil)
+        held.answerAll(nil)
         #expect(notes.lines.last == "4 kept \"kept\"")
     }
 

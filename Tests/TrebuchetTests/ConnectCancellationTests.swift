@@ -15,20 +15,20 @@ private struct StuckTransport: ClientTransport {
     var address: String { "stuck" }
 
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
-        journal.note("begun")
+        journal.record("begun")
         switch kind {
         case .silent:
             await journal.wait(for: "never")
-            journal.note("cancelled")
+            journal.record("cancelled")
             throw CancellationError()
         case .refused: throw TransportError(.refused, "nobody is there")
-        case .endless: receiver.opened(EndlessLink())
+        case .endless: receiver.linkDidOpen(EndlessLink())
         }
     }
 }
 
 private final class EndlessLink: ClientLink {
-    var session: String? { nil }
+    var callSession: String? { nil }
     func send(_ message: [UInt8]) {}
     func close() {}
 }

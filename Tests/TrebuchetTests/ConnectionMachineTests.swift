@@ -47,28 +47,28 @@ import WebSockets
         Situation(
             testDescription: "disconnected, from the beginning", history: [], state: .disconnected(nil),
             answers: [
-                (.connectAsked, [.startConnecting(1), .tell(.connecting(attempt: 1, after: nil))]),
-                (.closeAsked, [.tell(.closed), .failWaiting(closed)]),
+                (.connectAsked, [.startConnecting(1), .notify(.connecting(attempt: 1, after: nil))]),
+                (.closeAsked, [.notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "disconnected, because the first attempt failed",
             history: [.connectAsked, .attemptFailed(1, failure)], state: .disconnected(refused),
             answers: [
-                (.connectAsked, [.startConnecting(2), .tell(.connecting(attempt: 1, after: nil))]),
-                (.closeAsked, [.tell(.closed), .failWaiting(closed)]),
+                (.connectAsked, [.startConnecting(2), .notify(.connecting(attempt: 1, after: nil))]),
+                (.closeAsked, [.notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "connecting for the first time", history: [.connectAsked],
             state: .connecting(attempt: 1, after: nil),
             answers: [
-                (.connected(1), [.use(1), .tell(.connected), .releaseWaiting]),
-                (.attemptFailed(1, failure), [.tell(.disconnected(refused)), .failWaiting(refused)]),
-                (.attemptFailed(1, finalFailure), [.tell(.disconnected(forbidden)), .failWaiting(forbidden)]),
-                (.connectionLost(1, lost), [.tell(.disconnected(lost)), .failWaiting(lost)]),
-                (.disconnectAsked, [.abandon(1), .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.abandon(1), .tell(.closed), .failWaiting(closed)]),
+                (.connected(1), [.activateLink(1), .notify(.connected), .releaseWaiting]),
+                (.attemptFailed(1, failure), [.notify(.disconnected(refused)), .failWaiting(refused)]),
+                (.attemptFailed(1, finalFailure), [.notify(.disconnected(forbidden)), .failWaiting(forbidden)]),
+                (.connectionLost(1, lost), [.notify(.disconnected(lost)), .failWaiting(lost)]),
+                (.disconnectAsked, [.abandon(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.abandon(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -77,14 +77,14 @@ import WebSockets
                 (.connectAsked, [.releaseWaiting]),
                 (
                     .connectionLost(1, lost),
-                    [.scheduleRetry(2, after: .milliseconds(50)), .tell(.connecting(attempt: 1, after: lost))]
+                    [.scheduleRetry(2, after: .milliseconds(50)), .notify(.connecting(attempt: 1, after: lost))]
                 ),
                 (
                     .goAway(1, reconnectAfter: .seconds(3)),
-                    [.scheduleRetry(2, after: .seconds(3)), .tell(.draining)]
+                    [.scheduleRetry(2, after: .seconds(3)), .notify(.draining)]
                 ),
-                (.disconnectAsked, [.drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.disconnectAsked, [.drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -93,8 +93,8 @@ import WebSockets
             answers: [
                 (.retryTimerFired(2), [.startConnecting(2)]),
                 (.connectAsked, [.cancelRetry, .startConnecting(2)]),
-                (.disconnectAsked, [.cancelRetry, .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.cancelRetry, .tell(.closed), .failWaiting(closed)]),
+                (.disconnectAsked, [.cancelRetry, .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.cancelRetry, .notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -102,18 +102,18 @@ import WebSockets
             history: atOnce + [.connectionLost(1, lost), .retryTimerFired(2)],
             state: .connecting(attempt: 2, after: lost),
             answers: [
-                (.connected(2), [.use(2), .tell(.connected), .releaseWaiting]),
+                (.connected(2), [.activateLink(2), .notify(.connected), .releaseWaiting]),
                 (
                     .attemptFailed(2, failure),
-                    [.scheduleRetry(3, after: .milliseconds(100)), .tell(.connecting(attempt: 3, after: refused))]
+                    [.scheduleRetry(3, after: .milliseconds(100)), .notify(.connecting(attempt: 3, after: refused))]
                 ),
-                (.attemptFailed(2, finalFailure), [.tell(.disconnected(forbidden)), .failWaiting(forbidden)]),
+                (.attemptFailed(2, finalFailure), [.notify(.disconnected(forbidden)), .failWaiting(forbidden)]),
                 (
                     .connectionLost(2, lost),
-                    [.scheduleRetry(3, after: .milliseconds(100)), .tell(.connecting(attempt: 3, after: lost))]
+                    [.scheduleRetry(3, after: .milliseconds(100)), .notify(.connecting(attempt: 3, after: lost))]
                 ),
-                (.disconnectAsked, [.abandon(2), .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.abandon(2), .tell(.closed), .failWaiting(closed)]),
+                (.disconnectAsked, [.abandon(2), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.abandon(2), .notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -122,9 +122,9 @@ import WebSockets
             answers: [
                 (.connectAsked, [.releaseWaiting]),
                 (.retryTimerFired(2), [.startConnecting(2)]),
-                (.connectionLost(1, lost), [.tell(.connecting(attempt: 2, after: lost))]),
-                (.disconnectAsked, [.cancelRetry, .drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.cancelRetry, .drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.connectionLost(1, lost), [.notify(.connecting(attempt: 2, after: lost))]),
+                (.disconnectAsked, [.cancelRetry, .drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.cancelRetry, .drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -132,13 +132,13 @@ import WebSockets
             history: atOnce + [.goAway(1, reconnectAfter: .seconds(3)), .retryTimerFired(2)], state: .draining,
             answers: [
                 (.connectAsked, [.releaseWaiting]),
-                (.connected(2), [.use(2), .drop(1), .tell(.connected), .releaseWaiting]),
+                (.connected(2), [.activateLink(2), .drop(1), .notify(.connected), .releaseWaiting]),
                 (.attemptFailed(2, failure), [.scheduleRetry(3, after: .milliseconds(100))]),
                 (.attemptFailed(2, finalFailure), []),
-                (.connectionLost(1, lost), [.tell(.connecting(attempt: 2, after: lost))]),
+                (.connectionLost(1, lost), [.notify(.connecting(attempt: 2, after: lost))]),
                 (.connectionLost(2, lost), [.scheduleRetry(3, after: .milliseconds(100))]),
-                (.disconnectAsked, [.abandon(2), .drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.abandon(2), .drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.disconnectAsked, [.abandon(2), .drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.abandon(2), .drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -146,9 +146,9 @@ import WebSockets
             history: atOnce + [.goAway(1, reconnectAfter: .seconds(3))], policy: .never, state: .draining,
             answers: [
                 (.connectAsked, [.releaseWaiting]),
-                (.connectionLost(1, lost), [.tell(.disconnected(lost)), .failWaiting(lost)]),
-                (.disconnectAsked, [.drop(1), .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.drop(1), .tell(.closed), .failWaiting(closed)]),
+                (.connectionLost(1, lost), [.notify(.disconnected(lost)), .failWaiting(lost)]),
+                (.disconnectAsked, [.drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -158,16 +158,16 @@ import WebSockets
             answers: [
                 // Not even the user makes it earlier: .connectAsked does nothing.
                 (.retryTimerFired(2), [.startConnecting(2)]),
-                (.disconnectAsked, [.cancelRetry, .tell(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.cancelRetry, .tell(.closed), .failWaiting(closed)]),
+                (.disconnectAsked, [.cancelRetry, .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeAsked, [.cancelRetry, .notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "disconnected, because the user wanted so", history: atOnce + [.disconnectAsked],
             state: .disconnected(nil),
             answers: [
-                (.connectAsked, [.startConnecting(2), .tell(.connecting(attempt: 1, after: nil))]),
-                (.closeAsked, [.tell(.closed), .failWaiting(closed)]),
+                (.connectAsked, [.startConnecting(2), .notify(.connecting(attempt: 1, after: nil))]),
+                (.closeAsked, [.notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -187,7 +187,7 @@ import WebSockets
             var copy = machine
             let effects = copy.handle(input, at: 20_000_000_000, random: 0.25)
             #expect(effects == situation.answers.first { $0.0 == input }?.1 ?? [], "\(input)")
-            let told = effects.compactMap { if case .tell(let state) = $0 { state } else { nil } }
+            let told = effects.compactMap { if case .notify(let state) = $0 { state } else { nil } }
             #expect(copy.state == told.last ?? situation.state, "\(input)")
         }
         #expect(situation.answers.allSatisfy { answer in Self.inputs.contains(answer.0) })
@@ -234,7 +234,7 @@ import WebSockets
         var machine = ConnectionMachine(policy: .never)
         for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 0) }
         let effects = machine.handle(.connectionLost(1, Self.lost), at: 60_000_000_000, random: 0)
-        #expect(effects == [.tell(.disconnected(Self.lost)), .failWaiting(Self.lost)])
+        #expect(effects == [.notify(.disconnected(Self.lost)), .failWaiting(Self.lost)])
         #expect(machine.handle(.connectAsked, at: 0, random: 0).first == .startConnecting(2))
     }
 
@@ -253,7 +253,7 @@ import WebSockets
         for input in history { _ = machine.handle(input, at: start, random: 1) }
         let next = machine.handle(.connectionLost(2, Self.lost), at: start + lasted, random: 1)
         let state = State.connecting(attempt: attempt, after: Self.lost)
-        #expect(next == [.scheduleRetry(3, after: .milliseconds(milliseconds)), .tell(state)])
+        #expect(next == [.scheduleRetry(3, after: .milliseconds(milliseconds)), .notify(state)])
     }
 
     @Test(
@@ -268,7 +268,7 @@ import WebSockets
         for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 0) }
         let effects = machine.handle(
             .goAway(1, reconnectAfter: asked), at: lastedSeconds * 1_000_000_000, random: 1)
-        #expect(effects == [.scheduleRetry(2, after: delay), .tell(.draining)])
+        #expect(effects == [.scheduleRetry(2, after: delay), .notify(.draining)])
     }
 
     @Test("what a new server answered is told, when the old one has gone")
@@ -281,7 +281,7 @@ import WebSockets
         for input in history { _ = machine.handle(input, at: 0, random: 0) }
         #expect(machine.state == .draining)
         let effects = machine.handle(.connectionLost(1, Self.lost), at: 0, random: 0)
-        #expect(effects == [.tell(.disconnected(Self.forbidden)), .failWaiting(Self.forbidden)])
+        #expect(effects == [.notify(.disconnected(Self.forbidden)), .failWaiting(Self.forbidden)])
     }
 
     // MARK: Which failures are final
@@ -339,7 +339,7 @@ import WebSockets
                 machine.handle(.retryTimerFired(number + 1), at: 0, random: 1).first == .startConnecting(number + 1))
         }
         let effects = machine.handle(.attemptFailed(3, Self.failure), at: 0, random: 1)
-        #expect(effects == [.tell(.disconnected(Self.refused)), .failWaiting(Self.refused)])
+        #expect(effects == [.notify(.disconnected(Self.refused)), .failWaiting(Self.refused)])
     }
 
     @Test("one of several addresses that refuses is no reason to give up, and all of them are")
@@ -348,7 +348,7 @@ import WebSockets
         _ = machine.handle(.connectAsked, at: 0, random: 1)
         _ = machine.handle(.attemptFailed(1, Self.finalFailure), at: 0, random: 1)
         _ = machine.handle(.retryTimerFired(2), at: 0, random: 1)
-        #expect(machine.handle(.connected(2), at: 0, random: 1).first == .use(2))
+        #expect(machine.handle(.connected(2), at: 0, random: 1).first == .activateLink(2))
         _ = machine.handle(.connectionLost(2, Self.lost), at: 0, random: 1)
         for (number, failure) in [(3, Self.finalFailure), (4, Self.failure), (5, Self.finalFailure)] {
             _ = machine.handle(.retryTimerFired(number), at: 0, random: 1)
@@ -357,7 +357,7 @@ import WebSockets
         }
         _ = machine.handle(.retryTimerFired(6), at: 0, random: 1)
         let effects = machine.handle(.attemptFailed(6, Self.finalFailure), at: 0, random: 1)
-        #expect(effects == [.tell(.disconnected(Self.forbidden)), .failWaiting(Self.forbidden)])
+        #expect(effects == [.notify(.disconnected(Self.forbidden)), .failWaiting(Self.forbidden)])
     }
 
     @Test("the wait doubles with each round through all addresses")

@@ -68,7 +68,7 @@ private struct Walk {
             #expect(timer != nil)
             stale.append(timer ?? 0)
             timer = nil
-        case .use(let number):
+        case .activateLink(let number):
             #expect(connections.contains(number))
             used = number
         case .drop(let number):
@@ -76,7 +76,7 @@ private struct Walk {
             if isUnwanted { used = nil }
             connections.remove(number)
             stale.append(number)
-        case .tell(let state):
+        case .notify(let state):
             #expect(state != told, "only what has changed is told")
             told = state
         case .releaseWaiting: #expect(!connections.isEmpty)

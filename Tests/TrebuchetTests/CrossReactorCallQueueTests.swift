@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct CrossReactorCallQueueTests {
     private final class Log: Sendable {
         let entries = Mutex<[String]>([])
-        func note(_ entry: String) { entries.withLock { $0.append(entry) } }
+        func record(_ entry: String) { entries.withLock { $0.append(entry) } }
     }
 
     /// Longer than a connection's share of a turn.
@@ -27,17 +27,17 @@ import Testing
         let begin = ThreadSemaphore()
         reactor.execute { begin.wait() }
         let add = { (number: Int) in
-            one.add {
+            one.enqueue {
                 Self.burn()
-                log.note("one \(number)")
+                log.record("one \(number)")
             }
         }
         // The other's come early: a reactor that is kept waiting takes one call in and runs one, turn by turn.
         for number in 0..<3 { add(number) }
-        for number in 0..<3 { other.add { log.note("other \(number)") } }
+        for number in 0..<3 { other.enqueue { log.record("other \(number)") } }
         for number in 3..<50 { add(number) }
         begin.signal()
-        await withCheckedContinuation { last in one.add { last.resume() } }
+        await withCheckedContinuation { last in one.enqueue { last.resume() } }
         let entries = log.entries.withLock { $0 }
         #expect(entries.filter { $0.hasPrefix("one") } == (0..<50).map { "one \($0)" })
         #expect(entries.filter { $0.hasPrefix("other") } == (0..<3).map { "other \($0)" })
@@ -49,21 +49,21 @@ import Testing
         let reactor = try Reactor(name: "test-crossing")
         let log = Log()
         let crossing = CrossReactorCallQueue(on: reactor)
-        crossing.add {
-            log.note("first")
-            crossing.note(CrossReactorCallQueue.mostUnread + 5)
+        crossing.enqueue {
+            log.record("first")
+            crossing.addUnreadBytes(CrossReactorCallQueue.maximumUnreadBytes + 5)
         }
-        crossing.add { log.note("second") }
+        crossing.enqueue { log.record("second") }
         // As many turns as it would need.
         for _ in 0..<10 { await reactor.perform {} }
         #expect(log.entries.withLock { $0 } == ["first"])
-        crossing.untaken = 5
-        crossing.take()
+        crossing.unreadCount = 5
+        crossing.markResponsesRead()
         for _ in 0..<10 { await reactor.perform {} }
         #expect(log.entries.withLock { $0 } == ["first"])
-        crossing.untaken = CrossReactorCallQueue.mostUnread
-        crossing.take()
-        await withCheckedContinuation { last in crossing.add { last.resume() } }
+        crossing.unreadCount = CrossReactorCallQueue.maximumUnreadBytes
+        crossing.markResponsesRead()
+        await withCheckedContinuation { last in crossing.enqueue { last.resume() } }
         #expect(log.entries.withLock { $0 } == ["first", "second"])
     }
 }

@@ -18,7 +18,7 @@ private distributed actor Player {
     }
 
     func deactivate() async throws {
-        journal.note("\(name) goes")
+        journal.record("\(name) goes")
         hasLeft = true
         if name.hasSuffix("stubborn") { throw Closed(reason: "no") }
         if name.hasSuffix("slow") { await journal.wait(for: "never") }
@@ -26,9 +26,9 @@ private distributed actor Player {
 
     distributed func play() {}
     distributed func hold() async {
-        journal.note("\(name) holds")
+        journal.record("\(name) holds")
         await journal.wait(for: "\(name) may end")
-        journal.note("\(name) ends")
+        journal.record("\(name) ends")
     }
 }
 
@@ -40,7 +40,8 @@ private distributed actor Player {
     private let clock = TestTime()
 
     private func server() async -> TrebuchetServer {
-        let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, store: store) { [log] in log.note($0)
+        let server = TrebuchetServer(transport: .webSocket(port: 0), clock: clock, store: store) { [log] in
+            log.record($0)
         }
         let (system, journal) = (server.actorSystem, journal)
         server.expose(Player.self, as: "players/*") { Player(name: $0, journal: journal, actorSystem: system) }
@@ -84,7 +85,7 @@ private distributed actor Player {
         await journal.wait(for: "players/1 holds")
         let ending = Task { await server.shutdown(drain: .seconds(3_600)) }
         for await state in client.connectionState.stream where state == .draining { break }
-        journal.note("players/1 may end")
+        journal.record("players/1 may end")
         try await call.value
         await ending.value
         #expect(journal.entries.suffix(2) == ["players/1 ends", "players/1 goes"])
@@ -99,7 +100,7 @@ private distributed actor Player {
         let hasEnded = Journal()
         let ending = Task {
             await server.shutdown(drain: .zero)
-            hasEnded.note("ended")
+            hasEnded.record("ended")
         }
         for name in ["players/slow", "idle/slow", "players/1"] { await journal.wait(for: "\(name) goes") }
         #expect(hasEnded.entries.isEmpty)
@@ -129,17 +130,17 @@ private distributed actor Player {
         let player = try #require(try await server.actor(Player.self, named: "players/1"))
         let (asked, outcome) = (StateRelay(0), Journal())
         let going = Task {
-            await server.letGo(player, named: "players/1") { _ in
+            await server.deactivateActor(player, named: "players/1") { _ in
                 asked.update { $0 += 1 }
                 return true
             } _: { _, goes in
-                outcome.note("\(goes)")
+                outcome.record("\(goes)")
             }
         }
         // Far longer than a thread takes to ask a thousand times.
         let start = ContinuousClock.now
         for await count in asked.stream where count > 40 && start.duration(to: .now) > .milliseconds(100) { break }
-        journal.note("players/1 may end")
+        journal.record("players/1 may end")
         try await call.value
         await going.value
         #expect(outcome.entries == ["true"])

@@ -108,7 +108,7 @@ import TrebuchetTesting
     @Test("a deadline of centuries is as good as none")
     func endless() async throws {
         try await withWaiter(.webSocket) { waiter, _, journal in
-            journal.note("a go")
+            journal.record("a go")
             try await #expect(withDeadline(.seconds(Int64.max)) { try await waiter.hold("a") } == "went on")
         }
     }
@@ -148,7 +148,7 @@ import TrebuchetTesting
             await journal.wait(for: "a began")
             let error = await #expect(throws: TrebuchetError.self) { try await waiter.now(1) }
             #expect(error?.code == .rateLimited)
-            journal.note("a go")
+            journal.record("a go")
             try await #expect(call.value == "went on")
         }
     }

@@ -23,7 +23,7 @@ private struct OverwritingTransport: ClientTransport {
     var address: String { "overwriting" }
 
     func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
-        receiver.opened(OverwritingLink(receiver))
+        receiver.linkDidOpen(OverwritingLink(receiver))
     }
 }
 
@@ -38,7 +38,7 @@ private final class OverwritingLink: ClientLink {
     }
 
     private let receiver: ConnectionReceiver
-    var session: String? { nil }
+    var callSession: String? { nil }
 
     init(_ receiver: ConnectionReceiver) { self.receiver = receiver }
 
@@ -50,7 +50,7 @@ private final class OverwritingLink: ClientLink {
         DispatchQueue.global().async {
             var bytes = Array(answer.utf8)
             bytes.withUnsafeMutableBytes { bytes in
-                receiver.received(UnsafeRawBufferPointer(bytes))
+                receiver.didReceive(UnsafeRawBufferPointer(bytes))
                 for index in bytes.indices { bytes[index] = UInt8(ascii: "x") }
             }
             overwritten.signal()
@@ -59,7 +59,7 @@ private final class OverwritingLink: ClientLink {
         overwritten.wait()
     }
 
-    func close() { receiver.closed(TransportError(.closed, "closed by its client")) }
+    func close() { receiver.linkDidClose(TransportError(.closed, "closed by its client")) }
 }
 
 /// A transport over a relay: it is always there, and tells of a failed handshake while the server behind it is not.
@@ -83,7 +83,7 @@ private final class ProxyTransport: ClientTransport {
             return attempts.count
         }
         if failing.contains(number) { throw TransportError(.handshake, "the server is away") }
-        receiver.opened(link)
+        receiver.linkDidOpen(link)
     }
 }
 
@@ -129,7 +129,7 @@ private final class ProxyTransport: ClientTransport {
                 try await withDeadline(.milliseconds(50)) { try await till.payOnce("ada") }
             }
             #expect(error?.code == .timeout)
-            journal.note("ada go")
+            journal.record("ada go")
         }
     }
 
@@ -186,7 +186,7 @@ private final class ProxyTransport: ClientTransport {
         let transport: any ClientTransport = SocketTransport(address: "ws://127.0.0.1:\(port)/")
         let client = TrebuchetClient(transport: transport)
         try await client.connect()
-        #expect(await client.core.loop.perform { client.core.link?.session } != nil)
+        #expect(await client.core.loop.perform { client.core.link?.callSession } != nil)
         let list = try client.resolve(TodoList.self, id: "todos")
         var states = await list.observeState().makeAsyncIterator()
         #expect(await states.next()?.items == [])

@@ -56,9 +56,9 @@ final class GatedStore: StateStore {
         return try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
     }
 
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
         if let failure = gate.withLock({ $0.readFailure }) { throw failure }
-        return try await memory.log(key)
+        return try await memory.readLog(key)
     }
 
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
@@ -71,7 +71,7 @@ final class GatedStore: StateStore {
                 if gate.isClosed { gate.waiting.append(continuation) }
                 return gate.isClosed
             }
-            journal.note("write \(number)")
+            journal.record("write \(number)")
             if !mustWait { continuation.resume() }
         }
         if let failure = gate.withLock({ $0.writeFailure }) { throw failure }
@@ -82,7 +82,7 @@ final class GatedStore: StateStore {
     /// A state, with all changes.
     func text(_ name: String) async throws -> String? {
         let key = StateKey("states", name)
-        guard let log = try await memory.log(key) else {
+        guard let log = try await memory.readLog(key) else {
             return try await memory.get(key).map { String(decoding: $0, as: UTF8.self) }
         }
         var text = log.snapshot.bytes

@@ -69,7 +69,7 @@ enum ThirdVersion {
             persisted: true, version: 2,
             migrate: { json, from in
                 guard from == 1 else { return }
-                json["chores"]?.changeEach { chore in
+                json["chores"]?.mutateEach { chore in
                     chore["title"] = chore["text"]
                     chore["text"] = nil
                     chore["priority"] = 3

@@ -13,60 +13,70 @@ extension IdempotencyCacheTests {
     mutating func parties() {
         let cases: [((inout ServerLimits) -> Void, [Step])] = [
             (
-                { $0.answersPerPrincipal = 2 },
+                { $0.recordedResponsesPerPrincipal = 2 },
                 [
-                    Step(1, "ada", nil), Step(2, "ada", nil), Step(3, "ada", nil, "answersPerPrincipal"),
-                    Step(1, "ada", nil, "answersPerPrincipal"), Step(4, "bob", nil),
+                    Step(1, "ada", nil), Step(2, "ada", nil), Step(3, "ada", nil, "recordedResponsesPerPrincipal"),
+                    Step(1, "ada", nil, "recordedResponsesPerPrincipal"), Step(4, "bob", nil),
                 ]
             ),
             (
-                { $0.answersPerHost = 2 },
+                { $0.recordedResponsesPerHost = 2 },
                 [
                     Step(1, nil, "192.0.2.1"), Step(2, "ada", "192.0.2.1"),
-                    Step(3, "bob", "192.0.2.1", "answersPerHost"),
+                    Step(3, "bob", "192.0.2.1", "recordedResponsesPerHost"),
                     Step(4, "bob", "192.0.2.2"),
                 ]
             ),
             (
-                { $0.answersPerHost = 1 },
+                { $0.recordedResponsesPerHost = 1 },
                 [
-                    Step(1, nil, "2001:db8:1:2::3"), Step(2, nil, "2001:db8:1:2:ffff::", "answersPerHost"),
+                    Step(1, nil, "2001:db8:1:2::3"), Step(2, nil, "2001:db8:1:2:ffff::", "recordedResponsesPerHost"),
                     Step(3, nil, "2001:db8:1:3::3"),
                 ]
             ),
             (
                 {
-                    $0.answersPerPrincipal = 2
-                    $0.answersPerHost = 1
+                    $0.recordedResponsesPerPrincipal = 2
+                    $0.recordedResponsesPerHost = 1
                 },
                 [
-                    Step(1, "ada", "192.0.2.1"), Step(1, "ada", "192.0.2.1", "answersPerHost"), Step(2, "ada", nil),
-                    Step(3, "ada", nil, "answersPerPrincipal"),
+                    Step(1, "ada", "192.0.2.1"), Step(1, "ada", "192.0.2.1", "recordedResponsesPerHost"),
+                    Step(2, "ada", nil),
+                    Step(3, "ada", nil, "recordedResponsesPerPrincipal"),
                 ]
             ),
-            ({ $0.answersPerHost = 1 }, [Step(1, nil, "127.0.0.1"), Step(2, nil, "127.0.0.1"), Step(3, nil, "::1")]),
             (
-                { $0.answerBytesPerConnection = 300 },
-                [Step(1, nil, nil), Step(1, nil, nil, "answerBytesPerConnection"), Step(2, nil, nil)]
+                { $0.recordedResponsesPerHost = 1 },
+                [Step(1, nil, "127.0.0.1"), Step(2, nil, "127.0.0.1"), Step(3, nil, "::1")]
             ),
             (
-                { $0.answerBytesPerPrincipal = 300 },
+                { $0.recordedResponseBytesPerConnection = 300 },
+                [Step(1, nil, nil), Step(1, nil, nil, "recordedResponseBytesPerConnection"), Step(2, nil, nil)]
+            ),
+            (
+                { $0.recordedResponseBytesPerPrincipal = 300 },
                 [
-                    Step(1, "ada", nil), Step(2, "ada", nil, "answerBytesPerPrincipal"), Step(3, "bob", nil),
+                    Step(1, "ada", nil), Step(2, "ada", nil, "recordedResponseBytesPerPrincipal"), Step(3, "bob", nil),
                     Step(4, nil, nil),
                 ]
             ),
             (
-                { $0.answerBytesPerHost = 300 },
+                { $0.recordedResponseBytesPerHost = 300 },
                 [
-                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.1", "answerBytesPerHost"),
+                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.1", "recordedResponseBytesPerHost"),
                     Step(3, "bob", "192.0.2.2"),
                 ]
             ),
-            ({ $0.answerBytes = 600 }, [Step(1, nil, nil), Step(2, nil, nil), Step(3, nil, nil, "answerBytes")]),
             (
-                { $0.answers = 1 },
-                [Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.2", "answers"), Step(3, "ada", nil, "answers")]
+                { $0.recordedResponseBytes = 600 },
+                [Step(1, nil, nil), Step(2, nil, nil), Step(3, nil, nil, "recordedResponseBytes")]
+            ),
+            (
+                { $0.recordedResponses = 1 },
+                [
+                    Step(1, "ada", "192.0.2.1"), Step(2, "bob", "192.0.2.2", "recordedResponses"),
+                    Step(3, "ada", nil, "recordedResponses"),
+                ]
             ),
         ]
         for (change, steps) in cases {
@@ -74,14 +84,14 @@ extension IdempotencyCacheTests {
             var begun: [CallSessionID] = []
             for (number, step) in zip(1 as UInt64..<100, steps) {
                 let name = CallSessionID(number: step.connection, secret: 0)
-                let outcome = begin(name, number, by: step.principal, from: step.host)
+                let outcome = recordCall(name, number, by: step.principal, from: step.host)
                 #expect(outcome == step.outcome, "step \(number)")
                 if outcome == "run" { begun.append(name) }
-                if outcome == "run" { end(name, number) }
+                if outcome == "run" { recordResponse(name, number) }
             }
             // What was counted for a call that was refused after all has been given back.
             for name in begun { memory.close(name) }
-            memory.forget(at: 100)
+            memory.removeExpired(at: 100)
             #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
             #expect((shares.answers.count, shares.bytes.count) == (0, 0))
             #expect(shares.partyCount == (0, 0), "nobody holds a share")
@@ -91,36 +101,36 @@ extension IdempotencyCacheTests {
     @Test("a large answer does not take more than its connection's share of bytes")
     mutating func shareOfBytes() {
         (memory, shares) = Self.memory {
-            $0.answerBytes = 1 << 20
-            $0.answerBytesPerConnection = 1_000
+            $0.recordedResponseBytes = 1 << 20
+            $0.recordedResponseBytesPerConnection = 1_000
         }
-        #expect(begin(Self.first, 1) == "run")
-        end(Self.first, 1, String(repeating: "x", count: 900))
-        #expect(begin(Self.first, 1, again: true) == "unknownOutcome")
+        #expect(recordCall(Self.first, 1) == "run")
+        recordResponse(Self.first, 1, String(repeating: "x", count: 900))
+        #expect(recordCall(Self.first, 1, again: true) == "unknownOutcome")
         #expect(memory.bytes <= 1_000)
     }
 
     @Test("when answers come in another order than the calls, none that was forgotten runs again")
     mutating func otherOrder() {
-        #expect(begin(Self.first, 1) == "run")
-        #expect(begin(Self.first, 2) == "run")
-        end(Self.first, 2, at: 0)
-        end(Self.first, 1, at: 50)
-        memory.forget(at: 1_000)
+        #expect(recordCall(Self.first, 1) == "run")
+        #expect(recordCall(Self.first, 2) == "run")
+        recordResponse(Self.first, 2, at: 0)
+        recordResponse(Self.first, 1, at: 50)
+        memory.removeExpired(at: 1_000)
         #expect(memory.count == 0)
         for number in [1, 2] as [UInt64] {
-            #expect(begin(Self.first, number, again: true, at: 1_000) == "refused: unknownOutcome")
+            #expect(recordCall(Self.first, number, again: true, at: 1_000) == "refused: unknownOutcome")
         }
-        #expect(begin(Self.first, 3, again: true, at: 1_000) == "run")
+        #expect(recordCall(Self.first, 3, again: true, at: 1_000) == "run")
     }
 
     @Test("a call costs the same whether a thousand answers are kept or twenty thousand")
     mutating func cost() {
         (memory, shares) = Self.memory {
-            $0.answers = .max
-            $0.answersPerConnection = .max
-            $0.answerBytes = .max
-            $0.answerBytesPerConnection = .max
+            $0.recordedResponses = .max
+            $0.recordedResponsesPerConnection = .max
+            $0.recordedResponseBytes = .max
+            $0.recordedResponseBytesPerConnection = .max
         }
         var number: UInt64 = 0
         /// The time of the processor for 200 calls more, without that of others and in the best of some rounds.
@@ -129,8 +139,8 @@ extension IdempotencyCacheTests {
             func call() {
                 number += 1
                 let name = Memory.Name(connection: Self.first, number: number)
-                _ = memory.begin(name, request, "a", at: 0)
-                _ = memory.end(name, .success([1]), at: 0)
+                _ = memory.recordCall(name, request, "a", at: 0)
+                _ = memory.recordResponse(name, .success([1]), at: 0)
             }
             while memory.count < count { call() }
             return (0..<20).map { _ in
@@ -147,43 +157,43 @@ extension IdempotencyCacheTests {
     @Test("much that is too old goes a little at a time, and says when there is more")
     mutating func littleByLittle() {
         (memory, shares) = Self.memory {
-            $0.answers = 1_000
-            $0.answersPerConnection = 1_000
-            $0.answerBytes = .max
+            $0.recordedResponses = 1_000
+            $0.recordedResponsesPerConnection = 1_000
+            $0.recordedResponseBytes = .max
         }
         for number in 1...100 as ClosedRange<UInt64> {
-            #expect(begin(Self.first, number) == "run")
-            end(Self.first, number, at: number < 100 ? 0 : 40)
+            #expect(recordCall(Self.first, number) == "run")
+            recordResponse(Self.first, number, at: number < 100 ? 0 : 40)
         }
-        #expect(memory.forget(at: 0) == 100)
-        #expect(memory.forget(at: 100, atMost: 30) == 0)
+        #expect(memory.removeExpired(at: 0) == 100)
+        #expect(memory.removeExpired(at: 100, atMost: 30) == 0)
         #expect(memory.count == 70)
-        #expect(memory.forget(at: 100, atMost: 1_000) == 40)
-        #expect(memory.forget(at: 140) == nil)
+        #expect(memory.removeExpired(at: 100, atMost: 1_000) == 40)
+        #expect(memory.removeExpired(at: 140) == nil)
         for number in 101...140 as ClosedRange<UInt64> {
-            #expect(begin(Self.first, number, at: 200) == "run")
-            end(Self.first, number, at: 200)
+            #expect(recordCall(Self.first, number, at: 200) == "run")
+            recordResponse(Self.first, number, at: 200)
         }
-        #expect(begin(Self.first, 141, at: 400) == "run")
+        #expect(recordCall(Self.first, 141, at: 400) == "run")
         #expect((2...40).contains(memory.count), "a call takes some of the old ones with it, not all")
     }
 
     @Test("an answer that is too large is not kept, but that the call has run is")
     mutating func largeAnswer() {
-        #expect(begin(Self.first, 1, "a") == "run")
+        #expect(recordCall(Self.first, 1, "a") == "run")
         let name = Memory.Name(connection: Self.first, number: 1)
-        #expect(memory.end(name, .success(Array(repeating: 1, count: 5_000)), at: 0) == ["a"])
+        #expect(memory.recordResponse(name, .success(Array(repeating: 1, count: 5_000)), at: 0) == ["a"])
         #expect(memory.bytes <= 2_000)
-        #expect(begin(Self.first, 1, again: true) == "unknownOutcome")
+        #expect(recordCall(Self.first, 1, again: true) == "unknownOutcome")
     }
 
     @Test("bytes come back when answers are forgotten")
     mutating func bytesComeBack() {
         for round in 0..<1_000 as Range<UInt64> {
-            #expect(begin(Self.first, round, at: round * 200) == "run")
-            end(Self.first, round, String(repeating: "x", count: 1_500), at: round * 200)
+            #expect(recordCall(Self.first, round, at: round * 200) == "run")
+            recordResponse(Self.first, round, String(repeating: "x", count: 1_500), at: round * 200)
         }
-        memory.forget(at: .max)
+        memory.removeExpired(at: .max)
         #expect((memory.count, memory.bytes) == (0, 0))
     }
 

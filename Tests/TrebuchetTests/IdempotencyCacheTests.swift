@@ -19,9 +19,9 @@ import WebSockets
     /// With room for two answers of a connection and three in all, unless changed.
     static func memory(_ change: (inout ServerLimits) -> Void) -> (Memory, IdempotencyQuotas) {
         var limits = ServerLimits()
-        limits.answers = 3
-        limits.answersPerConnection = 2
-        limits.answerBytes = 2_000
+        limits.recordedResponses = 3
+        limits.recordedResponsesPerConnection = 2
+        limits.recordedResponseBytes = 2_000
         change(&limits)
         let shares = IdempotencyQuotas(limits)
         let each = Memory.Limits(
@@ -34,15 +34,15 @@ import WebSockets
     static let second = CallSessionID(number: 2, secret: 22)
     static let third = CallSessionID(number: 3, secret: 33)
 
-    /// What `begin` says, as text; `run` for a call that runs.
-    mutating func begin(
+    /// What `recordCall` says, as text; `run` for a call that runs.
+    mutating func recordCall(
         _ connection: CallSessionID, _ number: UInt64, _ call: String = "a", digest: UInt64 = 1,
         by principal: String? = nil,
         from host: String? = nil, again: Bool = false, at now: UInt64 = 0
     ) -> String {
         let name = Memory.Name(connection: connection, number: number)
         let request = Memory.Request(digest: digest, principal: principal, isRepeat: again, host: Self.host(host))
-        return switch memory.begin(name, request, call, at: now) {
+        return switch memory.recordCall(name, request, call, at: now) {
         case nil: "run"
         case .waits(let first, nil): "waits for \(first)"
         case .waits(let first, let dropped?): "waits for \(first) instead of \(dropped)"
@@ -66,163 +66,167 @@ import WebSockets
     }
 
     @discardableResult
-    mutating func end(
+    mutating func recordResponse(
         _ connection: CallSessionID, _ number: UInt64, _ answer: String = "1", at now: UInt64 = 0
     ) -> [String] {
-        memory.end(Memory.Name(connection: connection, number: number), .success(Array(answer.utf8)), at: now)
+        memory.recordResponse(
+            Memory.Name(connection: connection, number: number), .success(Array(answer.utf8)), at: now)
     }
 
     @Test("a call runs once: who asks again waits for its answer, and later gets it")
     mutating func once() {
-        #expect(begin(Self.first, 7, "a") == "run")
-        #expect(begin(Self.first, 7, "b", again: true) == "waits for a")
-        #expect(begin(Self.first, 7, "c", again: true) == "waits for a")
-        #expect(end(Self.first, 7, "42") == ["a", "b", "c"])
-        #expect(end(Self.first, 7, "43") == [], "the first end counts")
-        #expect(begin(Self.first, 7, "d", again: true) == "42")
+        #expect(recordCall(Self.first, 7, "a") == "run")
+        #expect(recordCall(Self.first, 7, "b", again: true) == "waits for a")
+        #expect(recordCall(Self.first, 7, "c", again: true) == "waits for a")
+        #expect(recordResponse(Self.first, 7, "42") == ["a", "b", "c"])
+        #expect(recordResponse(Self.first, 7, "43") == [], "the first end counts")
+        #expect(recordCall(Self.first, 7, "d", again: true) == "42")
     }
 
     @Test("sixteen wait for one answer, and further repeats of that call take the place of the oldest repeat")
     mutating func mostWaiting() {
-        #expect(begin(Self.first, 7, "a") == "run")
-        for number in 1...15 { #expect(begin(Self.first, 7, "b\(number)", again: true) == "waits for a") }
-        #expect(begin(Self.first, 7, "c", again: true) == "waits for a instead of b1")
-        #expect(begin(Self.first, 7, "d", again: true) == "waits for a instead of b2")
-        #expect(end(Self.first, 7, "42") == ["a"] + (3...15).map { "b\($0)" } + ["c", "d"])
-        #expect(begin(Self.first, 7, "c", again: true) == "42")
+        #expect(recordCall(Self.first, 7, "a") == "run")
+        for number in 1...15 { #expect(recordCall(Self.first, 7, "b\(number)", again: true) == "waits for a") }
+        #expect(recordCall(Self.first, 7, "c", again: true) == "waits for a instead of b1")
+        #expect(recordCall(Self.first, 7, "d", again: true) == "waits for a instead of b2")
+        #expect(recordResponse(Self.first, 7, "42") == ["a"] + (3...15).map { "b\($0)" } + ["c", "d"])
+        #expect(recordCall(Self.first, 7, "c", again: true) == "42")
     }
 
     @Test("a result that comes behind the call's deadline takes the place of the error, where there is room for it")
     mutating func amended() {
-        (memory, shares) = Self.memory { $0.answerBytesPerConnection = 1_000 }
+        (memory, shares) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
         let name = Memory.Name(connection: Self.first, number: 7)
         for (result, again) in [("42", "42"), (String(repeating: "x", count: 2_000), "timeout")] {
-            #expect(begin(Self.first, 7) == "run")
+            #expect(recordCall(Self.first, 7) == "run")
             memory.amend(name, .success(Array("41".utf8)))
-            _ = memory.end(name, .failure(TrebuchetError(.timeout, "late")), at: 0)
+            _ = memory.recordResponse(name, .failure(TrebuchetError(.timeout, "late")), at: 0)
             memory.amend(name, .success(Array(result.utf8)))
-            #expect(begin(Self.first, 7, again: true) == again)
+            #expect(recordCall(Self.first, 7, again: true) == again)
             memory.amend(name, .failure(TrebuchetError(.cancelled, "")))
-            memory.forget(at: 1_000)
+            memory.removeExpired(at: 1_000)
             #expect(memory.bytes == 0 && memory.count == 0 && shares.bytes.count == 0)
-            (memory, shares) = Self.memory { $0.answerBytesPerConnection = 1_000 }
+            (memory, shares) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
         }
     }
 
     @Test("an error is an answer, too")
     mutating func failure() {
-        #expect(begin(Self.first, 7) == "run")
+        #expect(recordCall(Self.first, 7) == "run")
         let name = Memory.Name(connection: Self.first, number: 7)
-        _ = memory.end(name, .failure(TrebuchetError(.application, "no")), at: 0)
-        #expect(begin(Self.first, 7, again: true) == "application")
+        _ = memory.recordResponse(name, .failure(TrebuchetError(.application, "no")), at: 0)
+        #expect(recordCall(Self.first, 7, again: true) == "application")
     }
 
     @Test("a repeat whose first sending never came runs; what came first by a repeat runs once as well")
     mutating func neverCame() {
-        #expect(begin(Self.first, 7, "a", again: true) == "run")
-        #expect(begin(Self.first, 7, "b", again: true) == "waits for a")
+        #expect(recordCall(Self.first, 7, "a", again: true) == "run")
+        #expect(recordCall(Self.first, 7, "b", again: true) == "waits for a")
     }
 
     @Test("numbers of different connections are different calls")
     mutating func connections() {
-        #expect(begin(Self.first, 7) == "run")
-        #expect(begin(Self.second, 7) == "run")
+        #expect(recordCall(Self.first, 7) == "run")
+        #expect(recordCall(Self.second, 7) == "run")
         let guessed = CallSessionID(number: Self.first.number, secret: 99)
-        #expect(begin(guessed, 7, again: true) == "run")
+        #expect(recordCall(guessed, 7, again: true) == "run")
     }
 
     @Test("who signs in makes calls over the same connection, and gets no answers of who was there before")
     mutating func signingIn() {
-        #expect(begin(Self.first, 1) == "run")
-        end(Self.first, 1, "1")
-        #expect(begin(Self.first, 2, by: "ada") == "run")
-        end(Self.first, 2, "2")
-        #expect(begin(Self.first, 2, by: "ada") == "2")
-        #expect(begin(Self.first, 1, by: "ada") == "refused: unknownOutcome")
+        #expect(recordCall(Self.first, 1) == "run")
+        recordResponse(Self.first, 1, "1")
+        #expect(recordCall(Self.first, 2, by: "ada") == "run")
+        recordResponse(Self.first, 2, "2")
+        #expect(recordCall(Self.first, 2, by: "ada") == "2")
+        #expect(recordCall(Self.first, 1, by: "ada") == "refused: unknownOutcome")
     }
 
     @Test("another principal does not get to know the answer, nor whether there is one")
     mutating func principals() {
-        #expect(begin(Self.first, 7, by: "ada") == "run")
-        #expect(begin(Self.first, 7, by: "bob", again: true) == "refused: unknownOutcome")
-        #expect(begin(Self.first, 8, by: "bob", again: true) == "refused: unknownOutcome")
-        end(Self.first, 7)
-        #expect(begin(Self.first, 7, by: nil, again: true) == "refused: unknownOutcome")
-        #expect(begin(Self.first, 7, by: "ada", again: true) == "1")
+        #expect(recordCall(Self.first, 7, by: "ada") == "run")
+        #expect(recordCall(Self.first, 7, by: "bob", again: true) == "refused: unknownOutcome")
+        #expect(recordCall(Self.first, 8, by: "bob", again: true) == "refused: unknownOutcome")
+        recordResponse(Self.first, 7)
+        #expect(recordCall(Self.first, 7, by: nil, again: true) == "refused: unknownOutcome")
+        #expect(recordCall(Self.first, 7, by: "ada", again: true) == "1")
     }
 
     @Test("another call under the same name is refused, while the first runs and afterwards")
     mutating func otherRequest() {
-        #expect(begin(Self.first, 7, digest: 1) == "run")
-        #expect(begin(Self.first, 7, digest: 2, again: true) == "refused: invalidArguments")
-        end(Self.first, 7)
-        #expect(begin(Self.first, 7, digest: 2, again: true) == "refused: invalidArguments")
+        #expect(recordCall(Self.first, 7, digest: 1) == "run")
+        #expect(recordCall(Self.first, 7, digest: 2, again: true) == "refused: invalidArguments")
+        recordResponse(Self.first, 7)
+        #expect(recordCall(Self.first, 7, digest: 2, again: true) == "refused: invalidArguments")
     }
 
     @Test("an answer is forgotten when its time is over; then nobody knows whether the call has run")
     mutating func time() {
-        #expect(begin(Self.first, 7) == "run")
-        end(Self.first, 7, at: 1_000)
-        #expect(begin(Self.first, 7, again: true, at: 1_099) == "1")
-        #expect(begin(Self.first, 7, again: true, at: 1_100) == "refused: unknownOutcome")
-        #expect(begin(Self.first, 6, again: true, at: 1_100) == "refused: unknownOutcome", "it may have come before")
-        #expect(begin(Self.first, 8, again: true, at: 1_100) == "run", "a later one cannot have been forgotten")
+        #expect(recordCall(Self.first, 7) == "run")
+        recordResponse(Self.first, 7, at: 1_000)
+        #expect(recordCall(Self.first, 7, again: true, at: 1_099) == "1")
+        #expect(recordCall(Self.first, 7, again: true, at: 1_100) == "refused: unknownOutcome")
+        #expect(
+            recordCall(Self.first, 6, again: true, at: 1_100) == "refused: unknownOutcome", "it may have come before")
+        #expect(recordCall(Self.first, 8, again: true, at: 1_100) == "run", "a later one cannot have been forgotten")
     }
 
     @Test("what was forgotten stays forgotten, though answers come in another order than calls")
     mutating func forgottenOutOfOrder() {
-        #expect(begin(Self.first, 7) == "run")
-        #expect(begin(Self.first, 8) == "run")
-        end(Self.first, 8, at: 0)
-        end(Self.first, 7, at: 1)
-        memory.forget(at: 200)
-        #expect(begin(Self.first, 8, again: true, at: 200) == "refused: unknownOutcome")
-        #expect(begin(Self.first, 7, again: true, at: 200) == "refused: unknownOutcome")
+        #expect(recordCall(Self.first, 7) == "run")
+        #expect(recordCall(Self.first, 8) == "run")
+        recordResponse(Self.first, 8, at: 0)
+        recordResponse(Self.first, 7, at: 1)
+        memory.removeExpired(at: 200)
+        #expect(recordCall(Self.first, 8, again: true, at: 200) == "refused: unknownOutcome")
+        #expect(recordCall(Self.first, 7, again: true, at: 200) == "refused: unknownOutcome")
     }
 
     @Test("a call that runs is not forgotten, however long it takes")
     mutating func longCall() {
-        #expect(begin(Self.first, 7, "a") == "run")
-        #expect(begin(Self.first, 7, "b", again: true, at: 1_000_000) == "waits for a")
+        #expect(recordCall(Self.first, 7, "a") == "run")
+        #expect(recordCall(Self.first, 7, "b", again: true, at: 1_000_000) == "waits for a")
     }
 
     @Test("a connection that has ended is forgotten with its last answer, and its calls do not run any more")
     mutating func endedSession() {
-        #expect(begin(Self.second, 7) == "run")
-        end(Self.second, 7)
+        #expect(recordCall(Self.second, 7) == "run")
+        recordResponse(Self.second, 7)
         memory.close(Self.second)
-        #expect(begin(Self.second, 7, again: true, at: 99) == "1")
-        memory.forget(at: 100)
+        #expect(recordCall(Self.second, 7, again: true, at: 99) == "1")
+        memory.removeExpired(at: 100)
         #expect(memory.connectionCount == 0)
-        #expect(begin(Self.second, 7, again: true, at: 100) == "refused: unknownOutcome")
-        #expect(begin(Self.second, 8, again: true, at: 100) == "refused: unknownOutcome")
-        #expect(begin(Self.first, 1, again: true, at: 100) == "refused: unknownOutcome", "an earlier one, perhaps, too")
-        #expect(begin(Self.first, 1, at: 100) == "run", "over the connection itself it is the first time")
-        #expect(begin(Self.third, 1, again: true, at: 100) == "run", "of a later one nothing was forgotten")
+        #expect(recordCall(Self.second, 7, again: true, at: 100) == "refused: unknownOutcome")
+        #expect(recordCall(Self.second, 8, again: true, at: 100) == "refused: unknownOutcome")
+        #expect(
+            recordCall(Self.first, 1, again: true, at: 100) == "refused: unknownOutcome", "an earlier one, perhaps, too"
+        )
+        #expect(recordCall(Self.first, 1, at: 100) == "run", "over the connection itself it is the first time")
+        #expect(recordCall(Self.third, 1, again: true, at: 100) == "run", "of a later one nothing was forgotten")
     }
 
     @Test("a connection without calls leaves nothing behind")
     mutating func emptySession() {
-        #expect(begin(Self.first, 7) == "run")
+        #expect(recordCall(Self.first, 7) == "run")
         memory.close(Self.first)
         #expect(memory.connectionCount == 1, "it runs")
-        end(Self.first, 7)
-        memory.forget(at: 1_000)
+        recordResponse(Self.first, 7)
+        memory.removeExpired(at: 1_000)
         memory.close(Self.second)
         #expect((memory.connectionCount, memory.count, memory.bytes) == (0, 0, 0))
     }
 
     @Test("when there are as many answers as may be kept, new calls are refused and the old answers stay")
     mutating func full() {
-        #expect(begin(Self.first, 1) == "run")
-        #expect(begin(Self.first, 2) == "run")
-        #expect(begin(Self.first, 3) == "refused: rateLimited answersPerConnection")
-        #expect(begin(Self.second, 1) == "run")
-        #expect(begin(Self.second, 2) == "refused: rateLimited answers")
-        end(Self.first, 1)
-        #expect(begin(Self.second, 2, at: 99) == "refused: rateLimited answers")
-        #expect(begin(Self.first, 1, again: true, at: 99) == "1")
-        #expect(begin(Self.second, 2, at: 100) == "run")
+        #expect(recordCall(Self.first, 1) == "run")
+        #expect(recordCall(Self.first, 2) == "run")
+        #expect(recordCall(Self.first, 3) == "refused: rateLimited recordedResponsesPerConnection")
+        #expect(recordCall(Self.second, 1) == "run")
+        #expect(recordCall(Self.second, 2) == "refused: rateLimited recordedResponses")
+        recordResponse(Self.first, 1)
+        #expect(recordCall(Self.second, 2, at: 99) == "refused: rateLimited recordedResponses")
+        #expect(recordCall(Self.first, 1, again: true, at: 99) == "1")
+        #expect(recordCall(Self.second, 2, at: 100) == "run")
     }
 
     /// Who calls, from where, over which connection; the limit that is reached then, if one is.

@@ -17,19 +17,19 @@ import TrebuchetTesting
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let record = record(server.actorSystem, "a")
         var watch = IdleActorTracker()
-        watch.add(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
+        watch.trackActor(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
         func rested(at seconds: UInt64) -> [String] {
             watch.rested(of: 5, at: seconds * Self.second).map(\.name)
         }
         #expect(rested(at: 100) == [], "it was made, and so used, since the look before")
         #expect(rested(at: 109) == [])
-        record.life.didRunInPlace()
+        record.actorInstance.didRunInPlace()
         #expect(rested(at: 111) == [])
         #expect(rested(at: 120) == [])
-        #expect(record.life.enter())
+        #expect(record.actorInstance.enter())
         #expect(rested(at: 200) == [], "a call is under way")
         #expect(rested(at: 300) == [])
-        record.life.leave()
+        record.actorInstance.removeUser()
         #expect(rested(at: 309) == [])
         #expect(rested(at: 311) == ["a"])
         #expect(watch.count == 0)
@@ -70,8 +70,8 @@ import TrebuchetTesting
         let names = (0..<10).map(String.init)
         for name in names {
             let record = record(server.actorSystem, name)
-            _ = record.life.takeUse()
-            watch.add(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
+            _ = record.actorInstance.takeUse()
+            watch.trackActor(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
         }
         var gone: Set<String> = []
         for _ in 0..<4 { gone.formUnion(watch.rested(of: 3, at: 11 * Self.second).map(\.name)) }
@@ -83,7 +83,7 @@ import TrebuchetTesting
         let life = ActorInstance()
         #expect(life.enter())
         #expect(!life.close())
-        life.leave()
+        life.removeUser()
         #expect(life.close())
         #expect(!life.enter())
         #expect(life.isGone)

@@ -105,14 +105,14 @@ struct JSONWebTokenTests {
     @Test("a bucket lets a burst through, then as many as its rate, and says how long to wait")
     func bucket() {
         var bucket = TokenBucket(RateLimit(callsPerSecond: 10, burst: 3), now: 0)
-        let burst = (0..<4).map { _ in bucket.take(at: 0) }
+        let burst = (0..<4).map { _ in bucket.consume(at: 0) }
         #expect(burst == [nil, nil, nil, 100])
-        let later = [bucket.take(at: 50_000_000), bucket.take(at: 100_000_000), bucket.take(at: 100_000_000)]
+        let later = [bucket.consume(at: 50_000_000), bucket.consume(at: 100_000_000), bucket.consume(at: 100_000_000)]
         #expect(later == [50, nil, 100])
         // A clock that stands still or goes back gives nothing for free.
-        let back = bucket.take(at: 0)
+        let back = bucket.consume(at: 0)
         #expect(back == 100)
-        let full = (0..<4).map { _ in bucket.take(at: 10_000_000_000) }
+        let full = (0..<4).map { _ in bucket.consume(at: 10_000_000_000) }
         #expect(full == [nil, nil, nil, 100])
     }
 

@@ -15,8 +15,8 @@ import Trebuchet
         let table = try DocumentedTable(
             of: ServerLimits(), in: "Reference/Limits.md",
             special: [
-                "heldBytes": "1/4 of the memory", "heldBytesPerAddress": "1/4 of `heldBytes`",
-                "heldBytesPerPrincipal": "1/4 of `heldBytes`", "pages": "see `PageLimits`",
+                "bufferedBytes": "1/4 of the memory", "bufferedBytesPerHost": "1/4 of `bufferedBytes`",
+                "bufferedBytesPerPrincipal": "1/4 of `bufferedBytes`", "pages": "see `PageLimits`",
             ])
         #expect(table.problems == [])
         #expect(table.count > 60)

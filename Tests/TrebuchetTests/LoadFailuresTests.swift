@@ -59,13 +59,13 @@ import TrebuchetActors
         let world = World()
         let failures = world.failures()
         for _ in 0...1 {
-            for number in 0..<LoadFailures.mostLines { await fail(failures, "lists/\(number)") }
+            for number in 0..<LoadFailures.maximumLines { await fail(failures, "lists/\(number)") }
             world.advance(10)
         }
-        #expect(world.lines.withLock { $0 }.count == LoadFailures.mostLines)
+        #expect(world.lines.withLock { $0 }.count == LoadFailures.maximumLines)
         world.advance(3_600)
         await fail(failures, "lists/0")
-        #expect(world.lines.withLock { $0 }.count == LoadFailures.mostLines)
+        #expect(world.lines.withLock { $0 }.count == LoadFailures.maximumLines)
         await fail(failures, "todos")
         world.advance(10)
         await fail(failures, "todos")
@@ -80,7 +80,7 @@ import TrebuchetActors
         #expect(failures.count == LoadFailures.most)
         world.advance(10)
         for number in 0..<LoadFailures.most { await fail(failures, "lists/\(number)") }
-        #expect(world.lines.withLock { $0 }.count == LoadFailures.mostLines)
+        #expect(world.lines.withLock { $0 }.count == LoadFailures.maximumLines)
         world.advance(60)
         #expect(failures.count == 0)
     }

@@ -25,7 +25,7 @@ import Transports
         var address: String { "script" }
 
         func open(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
-            receiver.opened(Link(receiver, self))
+            receiver.linkDidOpen(Link(receiver, self))
         }
     }
 
@@ -33,7 +33,7 @@ import Transports
         let receiver: ConnectionReceiver
         let script: Script
         private let isClosed = Atomic<Bool>(false)
-        var session: String? { nil }
+        var callSession: String? { nil }
 
         init(_ receiver: ConnectionReceiver, _ script: Script) {
             self.receiver = receiver
@@ -54,10 +54,10 @@ import Transports
 
         func fail() {
             guard !isClosed.exchange(true, ordering: .relaxed) else { return }
-            receiver.closed(TransportError(.closed, "as the script says"))
+            receiver.linkDidClose(TransportError(.closed, "as the script says"))
         }
 
-        func tell(_ text: String) { Array(text.utf8).withUnsafeBytes { receiver.received($0) } }
+        func tell(_ text: String) { Array(text.utf8).withUnsafeBytes { receiver.didReceive($0) } }
 
         func answer(_ callID: String?, _ result: String) {
             tell(#"{"type":"response","payload":{"callID":"\#(callID ?? "")","result":\#(result)}}"#)
@@ -101,7 +101,7 @@ import Transports
         let list = try client.resolve(TodoList.self, id: "list")
         for _ in 1...3 { _ = try await list.add(title: "a") }
         let core = client.core
-        #expect(await core.loop.perform { core.line.underWay } == 0)
+        #expect(await core.loop.perform { core.outboundCalls.underWay } == 0)
         await client.close()
     }
 

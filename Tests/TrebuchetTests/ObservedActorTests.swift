@@ -60,14 +60,14 @@ import TrebuchetTesting
                 _ = model.state
             } onChange: { [observer = model.$state] in
                 MainActor.preconditionIsolated()
-                journal.note("\(observer.value?.items ?? [])")
+                journal.record("\(observer.value?.items ?? [])")
             }
             withObservationTracking {
                 _ = model.$state.isConnecting
                 _ = model.$state.error
                 _ = model.filter
             } onChange: {
-                journal.note("progress")
+                journal.record("progress")
             }
             _ = try await list.add(title: "x")
             // Who reads may see the change before it is told.
@@ -245,11 +245,11 @@ import TrebuchetTesting
                 await untilTrue { given.count == 1 }
                 TrebuchetClient.default = nil
                 // What a view's surroundings give counts more than the default, and less than what the user has said.
-                model.$state.use(second, .environment)
+                model.$state.setClient(second, .environment)
                 #expect(model.state == nil)
                 await untilTrue { model.count == 1 }
                 model.$state.connect(first)
-                model.$state.use(second, .environment)
+                model.$state.setClient(second, .environment)
                 await untilTrue { model.count == 0 }
                 #expect(await firstServer.subscriberCount(of: "todos", "observeState") == 1)
                 #expect(await eventually { await secondServer.subscriberCount(of: "todos", "observeState") == 1 })

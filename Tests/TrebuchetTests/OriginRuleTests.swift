@@ -176,7 +176,7 @@ import WebSockets
         let log = RejectionLog { line in lines.withLock { $0.append(line) } }
         let refusal = HTTPResponse(status: 403, text: "origin 'http://a' is not allowed")
         for now in [5_000_000_000, 5_000_000_001, 5_999_999_999, 6_000_000_000, 6_500_000_000] as [UInt64] {
-            log.note(refusal, from: SocketAddress(literal: "192.0.2.1", port: 7), at: now)
+            log.logRejection(refusal, from: SocketAddress(literal: "192.0.2.1", port: 7), at: now)
         }
         #expect(
             lines.withLock { $0 } == [

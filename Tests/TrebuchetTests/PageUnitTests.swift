@@ -112,15 +112,15 @@ import Testing
         let files = OpenFiles(limits)
         let host = SocketAddress(literal: "192.0.2.1", port: 1).flatMap { AddressKey($0) }
         let loopback = SocketAddress(literal: "127.0.0.1", port: 1).flatMap { AddressKey($0) }
-        var places = [files.take(for: host), files.take(for: host)]
+        var places = [files.reserveFile(for: host), files.reserveFile(for: host)]
         #expect(places.allSatisfy { $0 != nil })
-        #expect(files.take(for: host) == nil)
-        places.append(files.take(for: loopback))
+        #expect(files.reserveFile(for: host) == nil)
+        places.append(files.reserveFile(for: loopback))
         #expect(places.last! != nil)
-        #expect(files.take(for: loopback) == nil && files.count == 3)
+        #expect(files.reserveFile(for: loopback) == nil && files.count == 3)
         places = []
         #expect(files.count == 0)
-        places = [files.take(for: loopback), files.take(for: loopback), files.take(for: loopback)]
+        places = [files.reserveFile(for: loopback), files.reserveFile(for: loopback), files.reserveFile(for: loopback)]
         #expect(places.allSatisfy { $0 != nil })
     }
 

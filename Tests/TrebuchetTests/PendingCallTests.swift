@@ -70,7 +70,7 @@ import TrebuchetTesting
                     if number.isMultiple(of: 3) { try await waiter.later(number) } else { try await waiter.now(number) }
                 }
             }
-            journal.note("a go")
+            journal.record("a go")
             for call in calls { try await call.value }
             #expect(try await holding.value == "went on")
             let numbers = journal.entries.compactMap { Int($0) }
@@ -88,7 +88,7 @@ import TrebuchetTesting
             #expect(error?.code == .timeout)
             let reason = "which is the server's limit (ServerLimits.callsPerConnection = 1)"
             #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
-            journal.note("a go")
+            journal.record("a go")
             try await waiter.later(2)
             #expect(try await holding.value == "went on")
             #expect(!journal.entries.contains("1"))
@@ -127,7 +127,7 @@ import TrebuchetTesting
             let calls = (1...20).map { number in Task.immediate { try await waiter.later(number) } }
             for call in calls { call.cancel() }
             for call in calls { await #expect(throws: CancellationError.self) { try await call.value } }
-            journal.note("a go")
+            journal.record("a go")
             try await waiter.later(21)
             #expect(try await holding.value == "went on")
             #expect(journal.entries.compactMap { Int($0) } == [0, 21])
@@ -149,7 +149,7 @@ import TrebuchetTesting
         let holding = Task { try await waiter.hold("a") }
         await journal.wait(for: "a began")
         let calls = (1...10).map { number in Task.immediate { try await waiter.later(number) } }
-        await link.cutAll()
+        await link.disconnectAll()
         let error = await #expect(throws: TrebuchetError.self) { _ = try await holding.value }
         #expect(error?.code == .unknownOutcome)
         for call in calls { try await call.value }

@@ -67,7 +67,7 @@ distributed actor Herald {
 
     /// The events that the store has, as JSON.
     private func kept(_ property: String) async throws -> [String] {
-        try await store.log(key(property))?.entries.map { String(decoding: $0.bytes, as: UTF8.self) } ?? []
+        try await store.readLog(key(property))?.entries.map { String(decoding: $0.bytes, as: UTF8.self) } ?? []
     }
 
     /// One write for each transaction, with what it was about.
@@ -166,12 +166,12 @@ distributed actor Herald {
             await store.journal.wait(for: "write \(count + 1)")
             let stream = await herald.observeNews()
             #expect(await eventually { stream.bookmark != nil })
-            #expect(stream.bookmark?.number == 3)
+            #expect(stream.bookmark?.sequence == 3)
             store.open()
             _ = try await call.value
             var news = stream.makeAsyncIterator()
             #expect(try await news.next()?.number == 4)
-            #expect(stream.bookmark?.number == 4)
+            #expect(stream.bookmark?.sequence == 4)
         }
     }
 
@@ -181,9 +181,9 @@ distributed actor Herald {
     func bounded() async throws {
         try await withHerald(reactors: 1) { (herald, _, _) async throws in
             for _ in 0..<200 { try await herald.count(2) }
-            let log = try #require(try await store.log(key("few")))
+            let log = try #require(try await store.readLog(key("few")))
             #expect(20...36 ~= log.entries.count)
-            #expect(log.last == 400)
+            #expect(log.lastVersion == 400)
             #expect(log.snapshot.bytes.isEmpty)
             let snapshots = operations("few").count { if case .snapshot = $0 { true } else { false } }
             #expect(2...30 ~= snapshots)
@@ -196,7 +196,7 @@ distributed actor Herald {
         limits.persistedEventBytes = 10_000
         try await withHerald(reactors: 1, limits: limits) { (herald, _, _) async throws in
             for _ in 0..<60 { _ = try await herald.tell(1, padding: 1_000) }
-            let entries = try #require(try await store.log(key("news"))).entries
+            let entries = try #require(try await store.readLog(key("news"))).entries
             #expect(entries.reduce(0) { $0 + $1.bytes.count } <= 13_500)
             #expect(entries.count >= 8)
         }
@@ -290,10 +290,10 @@ distributed actor Herald {
         } body: { (_, server) async throws in
             let herald = try #require(own.withLock { $0 })
             _ = try await herald.tell(2)
-            #expect(await eventually { await herald.observeNews(since: nil).bookmark?.number == 2 })
+            #expect(await eventually { await herald.observeNews(since: nil).bookmark?.sequence == 2 })
             let behind = await herald.observeNews(since: nil)
             let place = try #require(behind.bookmark)
-            #expect(place.number == 2)
+            #expect(place.sequence == 2)
             var now = await herald.observeNews().makeAsyncIterator()
             let count = store.journal.entries.count
             store.close()
@@ -303,10 +303,11 @@ distributed actor Herald {
             store.open()
             var reader = behind.makeAsyncIterator()
             #expect(try await reader.next()?.number == 3)
-            #expect(behind.bookmark == EventBookmark(epoch: place.epoch, number: 3))
-            var all = await herald.observeNews(since: EventBookmark(epoch: place.epoch, number: 0)).makeAsyncIterator()
+            #expect(behind.bookmark == EventBookmark(epoch: place.epoch, sequence: 3))
+            var all = await herald.observeNews(since: EventBookmark(epoch: place.epoch, sequence: 0))
+                .makeAsyncIterator()
             for number in 1...3 { #expect(try await all.next()?.number == number) }
-            var other = await herald.observeNews(since: EventBookmark(epoch: "other", number: 0)).makeAsyncIterator()
+            var other = await herald.observeNews(since: EventBookmark(epoch: "other", sequence: 0)).makeAsyncIterator()
             let error = await #expect(throws: TrebuchetError.self) { try await other.next() }
             #expect(error?.code == .overflow)
         }
@@ -340,7 +341,8 @@ distributed actor Herald {
             await server.expose(own, as: "herald")
             _ = try await herald.tell()
             let place = try #require(stream.bookmark)
-            var all = await herald.observeNews(since: EventBookmark(epoch: place.epoch, number: 0)).makeAsyncIterator()
+            var all = await herald.observeNews(since: EventBookmark(epoch: place.epoch, sequence: 0))
+                .makeAsyncIterator()
             for number in 1...4 { #expect(try await all.next()?.number == number) }
         }
     }

@@ -28,7 +28,7 @@ import TrebuchetTesting
         let copy = MemoryStore()
         for property in ["accounts", "notes", "steps"] {
             let key = StateKey("states", "vault.\(property)")
-            guard let log = try await store.log(key) else { continue }
+            guard let log = try await store.readLog(key) else { continue }
             try await copy.write([.snapshot(log.snapshot, key)] + log.entries.map { .append($0, key) })
         }
         try await withTestServer(reactors: 1, store: copy) { server in
@@ -57,7 +57,7 @@ import TrebuchetTesting
                 Issue.record("\(changes)")
                 return
             }
-            #expect(entry.base == snapshot.number)
+            #expect(entry.baseVersion == snapshot.version)
             #expect(entry.bytes.count < 200)
             var states = await vault.observeAccounts().makeAsyncIterator()
             _ = await states.next()
@@ -68,7 +68,7 @@ import TrebuchetTesting
                 Issue.record("the change was not appended")
                 return
             }
-            #expect(next.base == entry.number)
+            #expect(next.baseVersion == entry.version)
             #expect(next.bytes.count < 100)
             try await expectKept(vault)
         }
@@ -145,10 +145,10 @@ import TrebuchetTesting
         try await withVault { vault, _, _ in
             try await vault.open(32_000)
             let key = StateKey("states", "vault.accounts")
-            let size = try await #require(store.log(key)).snapshot.bytes.count
+            let size = try await #require(store.readLog(key)).snapshot.bytes.count
             #expect(size > 3 * 256 << 10)
             var round = 0
-            while try await #require(store.log(key)).snapshot.number < 3 || round == 0 {
+            while try await #require(store.readLog(key)).snapshot.version < 3 || round == 0 {
                 try await vault.raise(4_000)
                 round += 1
                 try await vault.note(["round \(round)"])

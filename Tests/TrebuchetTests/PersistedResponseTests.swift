@@ -10,8 +10,8 @@ import Testing
 
     init() {
         var limits = ServerLimits()
-        limits.answerBytes = 1_000
-        limits.answerBytesPerPrincipal = 600
+        limits.recordedResponseBytes = 1_000
+        limits.recordedResponseBytesPerPrincipal = 600
         shares = IdempotencyQuotas(limits)
         connections = QuotaTable(limit: 400)
     }

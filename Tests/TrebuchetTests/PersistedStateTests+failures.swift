@@ -51,13 +51,13 @@ extension PersistedStateTests {
             let journal = Journal()
             let write = Task {
                 let count = kind == "in place" ? try await diary.write("a") : try await diary.writeLater("a")
-                journal.note("written")
+                journal.record("written")
                 return count
             }
             await store.journal.wait(for: "write 1")
             let read = Task {
                 let pages = try await diary.read()
-                journal.note("read")
+                journal.record("read")
                 return pages
             }
             // The call is a reason to try again.
@@ -142,7 +142,7 @@ extension PersistedStateTests {
         try await store.put([1], key)
         store.failReads(StateStoreError(.full, "not now"))
         var limits = ServerLimits()
-        limits.answerTime = .milliseconds(20)
+        limits.recordedResponseTime = .milliseconds(20)
         try await withTestServer(reactors: 1, limits: limits, store: store) { _ in
         } body: { (_, _) async throws in
             store.failReads(nil)
@@ -160,7 +160,7 @@ extension PersistedStateTests {
                 for number in 0..<20_000 as Range<UInt64> {
                     let call = IdempotencyRecord(
                         IdempotencyNamespace.key("c", number, of: "diary"), digest: 1, principal: nil, in: NoRoom())
-                    if let refusal = states.begin(call) { return (number, refusal) }
+                    if let refusal = states.recordCallStart(call) { return (number, refusal) }
                 }
                 return nil
             }
@@ -170,7 +170,7 @@ extension PersistedStateTests {
     }
 
     private struct NoRoom: RecordedResponseQuota {
-        func take(_ bytes: Int) -> Bool { false }
+        func reserve(_ bytes: Int) -> Bool { false }
         func release(_ bytes: Int) {}
     }
 
@@ -215,7 +215,7 @@ extension PersistedStateTests {
         let journal = Journal()
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits, store: store,
-            log: { journal.note($0) })
+            log: { journal.record($0) })
         // A name that nobody reads as a line of its own.
         let name = "diary\ntrebuchet: \u{1B}[2Jforged"
         await server.expose(Diary(actorSystem: server.actorSystem), as: name)

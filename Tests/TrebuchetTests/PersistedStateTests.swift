@@ -76,12 +76,12 @@ import TrebuchetTesting
             let tasks = ReactorGroup.client.tasks
             let write = Task(executorPreference: tasks) {
                 _ = try await diary.write("a")
-                journal.note("written")
+                journal.record("written")
             }
             await store.journal.wait(for: "write 1")
             let read = Task(executorPreference: tasks) {
                 let pages = try await diary.read()
-                journal.note("read \(pages)")
+                journal.record("read \(pages)")
             }
             try await roundTrips(client)
             #expect(journal.entries == [])
@@ -240,7 +240,7 @@ import TrebuchetTesting
         let journal = Journal()
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), store: store, showsErrorText: showsErrorText
-        ) { journal.note($0) }
+        ) { journal.record($0) }
         await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
         let client = TrebuchetClient(transport: .local(server))
         try await client.connect()
@@ -301,7 +301,7 @@ import TrebuchetTesting
             let done = Journal()
             let unexposing = Task {
                 await server.unexpose("diary")
-                done.note("unexposed")
+                done.record("unexposed")
             }
             #expect(
                 await eventually {
@@ -311,7 +311,7 @@ import TrebuchetTesting
             let next = Diary(actorSystem: server.actorSystem)
             let exposing = Task {
                 await server.expose(next, as: "diary")
-                done.note("exposed")
+                done.record("exposed")
             }
             await store.journal.wait(for: "write 3")
             #expect(done.entries == [])

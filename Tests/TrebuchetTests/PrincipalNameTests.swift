@@ -13,16 +13,16 @@ import Testing
     @Test("an answer is for the principal whose call it was")
     func answers() {
         var most = ServerLimits()
-        (most.answersPerConnection, most.answerBytesPerConnection) = (9, 9_999)
+        (most.recordedResponsesPerConnection, most.recordedResponseBytesPerConnection) = (9, 9_999)
         let limits = IdempotencyCache<String>.Limits(client: most.ofClient, server: most.ofServer, time: 100)
         let shares = IdempotencyQuotas(ServerLimits())
         var memory = IdempotencyCache<String>(limits, shares)
         let name = IdempotencyCache<String>.Name(connection: CallSessionID(number: 1, secret: 1), number: 1)
         func begin(_ id: String, again: Bool) -> IdempotencyCache<String>.Outcome? {
-            memory.begin(name, .init(digest: 1, principal: id, isRepeat: again), "a", at: 0)
+            memory.recordCall(name, .init(digest: 1, principal: id, isRepeat: again), "a", at: 0)
         }
         #expect(begin(Self.ids[0], again: false) == nil)
-        _ = memory.end(name, .success([1]), at: 0)
+        _ = memory.recordResponse(name, .success([1]), at: 0)
         guard case .refused(let error) = begin(Self.ids[1], again: true) else {
             Issue.record("it got what was another's")
             return
@@ -44,7 +44,7 @@ import Testing
         #expect(parties[0].all == parties[0].all)
         let memory = PrincipalMemory(limit: 100)
         let parts = Self.ids.map { memory.part(of: $0) }
-        parts[0].budget.hold(60)
+        parts[0].budget.adjustUsage(by: 60)
         #expect(parts[1].budget.usedBytes == 0)
         #expect(memory.part(of: Self.ids[0]).budget.usedBytes == 60)
         let clients = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in }).hosting

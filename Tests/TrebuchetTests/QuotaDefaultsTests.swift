@@ -26,8 +26,14 @@ import WebSockets
                 limits.share(of: resource, host).limit
             )
         } + [
-            ("answers", limits.answers, limits.answersPerPrincipal, limits.answersPerHost),
-            ("answer bytes", limits.answerBytes, limits.answerBytesPerPrincipal, limits.answerBytesPerHost),
+            (
+                "recordedResponses", limits.recordedResponses, limits.recordedResponsesPerPrincipal,
+                limits.recordedResponsesPerHost
+            ),
+            (
+                "answer bytes", limits.recordedResponseBytes, limits.recordedResponseBytesPerPrincipal,
+                limits.recordedResponseBytesPerHost
+            ),
             (
                 "calls to clients", limits.callsToClients, limits.callsToClientsPerPrincipal,
                 limits.callsToClientsPerHost

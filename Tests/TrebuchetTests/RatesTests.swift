@@ -17,18 +17,18 @@ import WebSockets
     func bucket() {
         var bucket = TokenBucket(RateLimit(callsPerSecond: 4, burst: 2), now: Self.second)
         #expect(bucket.isFull(at: Self.second))
-        for _ in 0..<2 { #expect(bucket.take(at: Self.second) == nil) }
-        #expect(bucket.take(at: Self.second) == 250)
-        #expect(bucket.take(at: Self.second + 100_000_000) == 150)
-        #expect(bucket.take(at: Self.second + 249_999_999) == 1)
-        #expect(bucket.take(at: Self.second + 250_000_000) == nil)
+        for _ in 0..<2 { #expect(bucket.consume(at: Self.second) == nil) }
+        #expect(bucket.consume(at: Self.second) == 250)
+        #expect(bucket.consume(at: Self.second + 100_000_000) == 150)
+        #expect(bucket.consume(at: Self.second + 249_999_999) == 1)
+        #expect(bucket.consume(at: Self.second + 250_000_000) == nil)
         // A clock that goes back gives nothing.
-        #expect(bucket.take(at: Self.second) == 250)
+        #expect(bucket.consume(at: Self.second) == 250)
         #expect(!bucket.isFull(at: 0))
         #expect(!bucket.isFull(at: Self.second + 749_000_000))
         #expect(bucket.isFull(at: Self.second + 750_000_000))
-        for _ in 0..<2 { #expect(bucket.take(at: 100 * Self.second) == nil) }
-        #expect(bucket.take(at: 100 * Self.second) == 250)
+        for _ in 0..<2 { #expect(bucket.consume(at: 100 * Self.second) == nil) }
+        #expect(bucket.consume(at: 100 * Self.second) == 250)
     }
 
     @Test("calls are counted by method, connection and principal, and the first that has too many is named")
@@ -39,7 +39,9 @@ import WebSockets
         let principals = ShardedBuckets<PrincipalName>(RateLimit(callsPerSecond: 1, burst: 3))
         let ada = Principal(id: "ada")
         func take(_ target: String, _ buckets: ConnectionBuckets, _ principal: Principal?) -> String? {
-            buckets.take(target, limits, principals, principal, at: Self.second).map { "\($0.what) \($0.milliseconds)" }
+            buckets.consume(target, limits, principals, principal, at: Self.second).map {
+                "\($0.what) \($0.milliseconds)"
+            }
         }
         let (one, other, third) = (ConnectionBuckets(), ConnectionBuckets(), ConnectionBuckets())
         #expect(take("slow()", one, ada) == nil)
@@ -52,46 +54,46 @@ import WebSockets
         #expect(take("quick()", third, nil) == nil)
         #expect(take("quick()", third, nil) == nil)
         let free = ConnectionBuckets()
-        for _ in 0..<100 { #expect(free.take("slow()", ServerLimits(), nil, ada, at: Self.second) == nil) }
+        for _ in 0..<100 { #expect(free.consume("slow()", ServerLimits(), nil, ada, at: Self.second) == nil) }
     }
 
     @Test("a full table gives up the one that it would look at next, and looks at all in turn")
     func table() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 2)
-        #expect(table.take(1, at: 0) == nil)
-        #expect(table.take(2, at: 0) == nil)
+        #expect(table.consume(1, at: 0) == nil)
+        #expect(table.consume(2, at: 0) == nil)
         #expect(table.count == 2)
-        #expect(table.take(1, at: 0) == 1_000)
-        #expect(table.take(3, at: 0) == nil)
+        #expect(table.consume(1, at: 0) == 1_000)
+        #expect(table.consume(3, at: 0) == nil)
         #expect(table.count == 2)
-        #expect(table.take(2, at: 0) == 1_000)
-        #expect(table.take(1, at: 0) == nil, "it went, and begins anew")
+        #expect(table.consume(2, at: 0) == 1_000)
+        #expect(table.consume(1, at: 0) == nil, "it went, and begins anew")
         // Room for one is room for one.
         var one = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 0)
-        #expect(one.take(1, at: 0) == nil)
-        #expect(one.take(1, at: 0) == 1_000)
-        #expect(one.take(2, at: 0) == nil)
+        #expect(one.consume(1, at: 0) == nil)
+        #expect(one.consume(1, at: 0) == 1_000)
+        #expect(one.consume(2, at: 0) == nil)
         #expect(one.count == 1)
     }
 
     @Test("a thousand buckets are kept although they are full; of more, two go with each call")
     func keptAnyway() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 10_000)
-        for party in 0..<1_001 { #expect(table.take(party, at: 0) == nil) }
+        for party in 0..<1_001 { #expect(table.consume(party, at: 0) == nil) }
         #expect(table.looks == 0)
-        #expect(table.take(5_000, at: 60 * Self.second) == nil)
+        #expect(table.consume(5_000, at: 60 * Self.second) == nil)
         #expect(table.looks == 2)
         #expect(table.count == 1_000)
-        for party in 6_000..<6_100 { #expect(table.take(party, at: 60 * Self.second) == nil) }
+        for party in 6_000..<6_100 { #expect(table.consume(party, at: 60 * Self.second) == nil) }
         #expect(table.count <= 1_002)
-        #expect(table.take(6_000, at: 60 * Self.second) == 1_000, "those that are not full stay")
+        #expect(table.consume(6_000, at: 60 * Self.second) == 1_000, "those that are not full stay")
     }
 
     /// A quota as something that can be copied.
     private final class Quotas {
         private let quota: Quota
         init(_ limit: Int, within memory: MemoryBudget? = nil) { quota = Quota(limit, within: memory) }
-        func take(_ amount: Int = 1) -> Bool { quota.take(amount) }
+        func reserve(_ amount: Int = 1) -> Bool { quota.reserve(amount) }
         func release(_ amount: Int = 1) { quota.release(amount) }
         var count: Int { quota.count }
     }
@@ -100,31 +102,31 @@ import WebSockets
     func quota() {
         let memory = MemoryBudget(limit: 100)
         let quota = Quotas(10, within: memory)
-        #expect(quota.take(10))
+        #expect(quota.reserve(10))
         #expect(quota.count == 10 && memory.usedBytes == 10)
-        #expect(!quota.take())
+        #expect(!quota.reserve())
         #expect(quota.count == 10 && memory.usedBytes == 10)
         quota.release(4)
-        #expect(quota.take(4))
-        #expect(!quota.take(1))
+        #expect(quota.reserve(4))
+        #expect(!quota.reserve(1))
         quota.release(10)
         #expect(quota.count == 0 && memory.usedBytes == 0)
-        memory.hold(95)
-        #expect(!quota.take(6))
+        memory.adjustUsage(by: 95)
+        #expect(!quota.reserve(6))
         #expect(quota.count == 0 && memory.usedBytes == 95)
-        #expect(quota.take(5))
+        #expect(quota.reserve(5))
         #expect(memory.isExhausted)
         let alone = Quotas(1)
-        #expect(alone.take())
-        #expect(!alone.take())
+        #expect(alone.reserve())
+        #expect(!alone.reserve())
         alone.release()
-        #expect(alone.take())
+        #expect(alone.reserve())
     }
 
     @Test("a share is one for its party as long as somebody holds it, and gone when nobody does")
     func shares() {
         let shares = QuotaTable<String>(limit: 2)
-        func take(_ share: ScopedQuota<String>?) -> Bool { share?.quota.take() == true }
+        func take(_ share: ScopedQuota<String>?) -> Bool { share?.quota.reserve() == true }
         var one: ScopedQuota<String>? = shares.share(of: "a")
         let same: ScopedQuota<String>? = shares.share(of: "a")
         #expect(one === same && shares.count == 1)
@@ -153,18 +155,18 @@ import WebSockets
         func parties(_ connection: UInt64, _ principal: String?) -> QuotaScopes {
             QuotaScopes(connection: connection, principal: principal, host: nil)
         }
-        let first = try book.take(.connections, for: parties(1, "ada"))
-        var second: QuotaReservation? = try book.take(.connections, for: parties(2, "ada"))
+        let first = try book.reserve(.connections, for: parties(1, "ada"))
+        var second: QuotaReservation? = try book.reserve(.connections, for: parties(2, "ada"))
         #expect(book.count(.connections) == 2)
-        let refusal = #expect(throws: TrebuchetError.self) { try book.take(.connections, for: parties(3, "ada")) }
+        let refusal = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: parties(3, "ada")) }
         #expect(refusal?.code == .rateLimited)
         #expect(
             refusal?.message
                 == "quota exceeded: 'ada' has 2 connections (ServerLimits.connectionsPerPrincipal); retry when some have ended"
         )
         #expect(book.count(.connections) == 2, "who is refused uses nothing")
-        let third = try book.take(.connections, for: parties(3, "bob"))
-        let full = #expect(throws: TrebuchetError.self) { try book.take(.connections, for: parties(4, nil)) }
+        let third = try book.reserve(.connections, for: parties(3, "bob"))
+        let full = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: parties(4, nil)) }
         #expect(
             full?.message.hasPrefix("quota exceeded: the server has 3 connections (ServerLimits.connections)") == true)
         first.giveBack()
@@ -175,7 +177,7 @@ import WebSockets
         third.giveBack()
         #expect(book.count(.connections) == 0)
         // Nothing is left that would count for somebody.
-        for number in 1...2 { _ = try book.take(.connections, for: parties(UInt64(number), "ada")) }
+        for number in 1...2 { _ = try book.reserve(.connections, for: parties(UInt64(number), "ada")) }
     }
 
     @Test("parties are named from the narrowest on, with the server at the end")
@@ -194,7 +196,7 @@ import WebSockets
         let memory = PrincipalMemory(limit: 100)
         var first: PrincipalMemory.ConnectionUsage? = memory.part(of: "ada")
         var second: PrincipalMemory.ConnectionUsage? = memory.part(of: "ada")
-        first?.budget.hold(60)
+        first?.budget.adjustUsage(by: 60)
         #expect(second?.budget.usedBytes == 60 && second?.budget.limit == 100)
         #expect(memory.part(of: "bob").budget.usedBytes == 0)
         first = nil
@@ -206,26 +208,28 @@ import WebSockets
     @Test(
         "answers count for their principal, their host and all; what finds no room counts nowhere",
         arguments: [
-            ("answersPerPrincipal", "of this principal"), ("answersPerHost", "of this host"), ("answers", "of all"),
-            ("answerBytesPerPrincipal", "of this principal"), ("answerBytesPerHost", "of this host"),
-            ("answerBytes", "of all"),
+            ("recordedResponsesPerPrincipal", "of this principal"), ("recordedResponsesPerHost", "of this host"),
+            ("recordedResponses", "of all"),
+            ("recordedResponseBytesPerPrincipal", "of this principal"),
+            ("recordedResponseBytesPerHost", "of this host"),
+            ("recordedResponseBytes", "of all"),
         ])
     func holding(setting: String, whose: String) throws {
         var limits = ServerLimits()
-        limits.answersPerPrincipal = setting == "answersPerPrincipal" ? 2 : 9
-        limits.answersPerHost = setting == "answersPerHost" ? 2 : 9
-        limits.answers = setting == "answers" ? 2 : 9
-        limits.answerBytesPerPrincipal = setting == "answerBytesPerPrincipal" ? 20 : 90
-        limits.answerBytesPerHost = setting == "answerBytesPerHost" ? 20 : 90
-        limits.answerBytes = setting == "answerBytes" ? 20 : 90
+        limits.recordedResponsesPerPrincipal = setting == "recordedResponsesPerPrincipal" ? 2 : 9
+        limits.recordedResponsesPerHost = setting == "recordedResponsesPerHost" ? 2 : 9
+        limits.recordedResponses = setting == "recordedResponses" ? 2 : 9
+        limits.recordedResponseBytesPerPrincipal = setting == "recordedResponseBytesPerPrincipal" ? 20 : 90
+        limits.recordedResponseBytesPerHost = setting == "recordedResponseBytesPerHost" ? 20 : 90
+        limits.recordedResponseBytes = setting == "recordedResponseBytes" ? 20 : 90
         let shares = IdempotencyQuotas(limits)
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
         let holding = IdempotencyReservation(shares, principal: "ada", host: host)
         #expect([shares.partyCount.principals, shares.partyCount.hosts] == [1, 1])
         let areBytes = setting.contains("Bytes")
         for round in 1...3 {
-            #expect(holding.take(bytes: 10) == nil && holding.take(bytes: 10) == nil)
-            let full = try #require(holding.take(bytes: areBytes ? 1 : 0))
+            #expect(holding.reserve(bytes: 10) == nil && holding.reserve(bytes: 10) == nil)
+            let full = try #require(holding.reserve(bytes: areBytes ? 1 : 0))
             #expect(full.whose == whose)
             #expect(full.setting == "\(setting): \(areBytes ? 20 : 2)")
             let (answers, bytes) = (shares.answers.count, shares.bytes.count)
@@ -241,7 +245,7 @@ import WebSockets
         }
         // Nobody's share is named where nobody is known.
         let unknown = IdempotencyReservation(shares, principal: nil, host: nil)
-        #expect(unknown.take(bytes: 1) == nil)
+        #expect(unknown.reserve(bytes: 1) == nil)
         unknown.release(bytes: 1)
     }
 
@@ -263,15 +267,15 @@ import WebSockets
     func refusals() {
         let lines = Mutex<[String]>([])
         let log = RejectionLog { line in lines.withLock { $0.append(line) } }
-        log.note("a", at: 5)
-        log.note("b", at: 6)
-        log.note("c", at: 1_000_000_004)
-        log.note("d", at: 1_000_000_005)
-        log.note("e", at: 2_000_000_004)
-        log.note("f", at: 2_000_000_005)
-        log.note("g", at: 3_000_000_005)
+        log.logLine("a", at: 5)
+        log.logLine("b", at: 6)
+        log.logLine("c", at: 1_000_000_004)
+        log.logLine("d", at: 1_000_000_005)
+        log.logLine("e", at: 2_000_000_004)
+        log.logLine("f", at: 2_000_000_005)
+        log.logLine("g", at: 3_000_000_005)
         #expect(lines.withLock { $0 } == ["a", "d (and 2 before it)", "f (and 1 before it)", "g"])
-        log.note(HTTPResponse(status: 403, text: "first line\nsecond"), from: nil, at: 9_000_000_000)
+        log.logRejection(HTTPResponse(status: 403, text: "first line\nsecond"), from: nil, at: 9_000_000_000)
         #expect(lines.withLock { $0.last } == "refused a client with 403: first line")
     }
 }

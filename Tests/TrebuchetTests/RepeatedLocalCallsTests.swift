@@ -20,7 +20,7 @@ distributed actor BlockingPaymentCounter {
 
     @Idempotent
     distributed func pay(_ name: String) async -> Int {
-        journal.note("\(name) began")
+        journal.record("\(name) began")
         await journal.wait(for: "\(name) go")
         count += 1
         return count
@@ -63,7 +63,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
             let call = Task { try await till.pay("a") }
             await journal.wait(for: "a began")
             await cut(client, 1)
-            journal.note("a go")
+            journal.record("a go")
             #expect(try await call.value == 1)
             #expect(journal.entries == ["a began", "a go"])
             let error = await #expect(throws: TrebuchetError.self) { try await till.refuse() }
@@ -83,7 +83,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
                 let error = await #expect(throws: TrebuchetError.self) { try await call.value }
                 #expect(error?.code == .unknownOutcome)
             }
-            for name in ["a", "b"] { journal.note("\(name) go") }
+            for name in ["a", "b"] { journal.record("\(name) go") }
         }
     }
 
@@ -100,7 +100,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
             // Over the new connection.
             #expect(await eventually { client.connectionState.currentValue == .connected })
             if breaks { await cut(client, 1) }
-            journal.note("a go")
+            journal.record("a go")
             #expect(try await call.value == 1)
             #expect(journal.entries == ["a began", "a go"])
         }

@@ -16,7 +16,7 @@ import TrebuchetTesting
         await rig.on { [$0.load.count, $0.load.bytes, $0.load.answered, $0.running.count] }
     }
 
-    private func held(_ rig: ServerConnectionTests.Rig) async -> Int { await rig.on { $0.memory?.heldBytes ?? -1 } }
+    private func held(_ rig: ServerConnectionTests.Rig) async -> Int { await rig.on { $0.memory?.bufferedBytes ?? -1 } }
 
     @Test("those count until their methods return", arguments: ["a cancellation", "a time that is over"])
     func limit(reason: String) async {
@@ -38,11 +38,11 @@ import TrebuchetTesting
         #expect(refused.count == 1)
         #expect(refused.first?.contains("2 calls of this connection that timed out") == true, "\(refused)")
         #expect(refused.first?.contains(#""code":"rateLimited""#) == true)
-        rig.journal.note("1 go")
+        rig.journal.record("1 go")
         #expect(await eventually { await rig.on { $0.load.answered } == 1 })
         #expect(await held(rig) < bytes)
         #expect(await insist(rig, 4) == [])
-        for number in [2, 4] { rig.journal.note("\(number) go") }
+        for number in [2, 4] { rig.journal.record("\(number) go") }
         #expect(await eventually { await loads(rig) == [0, 0, 0, 0] })
         #expect(await held(rig) == 0)
     }
@@ -55,7 +55,7 @@ import TrebuchetTesting
         let bytes = await held(rig)
         await rig.on { $0.linkDidClose() }
         #expect(await held(rig) == bytes && bytes > 0)
-        rig.journal.note("1 go")
+        rig.journal.record("1 go")
         #expect(await eventually { await held(rig) == 0 })
     }
 
@@ -63,7 +63,7 @@ import TrebuchetTesting
     func ended() async {
         let rig = await ServerConnectionTests.Rig()
         #expect(await insist(rig, 1) == [])
-        rig.journal.note("1 go")
+        rig.journal.record("1 go")
         #expect(await rig.waitFor("went on"))
         #expect(await loads(rig) == [0, 0, 0, 0])
         #expect(await held(rig) == 0)

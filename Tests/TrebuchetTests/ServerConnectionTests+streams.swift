@@ -30,7 +30,7 @@ extension ServerConnectionTests {
         let change = await rig.call(2, "list", "add(title:)", "\"milk\"")
         // The state first, then the answer.
         #expect(change.count == 2 && change.first?.contains("milk") == true && change.last == result(2, "1"))
-        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [1, 1])
+        #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [1, 1])
         let ended = await rig.receive(
             #"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
         #expect(
@@ -38,7 +38,7 @@ extension ServerConnectionTests {
                 == true)
         #expect(
             await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#) == [])
-        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [0, 0])
+        #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [0, 0])
         #expect(await rig.on { $0.shard.parts.shares.count(.streams) } == 0)
         #expect(await rig.call(3, "list", "add(title:)", "\"bread\"") == [result(3, "2")])
     }
@@ -65,9 +65,9 @@ extension ServerConnectionTests {
         let third = await rig.observe(4)
         #expect(
             third.first?.contains("this connection has 2 streams (ServerLimits.streamsPerConnection)") == true)
-        #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [2, 1])
+        #expect(await rig.on { [Int($0.streamUsage.streams), Int($0.streamUsage.filtered)] } == [2, 1])
         await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
-        #expect(await rig.on { [Int($0.use.streams), Int($0.use.filtered)] } == [1, 0])
+        #expect(await rig.on { [Int($0.streamUsage.streams), Int($0.streamUsage.filtered)] } == [1, 0])
         #expect(await rig.on { $0.shard.parts.shares.count(.filters) } == 0)
     }
 
@@ -113,7 +113,7 @@ extension ServerConnectionTests {
             #expect(texts.count == 1)
             #expect(texts.first?.contains(answer) == true)
             #expect(texts.first?.contains(message) == true)
-            #expect(await rig.on { $0.use.streams } == 0)
+            #expect(await rig.on { $0.streamUsage.streams } == 0)
         }
     }
 
@@ -153,7 +153,7 @@ extension ServerConnectionTests {
                 resuming("mine", "one"),
                 #"{"type":"streamEnd","payload":{"streamID":"mine","reason":"clientUnsubscribed"}}"#,
             ])
-        #expect(await eventually { await rig.on { $0.use.streams } == 0 })
+        #expect(await eventually { await rig.on { $0.streamUsage.streams } == 0 })
         #expect(await rig.on { $0.streams.count } == 0)
         #expect(await rig.texts.filter { $0.contains(#""type":"streamEnd","payload":{"streamID":"mine""#) }.count == 1)
     }
@@ -165,7 +165,7 @@ extension ServerConnectionTests {
         #expect(await rig.waitFor(#""actorID":"other""#))
         let begun = await rig.texts.filter { $0.contains(#""type":"streamStart""#) }
         #expect(begun.count == 1 && begun.first?.contains(#""actorID":"other""#) == true)
-        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [1, 1])
+        #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [1, 1])
     }
 
     @Test("a call for a stream is answered when its client takes the name that the server had chosen for it")
@@ -175,7 +175,7 @@ extension ServerConnectionTests {
         await inOneTurn(rig, [call, resuming("s1", "other")])
         #expect(await rig.waitFor(#""type":"streamStart","payload":{"streamID":"s1""#))
         #expect(await rig.waitFor(#""type":"response","payload":{"callID":"1","error":{"code":"cancelled""#))
-        #expect(await rig.on { [$0.streams.count, Int($0.use.streams)] } == [1, 1])
+        #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [1, 1])
     }
 
     @Test("who may not observe any more does not get a stream that is beginning, and nothing is left of its filter")
@@ -188,7 +188,7 @@ extension ServerConnectionTests {
         }
         #expect(await rig.waitFor("you are out"))
         #expect(await rig.texts.contains { $0.contains(#""streamID":"x""#) && $0.contains("streamStart") } == false)
-        #expect(await eventually { await rig.on { [$0.streams.count, Int($0.use.filtered)] } == [1, 0] })
+        #expect(await eventually { await rig.on { [$0.streams.count, Int($0.streamUsage.filtered)] } == [1, 0] })
         #expect(await eventually { await rig.on { $0.streams.values.first?.broadcaster.hub.filterCount } == 0 })
     }
 

@@ -209,7 +209,7 @@ import WebSockets
         #expect(await rig.receive(#"{"type":"cancel","payload":{"callID":"1"}}"#) == [])
         await rig.journal.wait(for: "a was cancelled")
         #expect(await rig.on { [$0.load.count, $0.running.count] } == [1, 1])
-        rig.journal.note("b go")
+        rig.journal.record("b go")
         #expect(await rig.waitFor(result(2, "\"went on\"")))
         #expect(await rig.on { [$0.load.count, $0.load.bytes, $0.running.count] } == [0, 0, 0])
     }
@@ -229,7 +229,7 @@ import WebSockets
             full.first?.contains(
                 "have \(2 * each) bytes; the limit is \(2 * each) (ServerLimits.callBytesPerConnection)")
                 == true)
-        for name in ["a", "b"] { rig.journal.note("\(name) go") }
+        for name in ["a", "b"] { rig.journal.record("\(name) go") }
         #expect(await rig.waitFor(result(1, "\"went on\"")))
         #expect(await eventually { await rig.on { $0.load.bytes } == 0 })
         let less = await Rig { $0.callBytesPerConnection = each - 1 }

@@ -17,7 +17,7 @@ distributed actor InProcessClientActor {
 
     distributed func hear(_ text: String) -> Int {
         heard.append(text)
-        journal.note(text)
+        journal.record(text)
         return heard.count
     }
     distributed func hearLater(_ text: String) async -> Int {
@@ -29,9 +29,9 @@ distributed actor InProcessClientActor {
     distributed func large(_ count: Int) -> String { String(repeating: "x", count: count) }
     /// Waits until it is cancelled.
     distributed func wait() async throws {
-        journal.note("waits")
+        journal.record("waits")
         await journal.wait(for: "nothing")
-        journal.note("cancelled")
+        journal.record("cancelled")
         try Task.checkCancellation()
     }
     distributed func callerIsServer() -> Bool { Caller.current?.isServer ?? false }

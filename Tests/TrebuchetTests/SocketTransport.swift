@@ -36,19 +36,19 @@ final class SocketLink: ClientLink, WebSocketHandler {
 
     // Called by the socket, on its thread.
     func webSocketDidOpen(_ socket: WebSocket) {
-        if socket.subprotocol == wanted { receiver.opened(self) }
+        if socket.subprotocol == wanted { receiver.linkDidOpen(self) }
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
-        receiver.received(UnsafeRawBufferPointer(message))
+        receiver.didReceive(UnsafeRawBufferPointer(message))
     }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
-        receiver.closed(TransportError(.closed, "the connection was closed (\(code)): \(reason)"))
+        receiver.linkDidClose(TransportError(.closed, "the connection was closed (\(code)): \(reason)"))
     }
 
     // Called by the client, on its queue.
-    var session: String? { socket.responseHeaders["Trebuchet-Session"] }
+    var callSession: String? { socket.responseHeaders["Trebuchet-Session"] }
 
     func send(_ message: [UInt8]) { socket.send(text: String(decoding: message, as: UTF8.self)) }
 

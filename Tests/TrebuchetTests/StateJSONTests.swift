@@ -81,14 +81,14 @@ import Trebuchet
         struct Stop: Error {}
         for text in [#"[{"a":1},{"a":2}]"#, #"{"x":{"a":1},"y":{"a":2}}"#] {
             var json = try StateJSON(text: text)
-            json.changeEach { $0["a"] = StateJSON(($0["a"]?.int ?? 0) + 10) }
+            json.mutateEach { $0["a"] = StateJSON(($0["a"]?.int ?? 0) + 10) }
             #expect(json.text == text.replacing(":1}", with: ":11}").replacing(":2}", with: ":12}"))
             let before = json
-            #expect(throws: Stop.self) { try json.changeEach { _ in throw Stop() } }
+            #expect(throws: Stop.self) { try json.mutateEach { _ in throw Stop() } }
             #expect(json == before)
         }
         var number: StateJSON = 5
-        number.changeEach { $0 = .null }
+        number.mutateEach { $0 = .null }
         #expect(number == 5)
     }
 

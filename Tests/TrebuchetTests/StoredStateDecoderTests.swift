@@ -129,10 +129,11 @@ import TrebuchetWire
             }
         }
         let reader = StoredStateDecoder(version: .init(), coder: ValueCoder())
-        let most = Wide(count: StoredStateDecoder.mostFilled - 1)
+        let most = Wide(count: StoredStateDecoder.maximumFilledElements - 1)
         #expect(try reader.read(StoredState(Array("{}".utf8)), initial: most).value.members == most.members)
         #expect(throws: StoredStateDecodingError.self) {
-            try reader.read(StoredState(Array("{}".utf8)), initial: Wide(count: StoredStateDecoder.mostFilled))
+            try reader.read(
+                StoredState(Array("{}".utf8)), initial: Wide(count: StoredStateDecoder.maximumFilledElements))
         }
     }
 

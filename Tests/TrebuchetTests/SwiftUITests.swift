@@ -72,7 +72,7 @@ import Testing
     func brokenFile() async throws {
         try await withFolder { folder in
             #expect(try await emitStub(in: folder).status == 0)
-            let file = compiler.root.appending(path: "Sources/TrebuchetClient/Observed/ObservedActor+SwiftUI.swift")
+            let file = compiler.root.appending(path: "Sources/TrebuchetClient/Observation/ObservedActor+SwiftUI.swift")
             let broken = try copy(file, replacing: "kept.observer.obs", with: "kept.obs", in: folder)
             let outcome = try await emitClient(in: folder, replaced: [broken])
             #expect(outcome.status == 1)

@@ -106,23 +106,23 @@ distributed actor Waiter {
         self.actorSystem = actorSystem
     }
 
-    distributed func now(_ number: Int) { journal.note("\(number)") }
+    distributed func now(_ number: Int) { journal.record("\(number)") }
     distributed func later(_ number: Int) async {
-        journal.note("\(number)")
+        journal.record("\(number)")
         await Task.yield()
     }
     /// Does not hear that it is cancelled.
     distributed func insist(_ name: String) async -> String {
         let journal = journal
-        journal.note("\(name) began")
+        journal.record("\(name) began")
         await Task.detached { await journal.wait(for: "\(name) go") }.value
         return "went on"
     }
     distributed func hold(_ name: String) async -> String {
-        journal.note("\(name) began")
+        journal.record("\(name) began")
         await journal.wait(for: "\(name) go")
         let outcome = Task.isCancelled ? "was cancelled" : "went on"
-        journal.note("\(name) \(outcome)")
+        journal.record("\(name) \(outcome)")
         return outcome
     }
 }

@@ -9,7 +9,7 @@ import TrebuchetTesting
         journal: Journal = Journal(), _ body: (TestServer, Diary, Waiter, TrebuchetClient) async throws -> Void
     ) async throws {
         try await withTestServer(store: MemoryStore()) { server in
-            journal.note("starts")
+            journal.record("starts")
             await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
         } body: { test in
@@ -36,7 +36,7 @@ import TrebuchetTesting
             await journal.wait(for: "x began")
             let restart = Task { try await test.restart(drain: .seconds(60)) }
             for await state in client.connectionState.stream where state == .draining { break }
-            journal.note("x go")
+            journal.record("x go")
             #expect(try await call.value == "went on")
             try await restart.value
             #expect(test.address == address)

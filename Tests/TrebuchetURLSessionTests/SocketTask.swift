@@ -35,7 +35,7 @@ final class SocketTask: WebSocketTask, WebSocketHandler, @unchecked Sendable {
         self.isDeaf = isDeaf
     }
 
-    func begin() {
+    func start() {
         Task {
             var headers = HTTPHeaders()
             for (name, value) in request.allHTTPHeaderFields ?? [:]

@@ -62,7 +62,7 @@ private struct SocketTransport: ClientTransport {
     @Test("the connection's name comes along, so calls can be repeated")
     func session() async throws {
         try await withAuction { client, _ in
-            let name = await client.core.loop.perform { client.core.link?.session }
+            let name = await client.core.loop.perform { client.core.link?.callSession }
             #expect(name?.isEmpty == false)
         }
     }

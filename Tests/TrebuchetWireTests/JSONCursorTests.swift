@@ -57,7 +57,7 @@ struct FilterScalarTests {
                     Issue.record("no text")
                     return
                 }
-                #expect(bytes.count > StreamFilter.longestText)
+                #expect(bytes.count > StreamFilter.maximumTextLength)
                 #expect(Array(plain.utf8).starts(with: bytes))
                 if isEscaped { #expect(String(validating: bytes, as: UTF8.self) != nil) }
             }

@@ -50,7 +50,7 @@ import WebSockets
         let port = try #require(server.address).port
         func join(_ name: String) async throws -> ChatRoom {
             let backend = TrebuchetBackend(transport: .webSocket(port: port))
-            let room = backend.scope { ChatRoom(name: name) }
+            let room = backend.withCurrent { ChatRoom(name: name) }
             try await room.signIn()
             return room
         }

@@ -27,17 +27,19 @@ struct BufferedMemoryTests {
         )
         var first: MemoryAccount? = MemoryAccount(limit: 400, address: address, server: server)
         let second = MemoryAccount(limit: 400, address: address, server: server)
-        try first?.take(300)
-        #expect(throws: MemoryLimitExceeded(.connection, 400)) { try first?.take(101) }
-        try second.take(200)
-        #expect(throws: MemoryLimitExceeded(.address, 600)) { try second.take(101) }
+        try first?.reserve(300)
+        #expect(throws: MemoryLimitExceeded(.connection, 400)) { try first?.reserve(101) }
+        try second.reserve(200)
+        #expect(throws: MemoryLimitExceeded(.address, 600)) { try second.reserve(101) }
         first?.join(principal)
         second.join(principal)
         #expect(principal.usedBytes == 500)
-        #expect(throws: MemoryLimitExceeded(.principal, 500)) { try second.take(1) }
+        #expect(throws: MemoryLimitExceeded(.principal, 500)) { try second.reserve(1) }
         #expect(server.usedBytes == 500)
-        server.hold(450)
-        #expect(throws: MemoryLimitExceeded(.server, 1000)) { try MemoryAccount(limit: 400, server: server).take(51) }
+        server.adjustUsage(by: 450)
+        #expect(throws: MemoryLimitExceeded(.server, 1000)) {
+            try MemoryAccount(limit: 400, server: server).reserve(51)
+        }
         server.release(450)
         second.release(150)
         first = nil
@@ -47,14 +49,14 @@ struct BufferedMemoryTests {
     @Test("what is held already is counted; who holds much is ended when a limit is passed, who holds little is spared")
     func spared() {
         let server = MemoryBudget(limit: 1 << 20)
-        server.hold(1 << 20)
+        server.adjustUsage(by: 1 << 20)
         let account = MemoryAccount(limit: 1 << 20, server: server)
-        #expect(account.hold(MemoryAccount.small) == nil)
-        #expect(account.hold(1) == MemoryLimitExceeded(.server, 1 << 20))
-        #expect(account.hold(-1) == nil, "what becomes less is no reason")
-        server.hold(1 << 20)
+        #expect(account.adjustUsage(by: MemoryAccount.small) == nil)
+        #expect(account.adjustUsage(by: 1) == MemoryLimitExceeded(.server, 1 << 20))
+        #expect(account.adjustUsage(by: -1) == nil, "what becomes less is no reason")
+        server.adjustUsage(by: 1 << 20)
         let other = MemoryAccount(limit: 1 << 20, server: server)
-        #expect(other.hold(4096) == MemoryLimitExceeded(.server, 1 << 20), "there is an end to that")
+        #expect(other.adjustUsage(by: 4096) == MemoryLimitExceeded(.server, 1 << 20), "there is an end to that")
     }
 
     @Test("every reason fits into a close frame")
@@ -67,20 +69,20 @@ struct BufferedMemoryTests {
     @Test("an unfinished message over the connection's share ends it with a reason that names the setting")
     func connection() throws {
         var limits = WebSocketLimits()
-        limits.heldBytesPerConnection = 200 << 10
+        limits.bufferedBytesPerConnection = 200 << 10
         let server = try EchoServer(limits: limits)
         let peer = try RawPeer.upgraded(port: server.port)
         try peer.send(begun(100 << 10))
         try peer.send(frame(0, [UInt8](repeating: 1, count: 300 << 10), fin: false))
         let (code, reason) = try closing(peer)
         #expect(code == 1008)
-        #expect(reason.contains("heldBytesPerConnection"))
+        #expect(reason.contains("bufferedBytesPerConnection"))
     }
 
     @Test("a host has its share: one connection more is closed and newcomers get 503, others go on")
     func address() async throws {
         var limits = WebSocketLimits()
-        limits.heldBytesPerAddress = 320 << 10
+        limits.bufferedBytesPerHost = 320 << 10
         let budget = MemoryBudget(limit: 1 << 30)
         let server = try WebSocketServer(port: 0, limits: limits, memory: budget) { _ in .accept(EchoHandler()) }
         let holders = try (0..<2).map { _ in try RawPeer.upgraded(port: server.address.port) }
@@ -91,12 +93,12 @@ struct BufferedMemoryTests {
         try late.send(begun(120 << 10))
         let (code, reason) = try closing(late)
         #expect(code == 1013)
-        #expect(reason.contains("heldBytesPerAddress"))
+        #expect(reason.contains("bufferedBytesPerHost"))
         // It still holds its message, until it has gone.
         let newcomer = try RawPeer(port: server.address.port)
         try newcomer.send(RawPeer.upgrade())
         #expect(try newcomer.receiveHead().hasPrefix("HTTP/1.1 503 "))
-        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("heldBytesPerAddress"))
+        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("bufferedBytesPerHost"))
         try late.send(close(1013))
         _ = try late.receiveToEnd()
         // A message that is not whole at once, of little, is nobody's harm.
@@ -119,15 +121,15 @@ struct BufferedMemoryTests {
         let (big, small) = (
             try RawPeer.upgraded(port: server.address.port), try RawPeer.upgraded(port: server.address.port)
         )
-        budget.hold(1 << 20)
+        budget.adjustUsage(by: 1 << 20)
         let newcomer = try RawPeer(port: server.address.port)
         try newcomer.send(RawPeer.upgrade())
         #expect(try newcomer.receiveHead().hasPrefix("HTTP/1.1 503 "))
-        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("heldBytes"))
+        #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("bufferedBytes"))
         try big.send(begun(120 << 10))
         let (code, reason) = try closing(big)
         #expect(code == 1013)
-        #expect(reason.contains("heldBytes"))
+        #expect(reason.contains("bufferedBytes"))
         #expect(await eventually { budget.usedBytes == 1 << 20 })
         try small.send(begun(20 << 10))
         try small.send(frame(0, [2]))
@@ -157,7 +159,7 @@ struct BufferedMemoryTests {
     @Test("answers over the connection's share end it, though the peer takes none of them")
     func outputOverShare() async throws {
         var limits = WebSocketLimits()
-        limits.heldBytesPerConnection = 150 << 10
+        limits.bufferedBytesPerConnection = 150 << 10
         limits.closeTimeout = .milliseconds(100)
         var server = try EchoServer(limits: limits)
         let peer = try RawPeer.upgraded(port: server.port, receiveBuffer: 4096)
@@ -202,7 +204,7 @@ struct SlowReaderTests {
     private func server(patience: Duration) throws -> (WebSocketServer, AsyncStream<EchoHandler.Ending>) {
         var limits = WebSocketLimits()
         limits.sharedBytesUnsent = 256 << 10
-        limits.sharedBytesPatience = patience
+        limits.sharedBytesTimeout = patience
         let (stream, endings) = AsyncStream.makeStream(of: EchoHandler.Ending.self)
         return (try WebSocketServer(port: 0, limits: limits) { _ in .accept(Publisher(endings)) }, stream)
     }

@@ -24,7 +24,7 @@ struct DefaultsTests {
         let table = try DocumentedTable(
             of: WebSocketLimits(), in: "Reference/Limits.md",
             special: [
-                "heldBytes": "1/4 of the memory", "heldBytesPerAddress": "1/4 of `heldBytes`",
+                "bufferedBytes": "1/4 of the memory", "bufferedBytesPerHost": "1/4 of `bufferedBytes`",
                 "pages": "see `PageLimits`",
             ])
         #expect(table.problems == [])

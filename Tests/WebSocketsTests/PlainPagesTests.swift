@@ -209,7 +209,7 @@ struct PlainPagesTests {
             }
         }
         var limits = WebSocketLimits()
-        limits.pages.idleTime = .seconds(500)
+        limits.pages.idleTimeout = .seconds(500)
         limits.handshakeTimeout = .seconds(1_000)
         let server = try Self.server(limits, on: apart)
         let silent = try RawPeer(port: server.address.port)
@@ -218,7 +218,7 @@ struct PlainPagesTests {
         await pass(500)
         #expect(try silent.receiveToEnd() == [])
         await server.shutdown()
-        limits.pages.idleTime = .seconds(5_000)
+        limits.pages.idleTimeout = .seconds(5_000)
         let patient = try Self.server(limits, on: apart)
         let dribbling = try RawPeer(port: patient.address.port)
         try dribbling.send(Self.get("/small") + Array("GET /sm".utf8))
@@ -231,7 +231,7 @@ struct PlainPagesTests {
     @Test("an answer that nobody reads costs a piece of it, and ends with a reset", arguments: [true, false])
     func unread(fromDisk: Bool) async throws {
         var limits = WebSocketLimits()
-        limits.pages.patience = .milliseconds(300)
+        limits.pages.transferInterval = .milliseconds(300)
         let budget = MemoryBudget(limit: 64 << 20)
         let pieces = Reads()
         let whole = 1 << 30
@@ -266,8 +266,8 @@ struct PlainPagesTests {
     @Test("who takes little, but enough, gets all of it")
     func slowReader() throws {
         var limits = WebSocketLimits()
-        limits.pages.patience = .seconds(1)
-        limits.pages.leastBytes = 1
+        limits.pages.transferInterval = .seconds(1)
+        limits.pages.minimumBytesPerInterval = 1
         limits.pages.requestsPerConnection = .max
         let server = try Self.server(limits)
         let peer = try RawPeer(port: server.address.port, receiveBuffer: 4096)

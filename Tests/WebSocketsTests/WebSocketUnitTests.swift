@@ -155,31 +155,31 @@ import Transports
     @Test("newcomers are refused when a host, or all together, hold as much as they may; nobody else is")
     func memory() throws {
         var limits = WebSocketLimits()
-        limits.heldBytes = 1_000_000
-        limits.heldBytesPerAddress = 300_000
-        limits.heldBytesPerConnection = 200_000
+        limits.bufferedBytes = 1_000_000
+        limits.bufferedBytesPerHost = 300_000
+        limits.bufferedBytesPerConnection = 200_000
         let memory = ServerMemory(limits, shared: nil)
         let (one, other) = (address("192.0.2.1"), address("192.0.2.2"))
         #expect(memory.refusal(of: one) == nil && memory.refusal(of: nil) == nil)
         var accounts = [memory.makeAccount(for: one), memory.makeAccount(for: one)]
-        for account in accounts { #expect(account.hold(150_000) == nil) }
+        for account in accounts { #expect(account.adjustUsage(by: 150_000) == nil) }
         #expect(memory.refusal(of: one) == MemoryLimitExceeded(.address, 300_000))
         #expect(memory.refusal(of: other) == nil && memory.refusal(of: nil) == nil)
-        #expect(accounts[0].hold(50_001) == MemoryLimitExceeded(.connection, 200_000))
+        #expect(accounts[0].adjustUsage(by: 50_001) == MemoryLimitExceeded(.connection, 200_000))
         accounts.removeLast()
         #expect(memory.refusal(of: one) == nil)
-        #expect(accounts[0].heldBytes == 200_001)
+        #expect(accounts[0].bufferedBytes == 200_001)
         let alone = memory.makeAccount(for: nil)
-        _ = alone.hold(799_999)
+        _ = alone.adjustUsage(by: 799_999)
         #expect(memory.refusal(of: other) == MemoryLimitExceeded(.server, 1_000_000))
         #expect(memory.refusal(of: nil) == MemoryLimitExceeded(.server, 1_000_000))
         accounts = []
         #expect(memory.refusal(of: one) == nil)
         // A quarter of all, unless it is said.
-        limits.heldBytesPerAddress = nil
+        limits.bufferedBytesPerHost = nil
         let quarter = ServerMemory(limits, shared: MemoryBudget(limit: 400_000))
         let account = quarter.makeAccount(for: one)
-        _ = account.hold(100_000)
+        _ = account.adjustUsage(by: 100_000)
         #expect(quarter.refusal(of: one) == MemoryLimitExceeded(.address, 100_000))
     }
 

@@ -198,7 +198,7 @@ class Writer {
     }
 
     #compare(stream, state) {
-        return `#expect(await recorded.isShown(${raw(written(state))}, in: actor.${stream}()))`
+        return `#expect(await recorded.matches(${raw(written(state))}, in: actor.${stream}()))`
     }
 
     /** What is shown when the calls were made. */

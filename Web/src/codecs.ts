@@ -1,4 +1,4 @@
-import { ExactNumber } from "./numbers.js"
+import { ExactNumber } from "./exact-number.js"
 import type { Codec } from "./types.js"
 
 // Results are memoised by JSON object. Patches preserve the objects that they do not change, so the converted values stay identical, too.

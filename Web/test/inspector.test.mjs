@@ -59,9 +59,9 @@ test("the calls of an actor become a test that begins with its state, makes them
     assert.deepEqual(lines.slice(1, 5), [
         '_ = try await actor.addTodo(title: recorded(##""Milk \\"#1""##))',
         // What it has made is looked at before it is named.
-        `#expect(await recorded.isShown(#"{"todos":[{"id":"${id}","title":"Milk"}]}"#, in: actor.observeState()))`,
+        `#expect(await recorded.matches(#"{"todos":[{"id":"${id}","title":"Milk"}]}"#, in: actor.observeState()))`,
         `_ = try await actor.toggleTodo(id: recorded(#""${id}""#))`,
-        `#expect(await recorded.isShown(#"{"todos":[{"id":"${id}","title":"Bread"}]}"#, in: actor.observeState()))`,
+        `#expect(await recorded.matches(#"{"todos":[{"id":"${id}","title":"Bread"}]}"#, in: actor.observeState()))`,
     ])
 })
 

@@ -33,7 +33,7 @@ package struct ChangeReader: Sendable {
     private static func isComplete(_ state: some DeltaState) -> Bool {
         let names = UnnamedMembers.of(state)
         guard let first = names.first else { return true }
-        ProgrammerWarning.tell(
+        ProgrammerWarning.reportOnce(
             "deltaMembers of \(type(of: state)) lacks '\(first.prefix(64).filter { $0.isLetter || $0.isNumber || "._".contains($0) })'; until it is added, each change sends and stores the whole state"
         )
         return false

@@ -5,13 +5,13 @@ internal import Synchronization
 enum ProgrammerWarning {
     /// The maximum number of texts that are remembered and written.
     private static let most = 100
-    private static let told = Mutex<Set<String>>([])
+    private static let reportedTexts = Mutex<Set<String>>([])
 
     /// Writes a warning, once for each text.
     ///
     /// - Parameter text: built by the program itself, never from data of a peer.
-    static func tell(_ text: String) {
-        let isNew = told.withLock { $0.count < most && $0.insert(text).inserted }
+    static func reportOnce(_ text: String) {
+        let isNew = reportedTexts.withLock { $0.count < most && $0.insert(text).inserted }
         guard isNew else { return }
         StandardStream.error.write(soon: "trebuchet: \(text)")
     }

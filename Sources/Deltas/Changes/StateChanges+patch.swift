@@ -19,8 +19,8 @@ extension StateChanges {
         guard let kind = Operation.Kind(rawValue: operation.kind.rawValue) else {
             throw JSONPatchError(.malformedPatch, "operation '\(operation.kind)' is not supported")
         }
-        guard steps.count < Self.mostOperations else {
-            throw JSONPatchError(.tooLarge, "there are more than \(Self.mostOperations) operations")
+        guard steps.count < Self.maximumOperations else {
+            throw JSONPatchError(.tooLarge, "there are more than \(Self.maximumOperations) operations")
         }
         let offset = bytes.count
         if let value = operation.value { bytes.append(contentsOf: value) }

@@ -34,7 +34,7 @@ public struct StateChanges: Sendable {
     }
 
     /// The maximum number of operations.
-    static let mostOperations = 65_536
+    static let maximumOperations = 65_536
 
     /// The coder for values while the changes of a streamed state are taken or applied.
     ///
@@ -84,7 +84,7 @@ public struct StateChanges: Sendable {
 
     /// Appends the changes of a member of this value. If they are nil, the changes of the whole are unknown.
     public mutating func append(_ part: StateChanges?, at member: String) {
-        guard isKnown, let part, part.isKnown, steps.count + part.steps.count <= Self.mostOperations else {
+        guard isKnown, let part, part.isKnown, steps.count + part.steps.count <= Self.maximumOperations else {
             return forget()
         }
         start.append(part.start)
@@ -123,7 +123,7 @@ public struct StateChanges: Sendable {
     private mutating func make(_ body: (inout ChangeWriter) -> Void) {
         var writer = writer(of: 1)
         body(&writer)
-        take(writer)
+        appendOperations(of: writer)
     }
 
     /// Returns a writer for about `count` more operations.
@@ -132,7 +132,7 @@ public struct StateChanges: Sendable {
 
     /// Appends the operations of a writer.
     @usableFromInline
-    mutating func take(_ writer: borrowing ChangeWriter) {
+    mutating func appendOperations(of writer: borrowing ChangeWriter) {
         guard isKnown else { return }
         guard writer.isKnown else { return forget() }
         steps += writer.steps
@@ -194,7 +194,7 @@ struct ChangeWriter: ~Copyable {
     }
 
     private mutating func append(_ step: StateChanges.Step) {
-        guard stepsBefore + steps.count < StateChanges.mostOperations else {
+        guard stepsBefore + steps.count < StateChanges.maximumOperations else {
             isKnown = false
             return
         }

@@ -40,42 +40,42 @@ private struct MemberEncoder: Encoder {
         let found: UnnamedMembers.Cache
         var codingPath: [any CodingKey] { [] }
 
-        private func note(_ key: Key) { found.names.append(key.stringValue) }
+        private func recordKey(_ key: Key) { found.names.append(key.stringValue) }
 
-        func encodeNil(forKey key: Key) { note(key) }
+        func encodeNil(forKey key: Key) { recordKey(key) }
         func encode<Value: Encodable>(_ value: Value, forKey key: Key) {
-            note(key)
+            recordKey(key)
             guard let record = value as? any DeltaRecord else { return }
             found.inner += UnnamedMembers.of(record: record).map { "\(key.stringValue).\($0)" }
         }
-        func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Bool?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: String?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Double?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Float?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Int?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Int8?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Int16?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Int32?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: Int64?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: UInt?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: UInt8?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: UInt16?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: UInt32?, forKey key: Key) { note(key) }
-        func encodeIfPresent(_ value: UInt64?, forKey key: Key) { note(key) }
+        func encodeIfPresent<Value: Encodable>(_ value: Value?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Bool?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: String?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Double?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Float?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Int?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Int8?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Int16?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Int32?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: Int64?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: UInt?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: UInt8?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: UInt16?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: UInt32?, forKey key: Key) { recordKey(key) }
+        func encodeIfPresent(_ value: UInt64?, forKey key: Key) { recordKey(key) }
         func nestedContainer<Nested: CodingKey>(
             keyedBy type: Nested.Type, forKey key: Key
         ) -> KeyedEncodingContainer<Nested> {
-            note(key)
+            recordKey(key)
             return KeyedEncodingContainer(NoMembersOf<Nested>())
         }
         func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-            note(key)
+            recordKey(key)
             return NoMembers()
         }
         func superEncoder() -> any Encoder { DiscardingContainer() }
         func superEncoder(forKey key: Key) -> any Encoder {
-            note(key)
+            recordKey(key)
             return DiscardingContainer()
         }
     }

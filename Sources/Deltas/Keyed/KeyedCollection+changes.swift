@@ -13,7 +13,7 @@ extension KeyedCollection: DeltaState {
         }
         var writer = changes.writer(of: log.steps.count)
         for step in log.steps { write(step, to: &writer) }
-        changes.take(writer)
+        changes.appendOperations(of: writer)
         if !log.steps.isEmpty { log = KeyedChangeLog() }
         changes.end = log.start
         return changes

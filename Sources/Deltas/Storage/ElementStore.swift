@@ -22,8 +22,8 @@ struct ElementStore<Element: Identifiable & Sendable>: Sendable where Element.ID
         }
         var label = LeafTree.firstLabel
         var nodes: [LeafTree] = []
-        for range in LeafTree.groups(unique.count, of: LeafTree.mostElements) {
-            for element in unique[range] { labels.add(label, for: element.id.hashValue) }
+        for range in LeafTree.groups(unique.count, of: LeafTree.maximumElements) {
+            for element in unique[range] { labels.insert(label, for: element.id.hashValue) }
             nodes.append(LeafTree(label: label, leaf: Leaf(Array(unique[range])), count: range.count))
             label += LeafTree.labelDistance
         }

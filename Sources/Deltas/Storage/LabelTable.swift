@@ -16,7 +16,7 @@ struct LabelTable: Sendable {
 
     private static let bitsPerLevel = 4
     /// The maximum number of entries of a node with unused hash bits; with more it gets branches.
-    private static let mostEntries = 32
+    private static let maximumEntries = 32
     /// The number of entries in all branches below which they are merged into one node.
     private static let fewestEntries = 12
 
@@ -35,7 +35,7 @@ struct LabelTable: Sendable {
     func neighbours(of hash: Int) -> [Entry] { neighbours(hash, 0) }
 
     @usableFromInline
-    mutating func add(_ label: UInt64, for hash: Int) { add(Entry(hash: hash, label: label), 0) }
+    mutating func insert(_ label: UInt64, for hash: Int) { insert(Entry(hash: hash, label: label), 0) }
 
     /// Removes a label that is present.
     mutating func remove(_ label: UInt64, for hash: Int) { remove(Entry(hash: hash, label: label), 0) }
@@ -56,13 +56,13 @@ struct LabelTable: Sendable {
         return branches.withUnsafeBufferPointer { $0[Self.branch(hash, level)].neighbours(hash, level + 1) }
     }
 
-    private mutating func add(_ entry: Entry, _ level: Int) {
+    private mutating func insert(_ entry: Entry, _ level: Int) {
         count += 1
-        if !branches.isEmpty { return branches[Self.branch(entry.hash, level)].add(entry, level + 1) }
+        if !branches.isEmpty { return branches[Self.branch(entry.hash, level)].insert(entry, level + 1) }
         entries.append(entry)
-        guard count > Self.mostEntries, level * Self.bitsPerLevel < Int.bitWidth else { return }
+        guard count > Self.maximumEntries, level * Self.bitsPerLevel < Int.bitWidth else { return }
         branches = Array(repeating: LabelTable(), count: 1 << Self.bitsPerLevel)
-        for entry in entries { branches[Self.branch(entry.hash, level)].add(entry, level + 1) }
+        for entry in entries { branches[Self.branch(entry.hash, level)].insert(entry, level + 1) }
         entries = []
     }
 

@@ -63,7 +63,7 @@ extension LeafTree {
             count += 1
             children.insert(half, at: place + 1)
             label = min(label, children[0].label)
-            return children.count > Self.mostChildren ? .split(splitNode()) : .done
+            return children.count > Self.maximumChildren ? .split(splitNode()) : .done
         case .noLabel:
             guard spreadLabels(surroundings, &labels) else { return .noLabel }
             return insert(element, at: index, surroundings, &labels)
@@ -73,15 +73,15 @@ extension LeafTree {
     private mutating func insertInLeaf(
         _ element: InsertedElement, at index: Int, _ surroundings: Neighbors, _ labels: inout LabelTable
     ) -> Insertion {
-        guard count == Self.mostElements else {
+        guard count == Self.maximumElements else {
             element.insert(ownLeaf(), index)
             count += 1
-            labels.add(label, for: element.hash)
+            labels.insert(label, for: element.hash)
             return .done
         }
         guard let free = freeLabel(surroundings) else { return .noLabel }
         // Insertions at one end fill the leaves there instead of leaving them half empty.
-        let quarter = Self.mostElements / 4
+        let quarter = Self.maximumElements / 4
         let middle = index == 0 ? quarter : index == count ? count - quarter : count / 2
         let present = label
         var half = LeafTree(label: max(free, present), leaf: ownLeaf().split(at: middle), count: count - middle)

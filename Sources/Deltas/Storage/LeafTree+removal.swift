@@ -18,7 +18,7 @@ extension LeafTree {
         }
         let (place, rest) = child(holding: index)
         children[place].remove(at: rest, hash: hash, &labels, body)
-        if children[place].partCount < children[place].mostParts / 4, children.count > 1 {
+        if children[place].partCount < children[place].maximumPartCount / 4, children.count > 1 {
             fill(at: max(place, 1), &labels)
         }
     }
@@ -27,7 +27,7 @@ extension LeafTree {
     private mutating func fill(at place: Int, _ labels: inout LabelTable) {
         let right = children.remove(at: place)
         children[place - 1].append(right, &labels)
-        guard children[place - 1].partCount > children[place - 1].mostParts else { return }
+        guard children[place - 1].partCount > children[place - 1].maximumPartCount else { return }
         children.insert(children[place - 1].splitHalf(label: right.label, &labels), at: place)
     }
 

@@ -11,9 +11,9 @@
 @usableFromInline
 struct LeafTree: Sendable {
     /// The maximum number of elements in a leaf. The minimum is a quarter of it, except for a single leaf.
-    @usableFromInline static let mostElements = 16
+    @usableFromInline static let maximumElements = 16
     /// The maximum number of children of a node. The minimum is a quarter of it, except for the root.
-    static let mostChildren = 32
+    static let maximumChildren = 32
 
     /// The label of a leaf. In other nodes: at most the labels of the leaves below, and greater than all before them.
     var label: UInt64
@@ -43,7 +43,7 @@ struct LeafTree: Sendable {
     init?(joining leaves: [LeafTree]) {
         var nodes = leaves
         while nodes.count > 1 {
-            nodes = Self.groups(nodes.count, of: Self.mostChildren).map {
+            nodes = Self.groups(nodes.count, of: Self.maximumChildren).map {
                 LeafTree(label: nodes[$0.lowerBound].label, children: Array(nodes[$0]))
             }
         }
@@ -61,7 +61,7 @@ struct LeafTree: Sendable {
     }
 
     var isLeaf: Bool { children.isEmpty }
-    var mostParts: Int { isLeaf ? Self.mostElements : Self.mostChildren }
+    var maximumPartCount: Int { isLeaf ? Self.maximumElements : Self.maximumChildren }
     var partCount: Int { isLeaf ? count : children.count }
 
     // MARK: Finding

@@ -96,10 +96,10 @@ final class TLSConnection {
     }
 
     /// Starts the handshake on the client side.
-    func begin(on socket: Socket) {
+    func startHandshake(on socket: Socket) {
         guard !context.isServer else { return }
         ERR_clear_error()
-        note(SSL_do_handshake(ssl))
+        recordFailure(SSL_do_handshake(ssl))
         sendOutput(to: socket)
     }
 
@@ -125,7 +125,7 @@ final class TLSConnection {
         while filled < plain.count {
             let read = SSL_read(ssl, plain.baseAddress! + filled, Int32(clamping: plain.count - filled))
             guard read > 0 else {
-                note(read)
+                recordFailure(read)
                 break
             }
             filled += Int(read)
@@ -172,7 +172,7 @@ final class TLSConnection {
         while taken < bytes.count, output.pointee.count < Self.largestBatch {
             let written = SSL_write(ssl, bytes.baseAddress! + taken, Int32(clamping: bytes.count - taken))
             guard written > 0 else {
-                note(written)
+                recordFailure(written)
                 break
             }
             taken += Int(written)
@@ -200,7 +200,7 @@ final class TLSConnection {
     func flush(to socket: Socket) -> Int32 { unsent.flush { socket.send($0) } }
 
     /// Sends the close notification.
-    func end(on socket: Socket) {
+    func sendCloseNotify(on socket: Socket) {
         guard failure == nil, isEstablished else { return }
         ERR_clear_error()
         SSL_shutdown(ssl)
@@ -225,7 +225,7 @@ final class TLSConnection {
     }
 
     /// Records the reason for which OpenSSL could not continue.
-    private func note(_ result: Int32) {
+    private func recordFailure(_ result: Int32) {
         guard result <= 0 else { return }
         switch SSL_get_error(ssl, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: break
@@ -239,7 +239,7 @@ final class TLSConnection {
         guard let session, let raw = SSL_get_ex_data(ssl, 0) else { return 0 }
         // Called from `receive`, while the object is alive.
         let connection = Unmanaged<TLSConnection>.fromOpaque(raw).takeUnretainedValue()
-        connection.context.keep(session, for: connection.host)
+        connection.context.storeSession(session, for: connection.host)
         return 1
     }
 }

@@ -12,9 +12,9 @@ package final class TLSContext: @unchecked Sendable {
     private struct ResumableSession: @unchecked Sendable { let session: OpaquePointer }
 
     private static let clients = Mutex<[TLSClientSettings: TLSContext]>([:])
-    private static let mostClients = 16
+    private static let maximumClients = 16
     /// The maximum number of servers for which a client keeps a session, one for each.
-    private static let mostSessions = 64
+    private static let maximumSessions = 64
     // Constants that are macros in OpenSSL.
     private static let setMode: Int32 = 33
     private static let setSessionCacheMode: Int32 = 44
@@ -58,7 +58,7 @@ package final class TLSContext: @unchecked Sendable {
     /// Creates a server's context. Throws `TransportError` of code `.tls` that names the file.
     package static func server(_ settings: TLSServerSettings) throws(TransportError) -> TLSContext {
         let context = try TLSContext(isServer: true, verifiesHost: false, serverName: nil)
-        try context.use(certificates: settings.certificateChainFile, key: settings.privateKeyFile)
+        try context.loadCertificates(certificates: settings.certificateChainFile, key: settings.privateKeyFile)
         SSL_CTX_set_alpn_select_cb(context.pointer, TLSProtocol.select, nil)
         if let file = settings.clientAuthorityFile {
             try context.trust(file)
@@ -80,7 +80,7 @@ package final class TLSContext: @unchecked Sendable {
         if let known = clients.withLock({ $0[settings] }) { return known }
         let made = try makeClient(settings)
         clients.withLock { clients in
-            if clients.count >= mostClients { clients.removeAll() }
+            if clients.count >= maximumClients { clients.removeAll() }
             clients[settings] = made
         }
         return made
@@ -100,7 +100,7 @@ package final class TLSContext: @unchecked Sendable {
         }
         SSL_CTX_set_verify(context.pointer, verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
         if let file = settings.certificateChainFile {
-            try context.use(certificates: file, key: settings.privateKeyFile ?? file)
+            try context.loadCertificates(certificates: file, key: settings.privateKeyFile ?? file)
         }
         SSL_CTX_set_alpn_protos(context.pointer, TLSProtocol.offered, UInt32(TLSProtocol.offered.count))
         // This class stores sessions by server name; OpenSSL does not.
@@ -110,7 +110,7 @@ package final class TLSContext: @unchecked Sendable {
         return context
     }
 
-    private func use(certificates: String, key: String) throws(TransportError) {
+    private func loadCertificates(certificates: String, key: String) throws(TransportError) {
         try Self.check(certificates, "certificate file")
         guard SSL_CTX_use_certificate_chain_file(pointer, certificates) == 1 else {
             throw TLSFailure.current("certificate file '\(certificates)'")
@@ -184,11 +184,11 @@ package final class TLSContext: @unchecked Sendable {
     }
 
     /// Stores a session for the next connection to that server, and takes ownership of it.
-    func keep(_ session: OpaquePointer, for host: String?) {
+    func storeSession(_ session: OpaquePointer, for host: String?) {
         guard let name = serverName ?? host else { return SSL_SESSION_free(session) }
         let resumable = ResumableSession(session: session)
         let replaced = sessions.withLock { sessions in
-            if sessions[name] == nil, sessions.count >= Self.mostSessions { return resumable as ResumableSession? }
+            if sessions[name] == nil, sessions.count >= Self.maximumSessions { return resumable as ResumableSession? }
             return sessions.updateValue(resumable, forKey: name)
         }
         if let replaced { SSL_SESSION_free(replaced.session) }

@@ -23,7 +23,7 @@ final class Attachment: @unchecked Sendable {
 
     deinit {
         end()
-        if stream != nil { ReleaseQueue.letGo(&stream) }
+        if stream != nil { ReleaseQueue.release(&stream) }
     }
 }
 
@@ -43,16 +43,16 @@ private final class ReleaseQueue: Sendable {
     private let state = OperatorState(State())
 
     /// Releases the object: now, or after the current release ends.
-    static func letGo(_ object: inout (any AnyObject & Sendable)?) {
-        if let released = current.get(), released.take(&object) { return }
+    static func release(_ object: inout (any AnyObject & Sendable)?) {
+        if let released = current.get(), released.enqueue(&object) { return }
         let released = ReleaseQueue()
-        _ = released.take(&object)
+        _ = released.enqueue(&object)
         current.withValue(released) {
             while let object = released.next() { withExtendedLifetime(object) {} }
         }
     }
 
-    private func take(_ object: inout (any AnyObject & Sendable)?) -> Bool {
+    private func enqueue(_ object: inout (any AnyObject & Sendable)?) -> Bool {
         let isTaken = state.withLock { [object] state in
             guard !state.isOver, let object else { return false }
             state.waiting.append(object)

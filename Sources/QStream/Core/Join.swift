@@ -47,7 +47,7 @@ final class Join<Output: Sendable>: Joining {
     var height: Int { outlet.height }
 
     /// Stores the current value of the stream that `slot` has just been attached to.
-    func begin<Value>(with value: Value, in slot: JoinInput<Value>) {
+    func setCurrentValue<Value>(with value: Value, in slot: JoinInput<Value>) {
         guarded.withLock { _ in slot.value = value }
     }
 
@@ -55,7 +55,7 @@ final class Join<Output: Sendable>: Joining {
     ///
     /// Returns when the join has begun. During the delivery of a value it returns at once, because another task may
     /// wait for its caller.
-    func begin(below streams: [any Upstream]) async {
+    func attach(below streams: [any Upstream]) async {
         let building = Wave()
         // The first value comes out after the values taken meanwhile, which have come out or been held back.
         _ = await line.enter(building.task)
@@ -92,10 +92,10 @@ final class Join<Output: Sendable>: Joining {
         guard await line.enter(wave.task) else {
             return line.later {
                 let own = Wave(from: self.outlet)
-                await own.run { await self.emit(self.take(wave), in: own) }
+                await own.run { await self.emit(self.combinations(of: wave), in: own) }
             }
         }
-        await emit(take(wave))
+        await emit(combinations(of: wave))
         line.leave()
     }
 
@@ -119,7 +119,7 @@ final class Join<Output: Sendable>: Joining {
     /// Returns the combinations of the wave, which is complete now; none before the join has begun.
     ///
     /// The values of one part are taken together, so that each combination belongs to one moment.
-    private func take(_ wave: Wave) -> Combination {
+    private func combinations(of wave: Wave) -> Combination {
         guarded.withLock { guarded in
             var outputs: [(Output, Wave)] = []
             var counts = slots.map { $0.countUpToLast(of: wave) }

@@ -144,7 +144,7 @@ extension Outlet: Upstream {
     var upstreams: [any Upstream] { state.withLock { $0.above } }
     var wavesUnderWay: [Wave] { state.withLock { $0.begun } }
 
-    func end(_ wave: Wave) {
+    func removeWave(_ wave: Wave) {
         state.withLock { state in
             // A wave that begins with several values is listed several times.
             if state.begun.count == 1, state.begun[0] === wave {

@@ -7,7 +7,7 @@ protocol Upstream: AnyObject, Sendable {
     /// The waves that began here and have not ended.
     var wavesUnderWay: [Wave] { get }
     /// Removes a wave that has ended.
-    func end(_ wave: Wave)
+    func removeWave(_ wave: Wave)
 }
 
 /// An object below a stream: the destination of an inlet.

@@ -77,7 +77,7 @@ public final class Wave: Sendable {
     func endPlainly() -> Bool {
         guard stage.compareExchange(expected: .plain, desired: .over, ordering: .acquiringAndReleasing).exchanged
         else { return false }
-        origin?.end(self)
+        origin?.removeWave(self)
         return true
     }
 
@@ -125,14 +125,14 @@ public final class Wave: Sendable {
             if !isPart { state.parts = [] }
             return (nil, ended)
         }
-        if let origin = ended.origin { origin.end(self) }
+        if let origin = ended.origin { origin.removeWave(self) }
         for part in ended.parts { part.endWithWhole() }
         for continuation in ended.waiting { continuation.resume() }
         return join
     }
 
     private func endWithWhole() {
-        origin?.end(self)
+        origin?.removeWave(self)
         let parts = state.withLock { state in
             let parts = state.parts
             state.parts = []

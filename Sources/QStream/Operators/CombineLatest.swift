@@ -17,7 +17,7 @@ extension Stream {
         repeat attachments += await join.attach(each others, each rest)
         var inputs: [any Upstream] = [outlet]
         repeat inputs.append((each others).outlet)
-        await join.begin(below: inputs)
+        await join.attach(below: inputs)
         return Streams.Derived(join.outlet, attachments)
     }
 }
@@ -43,14 +43,14 @@ extension Collection where Element: Stream, Self: Sendable {
         }
         var attachments: [Attachment] = []
         for (stream, slot) in zip(self, slots) { attachments += await join.attach(stream, slot) }
-        await join.begin(below: map(\.outlet))
+        await join.attach(below: map(\.outlet))
         return Streams.Derived(join.outlet, attachments)
     }
 }
 
 extension Join {
     fileprivate func attach<S: Stream>(_ stream: S, _ slot: JoinInput<S.Value>) async -> [Attachment] {
-        await stream.attach(self, first: { value, _ in self.begin(with: value, in: slot) }) { value, wave in
+        await stream.attach(self, first: { value, _ in self.setCurrentValue(with: value, in: slot) }) { value, wave in
             self.offer(value, to: slot, wave)
         }
     }

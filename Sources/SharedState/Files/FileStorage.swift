@@ -66,7 +66,7 @@ public struct DiskFileStorage: FileStorage {
         /// Not noticed: changes on a network file system by another machine, and changes in a folder that may not be
         /// read or for which the system has no watches left (`fs.inotify.max_user_watches`).
         public func watch(_ file: URL, onChange: @escaping @Sendable () -> Void) -> SharedSubscription {
-            let watch = FolderWatches.shared.add(file.path, onChange)
+            let watch = FolderWatches.shared.addWatch(file.path, onChange)
             return SharedSubscription { watch.cancel() }
         }
     #endif

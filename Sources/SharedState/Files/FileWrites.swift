@@ -33,7 +33,7 @@ struct FileWrites: Sendable {
         case refused
     }
 
-    mutating func add(_ write: Write) -> WriteDecision {
+    mutating func addWrite(_ write: Write) -> WriteDecision {
         // Behind an explicit save a change is accepted: after that save, there is nothing left to protect.
         guard write.isAllowed || isReplacing(waiting, write) || isReplacing(current, write) else { return .refused }
         let isWriting = newest != nil

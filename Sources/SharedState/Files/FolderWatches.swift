@@ -27,7 +27,7 @@
         private init() {}
 
         /// Watches a file until the result is cancelled.
-        func add(_ path: String, _ onChange: @escaping @Sendable () -> Void) -> FileWatch {
+        func addWatch(_ path: String, _ onChange: @escaping @Sendable () -> Void) -> FileWatch {
             let (watch, descriptor) = state.withLock { state -> (FileWatch, Int32?) in
                 state.lastNumber += 1
                 let watch = FileWatch(state.lastNumber, path, onChange, in: self)
@@ -114,7 +114,7 @@
                 for watch in touched(by: event, named: file) { changed[watch.number] = watch }
             }
             // Called without a lock.
-            for watch in changed.values { watch.tell() }
+            for watch in changed.values { watch.notifyObserver() }
         }
 
         /// Returns the watches that an event concerns. If the path to a file may have changed, the new one is watched.
@@ -163,7 +163,7 @@
             case no
             case yes
             /// Notify once more after the current notification.
-            case again
+            case pendingRepeat
         }
 
         init(_ number: UInt64, _ path: String, _ onChange: @escaping @Sendable () -> Void, in watches: FolderWatches) {
@@ -175,9 +175,9 @@
 
         /// Calls `onChange`, never concurrently, and on another thread than the one that reads the notifications: it
         /// may take long.
-        func tell() {
+        func notifyObserver() {
             let isFirst = telling.withLock { telling in
-                defer { telling = telling == .no ? .yes : .again }
+                defer { telling = telling == .no ? .yes : .pendingRepeat }
                 return telling == .no
             }
             if isFirst { BlockingThreads.shared.run { self.tellUntilDone() } }
@@ -187,7 +187,7 @@
             repeat {
                 onChange()
             } while telling.withLock { telling in
-                telling = telling == .again ? .yes : .no
+                telling = telling == .pendingRepeat ? .yes : .no
                 return telling == .yes
             }
         }

@@ -58,7 +58,7 @@ final class StoredFile: Sendable {
         let write = FileWrites.Write(
             encode: { try coding.encode(value) }, seen: continuation.seen, isExplicit: context == .userInitiated,
             continuations: [continuation])
-        switch state.withLock({ $0.writes.add(write) }) {
+        switch state.withLock({ $0.writes.addWrite(write) }) {
         case .write: BlockingThreads.shared.run { self.writeAll() }
         case .queued: break
         case .refused: continuation.resume(throwing: error(.notOverwritten))
@@ -69,7 +69,7 @@ final class StoredFile: Sendable {
     func watch<Value>(
         _ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>
     ) -> SharedSubscription {
-        let look: @Sendable () -> Void = { self.look(coding, subscriber) }
+        let look: @Sendable () -> Void = { self.readUntilAccepted(coding, subscriber) }
         let number = state.withLock { state in
             state.lastLook += 1
             state.looks[state.lastLook] = look
@@ -86,8 +86,8 @@ final class StoredFile: Sendable {
     }
 
     /// Reads the file until the value accepts the content: repeats for each change of the value meanwhile.
-    private func look<Value>(_ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>) {
-        while let begun = subscriber.beginReading({ self.look(coding, subscriber) }) {
+    private func readUntilAccepted<Value>(_ coding: FileCoding<Value>, _ subscriber: SharedSubscriber<Value>) {
+        while let begun = subscriber.beginReading({ self.readUntilAccepted(coding, subscriber) }) {
             // A pending write replaces earlier external writes.
             guard isAtRest() else { return }
             let (content, mark) = content()
@@ -132,7 +132,7 @@ final class StoredFile: Sendable {
         do {
             let data = try write.encode()
             try storage.replace(url, with: data)
-            write.seen.note(ObservedFileContent.mark(of: data), isProtected: false)
+            write.seen.recordContent(ObservedFileContent.mark(of: data), isProtected: false)
             return .success(())
         } catch {
             return .failure(self.error(.unwritable, error))
@@ -158,10 +158,10 @@ final class StoredFile: Sendable {
     ) -> VersionedRead<Value> {
         do {
             return VersionedRead(.success(try decode(try content.get(), coding))) {
-                seen.note(mark, isProtected: false)
+                seen.recordContent(mark, isProtected: false)
             }
         } catch {
-            return VersionedRead(.failure(error)) { seen.note(mark, isProtected: true) }
+            return VersionedRead(.failure(error)) { seen.recordContent(mark, isProtected: true) }
         }
     }
 

@@ -15,9 +15,9 @@ final class KeyOutcome<Told: Sendable>: Sendable {
         self.receiver = Mutex(receiver)
     }
 
-    deinit { tell(abandoned) }
+    deinit { report(abandoned) }
 
-    func tell(_ told: Told) {
+    func report(_ told: Told) {
         let receiver = receiver.withLock { $0.take() }
         receiver?(told)
     }

@@ -31,7 +31,7 @@ public struct LoadContinuation<Value: Sendable>: Sendable {
         }
     }
 
-    func resume(with reading: VersionedRead<Value>) { outcome.tell(reading) }
+    func resume(with reading: VersionedRead<Value>) { outcome.report(reading) }
 }
 
 /// Receives the outcome of a save: the first one counts. Usable from any thread.
@@ -48,10 +48,10 @@ public struct SaveContinuation: Sendable {
     }
 
     /// Resumes after a successful save.
-    public func resume() { outcome.tell(.success(())) }
+    public func resume() { outcome.report(.success(())) }
 
     /// Resumes with an error: the value stays, and the error is the wrapper's `saveError`.
-    public func resume(throwing error: any Error) { outcome.tell(.failure(error)) }
+    public func resume(throwing error: any Error) { outcome.report(.failure(error)) }
 
     /// Resumes after asynchronous work, or with its error. The work runs in a separate task, which is never cancelled.
     public func resume(after work: @escaping @Sendable () async throws -> Void) {
@@ -66,5 +66,5 @@ public struct SaveContinuation: Sendable {
     }
 
     /// Resumes with success or an error.
-    public func resume(with result: Result<Void, any Error>) { outcome.tell(result) }
+    public func resume(with result: Result<Void, any Error>) { outcome.report(result) }
 }

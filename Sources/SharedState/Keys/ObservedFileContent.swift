@@ -39,5 +39,7 @@ final class ObservedFileContent: Sendable {
     /// Records a content.
     ///
     /// - Parameter mark: nil when the content of the file is unknown.
-    func note(_ mark: Int?, isProtected: Bool) { state.withLock { $0 = State(mark: mark, isProtected: isProtected) } }
+    func recordContent(_ mark: Int?, isProtected: Bool) {
+        state.withLock { $0 = State(mark: mark, isProtected: isProtected) }
+    }
 }

@@ -20,9 +20,9 @@ public final class OperationCall<Output: Sendable>: Sendable {
             // A call that is cancelled at once does not begin.
             guard !Task.isCancelled else { return }
             do {
-                outcome.tell(.success(try await work()))
+                outcome.report(.success(try await work()))
             } catch {
-                outcome.tell(.failure(error))
+                outcome.report(.failure(error))
             }
         }
         self.init(outcome, worker, settle: settle)
@@ -63,7 +63,7 @@ public final class OperationCall<Output: Sendable>: Sendable {
     ///
     /// The call settles without waiting for the reaction of the work.
     public func cancel() {
-        outcome?.tell(.failure(CancellationError()))
+        outcome?.report(.failure(CancellationError()))
         worker?.cancel()
     }
 }

@@ -15,7 +15,7 @@ struct OperationLog {
     init(after error: (any Error)? = nil) { self.error = error }
 
     /// Begins a call and returns its number.
-    mutating func begin() -> UInt64 {
+    mutating func startCall() -> UInt64 {
         newest += 1
         pending.insert(newest)
         outcome = nil

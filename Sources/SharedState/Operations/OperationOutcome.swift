@@ -15,17 +15,17 @@ package final class OperationOutcome<Output: Sendable>: Sendable {
     private let state = Mutex(State())
 
     package init(_ told: SettledResult? = nil) {
-        if let told { tell(told) }
+        if let told { report(told) }
     }
 
     /// An outcome that can no longer be reported is `CancellationError`, so that callbacks always come once.
-    deinit { tell(.failure(CancellationError())) }
+    deinit { report(.failure(CancellationError())) }
 
     /// Nil until it is reported.
     package var told: SettledResult? { state.withLock { $0.told } }
 
     /// Reports the outcome. The first one counts.
-    package func tell(_ told: SettledResult) {
+    package func report(_ told: SettledResult) {
         let observer = state.withLock { state -> (@MainActor @Sendable (SettledResult) -> Void)? in
             guard state.told == nil else { return nil }
             state.told = told

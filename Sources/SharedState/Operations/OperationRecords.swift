@@ -31,10 +31,10 @@ struct OperationScope {
     /// Returns the operations of a part of the value.
     func part(_ path: AnyKeyPath) -> OperationScope { OperationScope(records, path: self.path + [path]) }
 
-    /// Begins a call in the log of a status. Each call must be ended with `end`.
+    /// Begins a call in the log of a status. Each call must be ended with `endCall`.
     ///
     /// - Parameter error: the error of earlier calls, which is in the value.
-    func begin(_ status: AnyKeyPath, after error: @autoclosure () -> (any Error)?) -> OperationRecords.Record {
+    func startCall(_ status: AnyKeyPath, after error: @autoclosure () -> (any Error)?) -> OperationRecords.Record {
         let record = records.records[path + [status]] ?? OperationRecords.Record(OperationLog(after: error()))
         records.records[path + [status]] = record
         record.callCount += 1
@@ -42,7 +42,7 @@ struct OperationScope {
     }
 
     /// Ends a call. The log is removed with its last call: its state is in the value.
-    func end(_ record: OperationRecords.Record, _ status: AnyKeyPath) {
+    func endCall(_ record: OperationRecords.Record, _ status: AnyKeyPath) {
         record.callCount -= 1
         if record.callCount == 0 { records.records[path + [status]] = nil }
     }

@@ -15,7 +15,7 @@ struct SaveQueue: Sendable {
     private var isHandingOver = false
 
     /// Adds a save. Returns true if the caller must hand over.
-    mutating func add(_ context: SaveContext, _ waiter: Waiter?) -> Bool {
+    mutating func enqueueSave(_ context: SaveContext, _ waiter: Waiter?) -> Bool {
         var save = wanted ?? Save(context: context)
         if context == .userInitiated { save.context = .userInitiated }
         if let waiter { save.waiters.append(waiter) }

@@ -114,18 +114,18 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     func change<Result>(saves: Bool, _ body: (inout Value) throws -> Result) rethrows -> Result {
         if saves, SharedChanges.isViewed { return try expect(body) }
-        let (result, replaced, isToHandOver) = try turn.take {
+        let (result, replaced, isToHandOver) = try turn.withLock {
             var copy = newest.currentValue
             let result = try body(&copy)
             let replaced = exchange(copy)
-            if saves, SharedChanges.isNoted { note(from: replaced, to: copy) }
+            if saves, SharedChanges.isNoted { recordChange(from: replaced, to: copy) }
             // In the same turn, so that no thread finds a change that is not on its way to the key: an earlier read
             // would undo it.
-            let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.add(.didSet, nil) }
+            let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.enqueueSave(.didSet, nil) }
             return (result, replaced, isToHandOver)
         }
         if isToHandOver { handOver() }
-        tell(replaced)
+        notifyObservers(of: replaced)
         return result
     }
 
@@ -146,8 +146,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
     }
 
     @inline(never)
-    private func note(from before: Value, to after: Value) {
-        SharedChanges.noter?.note(self, from: before, to: after, named: name)
+    private func recordChange(from before: Value, to after: Value) {
+        SharedChanges.noter?.recordChange(self, from: before, to: after, named: name)
     }
 
     /// Returns the replaced value, to be released after the turn.
@@ -159,7 +159,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
     }
 
     /// Notifies observers of a change after its turn.
-    private func tell(_ replaced: Value) {
+    private func notifyObservers(of replaced: Value) {
         _ = replaced
         registrar.withMutation(of: SharedObservation(), keyPath: \.value) {}
     }
@@ -195,7 +195,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
         whenDone: @escaping @Sendable (VersionedRead<Value>) -> Void = { _ in }
     ) {
         guard let key, let seen else { return whenDone(VersionedRead(.success(nil))) }
-        let (number, begun) = contents.withLock { ($0.loads.begin(), moment(of: $0)) }
+        let (number, begun) = contents.withLock { ($0.loads.startAttempt(), moment(of: $0)) }
         registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {}
         let continuation = LoadContinuation<Value>(seen: seen) { [weak self] reading in
             self?.endLoad(number, begunAt: begun, isRequired, reading)
@@ -209,9 +209,9 @@ final class StoredReference<Value: Sendable>: MutableReference {
     private func endLoad(
         _ number: UInt64, begunAt begun: ReadVersion?, _ isRequired: Bool, _ reading: VersionedRead<Value>
     ) {
-        let replaced: Value? = turn.take {
+        let replaced: Value? = turn.withLock {
             contents.withLock { contents in
-                guard contents.loads.end(number) else { return nil }
+                guard contents.loads.endAttempt(number) else { return nil }
                 contents.loadError = reading.error
                 guard let begun, let now = moment(of: contents), now.isLast(since: begun) else { return nil }
                 if isRequired, case .success(nil) = reading.result { return nil }
@@ -221,7 +221,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
                 return exchange(value ?? initialValue)
             }
         }
-        if let replaced { tell(replaced) }
+        if let replaced { notifyObservers(of: replaced) }
         registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {}
     }
 
@@ -242,8 +242,8 @@ final class StoredReference<Value: Sendable>: MutableReference {
         }
     }
 
-    private func take(_ reading: VersionedRead<Value>, begunAt begun: ReadVersion) -> Bool {
-        let (isTaken, replaced) = turn.take {
+    private func acceptReading(_ reading: VersionedRead<Value>, startedAt begun: ReadVersion) -> Bool {
+        let (isTaken, replaced) = turn.withLock {
             contents.withLock { contents -> (Bool, Value?) in
                 guard moment(of: contents) == begun else { return (false, nil) }
                 contents.readingsTaken += 1
@@ -254,7 +254,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
                 return (true, exchange(value ?? initialValue))
             }
         }
-        if let replaced { tell(replaced) }
+        if let replaced { notifyObservers(of: replaced) }
         if isTaken { registrar.withMutation(of: SharedObservation(), keyPath: \.progress) {} }
         return isTaken
     }
@@ -265,7 +265,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
             seen: seen,
             receive: { [weak self] in self?.receive($0) },
             beginReading: { [weak self] in self?.beginReading(again: $0) },
-            take: { [weak self] in self?.take($0, begunAt: $1) ?? true })
+            take: { [weak self] in self?.acceptReading($0, startedAt: $1) ?? true })
         let subscription = SharedStore.$current.withValue(store) {
             key.subscribe(context: .initialValue(initialValue), subscriber: subscriber)
         }
@@ -299,7 +299,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
     func save(isolation: isolated (any Actor)?) async throws {
         try await outcome { whenDone in
             guard savingKey != nil else { return whenDone(.success(())) }
-            if contents.withLock({ $0.saveQueue.add(.userInitiated, whenDone) }) { handOver() }
+            if contents.withLock({ $0.saveQueue.enqueueSave(.userInitiated, whenDone) }) { handOver() }
         }
     }
 
@@ -320,7 +320,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
     /// Returns the next save. At the end, a read that was postponed meanwhile runs.
     private func nextSave() -> (SaveQueue.Save, UInt64, Value)? {
         let (next, reading) = contents.withLock { contents in
-            let next = contents.saveQueue.next().map { ($0, contents.saves.begin(), newest.currentValue) }
+            let next = contents.saveQueue.next().map { ($0, contents.saves.startAttempt(), newest.currentValue) }
             if next != nil { contents.hasFailedSinceSave = false }
             return (next, next == nil ? contents.waitingReading.take() : nil)
         }
@@ -330,7 +330,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
 
     private func endSave(_ number: UInt64, _ result: Result<Void, any Error>) {
         changeProgress { contents in
-            guard contents.saves.end(number) else { return }
+            guard contents.saves.endAttempt(number) else { return }
             contents.saveError = result.failure
             // The value that could not be loaded has been replaced.
             if result.failure == nil, !contents.hasFailedSinceSave { contents.loadError = nil }

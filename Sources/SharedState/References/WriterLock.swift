@@ -9,7 +9,7 @@ struct WriterLock: ~Copyable, Sendable {
     /// The thread that has the turn, or 0. A thread finds its own number here only if it has the turn.
     private let holder = Atomic<UInt>(0)
 
-    func take<Output, Failure: Error>(_ body: () throws(Failure) -> Output) throws(Failure) -> Output {
+    func withLock<Output, Failure: Error>(_ body: () throws(Failure) -> Output) throws(Failure) -> Output {
         let thread = currentThread
         precondition(
             holder.load(ordering: .relaxed) != thread,

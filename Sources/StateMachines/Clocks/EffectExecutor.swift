@@ -16,7 +16,7 @@ final class EffectExecutor: TaskExecutor {
     }
 
     /// The number of jobs after which `rest()` returns although effects still run.
-    private static let mostJobs: UInt64 = 10_000
+    private static let maximumJobs: UInt64 = 10_000
     /// The time after which `rest()` returns although an effect blocks the thread.
     private static let patience = Duration.seconds(1)
 
@@ -56,7 +56,7 @@ final class EffectExecutor: TaskExecutor {
     ///
     /// Returns earlier when the task is cancelled, after 10,000 jobs, and after one second.
     func rest() async {
-        let limit = state.withLock { $0.done } + Self.mostJobs
+        let limit = state.withLock { $0.done } + Self.maximumJobs
         let deadline = ContinuousClock.now + Self.patience
         while let received = await idle(limit, deadline) {
             await Self.letMainActorRun()

@@ -28,10 +28,10 @@ public final class TestClock: Clock, Sendable {
     /// The error for unexpected sleepers.
     public struct SuspensionError: Error, CustomStringConvertible {
         /// The number of sleepers.
-        public let count: Int
+        public let suspendedTaskCount: Int
 
         public var description: String {
-            "\(count) \(count == 1 ? "sleeps" : "sleep") on the test clock; advance it, or cancel the work"
+            "\(suspendedTaskCount) \(suspendedTaskCount == 1 ? "sleeps" : "sleep") on the test clock; advance it, or cancel the work"
         }
     }
 
@@ -121,7 +121,7 @@ public final class TestClock: Clock, Sendable {
     public func checkSuspension() async throws {
         await letOthersRun()
         let count = sleeperCount
-        if count > 0 { throw SuspensionError(count: count) }
+        if count > 0 { throw SuspensionError(suspendedTaskCount: count) }
     }
 
     /// The number of sleepers.

@@ -9,7 +9,7 @@ final class ThrottleRegistry: Sendable {
     enum Decision {
         case go
         case drop
-        /// Sleep for the duration, then call ``end(_:_:isOver:_:)``.
+        /// Sleep for the duration, then call ``endEffect(_:_:isOver:_:)``.
         case wait(Duration, ticket: UInt64)
     }
 
@@ -60,7 +60,7 @@ final class ThrottleRegistry: Sendable {
     /// Decides whether an effect starts, waits or is dropped.
     ///
     /// - Parameter mark: Set when the effect is cancelled. A cancelled waiting effect no longer delays another.
-    func begin(
+    func startEffect(
         _ id: EffectID, _ interval: Duration, latest: Bool, _ clock: any Clock<Duration>, _ mark: CancellationFlag
     ) -> Decision {
         let key = Key(id)
@@ -93,7 +93,7 @@ final class ThrottleRegistry: Sendable {
     }
 
     /// Returns true if the waiting effect starts: it does unless a later one has replaced it, or it was cancelled.
-    func end(_ id: EffectID, _ ticket: UInt64, isOver: Bool, _ clock: any Clock<Duration>) -> Bool {
+    func endEffect(_ id: EffectID, _ ticket: UInt64, isOver: Bool, _ clock: any Clock<Duration>) -> Bool {
         let key = Key(id)
         let elapsed = isOver ? Self.elapsed(by: clock) : nil
         let (begins, replaced) = state.withLock { state -> (Bool, Entry?) in

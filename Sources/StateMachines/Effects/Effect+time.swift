@@ -37,13 +37,13 @@ extension Effect {
         let (clock, throttles) = (clock ?? values.continuousClock, values.throttles)
         let key = EffectID(id)
         let gate = EffectGate { mark in
-            switch throttles.begin(key, interval, latest: latest, clock, mark) {
+            switch throttles.startEffect(key, interval, latest: latest, clock, mark) {
             case .go: .go
             case .drop: .drop
             case .wait(let remaining, let ticket):
                 .wait {
                     let isOver = (try? await clock.sleep(for: remaining)) != nil
-                    return throttles.end(key, ticket, isOver: isOver, clock)
+                    return throttles.endEffect(key, ticket, isOver: isOver, clock)
                 }
             }
         }

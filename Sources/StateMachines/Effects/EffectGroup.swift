@@ -36,7 +36,7 @@ final class EffectGroup: Sendable {
         var any: Member? { only?.member ?? others.first?.value }
         var all: [Member] { (only.map { [$0.member] } ?? []) + others.values }
 
-        mutating func add(_ member: Member, _ number: UInt64) {
+        mutating func insert(_ member: Member, _ number: UInt64) {
             if only == nil { only = (number, member) } else { others[number] = member }
         }
 
@@ -83,9 +83,9 @@ final class EffectGroup: Sendable {
     /// Adds a task.
     ///
     /// - Returns: whether the group is cancelled. The caller then cancels the task without holding a lock.
-    func add(_ task: Task<Void, Never>, _ marks: [CancellationFlag], _ number: UInt64) -> Bool {
+    func addTask(_ task: Task<Void, Never>, _ marks: [CancellationFlag], _ number: UInt64) -> Bool {
         contents.withLock { contents in
-            contents.members.add(Member(task: task, marks: marks), number)
+            contents.members.insert(Member(task: task, marks: marks), number)
             return contents.isCancelled
         }
     }

@@ -17,7 +17,7 @@ final class EffectLifetime: Sendable {
     var isOver: Bool { isCancelled.load(ordering: .acquiring) || Task.isCancelled }
 
     func cancel() { isCancelled.store(true, ordering: .releasing) }
-    func end() { hasEnded.store(true, ordering: .relaxed) }
+    func markEnded() { hasEnded.store(true, ordering: .relaxed) }
 
     func check(_ action: some Sendable) {
         guard hasEnded.load(ordering: .relaxed) else { return }
@@ -42,7 +42,7 @@ final class EffectDelivery: Sendable {
 
     /// Returns the effect whose action this `send` is; nil for a `send` from other code, including other code of the
     /// owner on the same path.
-    static func take(by registry: any EffectRegistry) -> EffectLifetime? {
+    static func takeEffect(by registry: any EffectRegistry) -> EffectLifetime? {
         guard let current, current.life.group.owner == ObjectIdentifier(registry),
             !current.isTaken.exchange(true, ordering: .relaxed)
         else { return nil }

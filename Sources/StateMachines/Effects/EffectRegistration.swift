@@ -25,7 +25,7 @@ final class EffectRegistration: Sendable {
     }
 
     /// Adds a mark that the cancellation sets.
-    func add(_ mark: CancellationFlag) { contents.withLock { $0.marks.append(mark) } }
+    func addFlag(_ mark: CancellationFlag) { contents.withLock { $0.marks.append(mark) } }
 
     /// Starts the work, unless it was cancelled while it waited.
     func start(

@@ -56,7 +56,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
     /// - Parameters:
     ///   - queue: receives the actions of `.send`.
     ///   - group: the tasks of the same `send`; created when the first one starts.
-    func begin(
+    func startEffect(
         _ effect: Effect<Action>, from origin: Action, queue: inout [QueuedAction<Action>], group: inout EffectGroup?,
         deliver: @escaping Deliver<Action>
     ) {
@@ -120,7 +120,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 return .cancel(id, EffectPosition(plan: number, order: order))
             case .gated(let effect, let gate):
                 let mark = CancellationFlag()
-                for registration in around { registration.add(mark) }
+                for registration in around { registration.addFlag(mark) }
                 marks.append(mark)
                 return .gated(plan(effect), gate, mark)
             }
@@ -240,7 +240,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
                 ?? startTask(on: executor, priority: work.priority, body)
             guard let task else { return nil }
             contents.running[number] = Running(task: task, marks: marks, origin: origin)
-            return (task, group.add(task, marks, number))
+            return (task, group.addTask(task, marks, number))
         }
         let isCancelled = started?.1 ?? true
         if isCancelled { for mark in marks { mark.set() } }
@@ -271,7 +271,7 @@ final class EffectTasks<Action: Sendable>: EffectRegistry {
             } onCancel: {
                 life.cancel()
             }
-            life.end()
+            life.markEnded()
         case .cancel(let id, let position): cancel(id, from: position)
         case .gated(let part, let gate, let mark):
             switch gate.decide(mark) {

@@ -39,7 +39,7 @@ extension AsyncStream where Element: Sendable {
         return Self {
             // Retained here, for the lifetime of the stream.
             defer { withExtendedLifetime(producer) {} }
-            return await handover.take()
+            return await handover.next()
         } onCancel: {
             producer.cancel()
         }
@@ -67,13 +67,13 @@ final class ElementHandoff<Element: Sendable>: Sendable {
 
     private let contents = Mutex(Contents())
     private let room = AsyncBinarySemaphore()
-    private let news = AsyncBinarySemaphore(value: false)
+    private let elementAvailable = AsyncBinarySemaphore(value: false)
 
     /// Stores the element when there is room. When the task is cancelled, the element is dropped.
     func put(_ element: Element) async {
         guard (try? await room.waitCancelable()) != nil else { return }
         contents.withLock { $0.element = element }
-        news.signalNow()
+        elementAvailable.signalNow()
     }
 
     /// Ends the elements.
@@ -84,18 +84,18 @@ final class ElementHandoff<Element: Sendable>: Sendable {
             contents.isFinished = true
             if !isRead { contents.element = nil }
         }
-        news.signalNow()
+        elementAvailable.signalNow()
     }
 
     /// Returns the next element; nil when there are no more, or the task is cancelled.
-    func take() async -> Element? {
-        guard (try? await news.waitCancelable()) != nil else { return nil }
+    func next() async -> Element? {
+        guard (try? await elementAvailable.waitCancelable()) != nil else { return nil }
         let (element, isFinished) = contents.withLock { contents in
             defer { contents.element = nil }
             return (contents.element, contents.isFinished)
         }
         // Other readers may wait for the end, too.
-        if isFinished { news.signalNow() }
+        if isFinished { elementAvailable.signalNow() }
         if element != nil { room.signalNow() }
         return element
     }

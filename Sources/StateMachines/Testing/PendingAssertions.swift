@@ -30,7 +30,7 @@ final class PendingAssertions<State, Action: Sendable> {
     /// Marks the next recorded action as sent by the test.
     func beginSending() { isSending = true }
 
-    func note(_ action: Action, from before: State, to state: State, _ shared: SharedChanges) {
+    func recordAction(_ action: Action, from before: State, to state: State, _ shared: SharedChanges) {
         lastNumber += 1
         let entry = Entry(action: action, before: before, state: state, shared: shared, number: lastNumber)
         if isSending {

@@ -80,8 +80,8 @@ public final class TestStore<State, Action: Sendable> {
         ) { state, action in
             let before = state
             let shared = SharedChanges()
-            let effect = shared.note { reducer.reduce(into: &state, action: action) }
-            ledger.note(action, from: before, to: state, shared)
+            let effect = shared.recordChanges { reducer.reduce(into: &state, action: action) }
+            ledger.recordAction(action, from: before, to: state, shared)
             return effect
         }
         effects = machine.effects
@@ -176,7 +176,7 @@ public final class TestStore<State, Action: Sendable> {
     private func run(
         _ assertion: (inout State) throws -> Void, _ value: inout State, _ shared: SharedChanges
     ) throws {
-        try DependencyValues.$current.withValue(dependencies) { try shared.look { try assertion(&value) } }
+        try DependencyValues.$current.withValue(dependencies) { try shared.assertChanges { try assertion(&value) } }
     }
 
     /// Returns nil if there is no difference.
@@ -231,7 +231,7 @@ public final class TestStore<State, Action: Sendable> {
         // Without exhaustivity a test asserts only some of the changes: they must have happened, whatever the others
         // are.
         var expected = exhaustivity == .on ? before : actual
-        let shared = entry.shared.again(fromEnd: exhaustivity != .on)
+        let shared = entry.shared.copy(fromEnd: exhaustivity != .on)
         do { try run(update, &expected, shared) } catch {
             return reportIssue("The assertion threw: \(error)", at: location)
         }
@@ -252,7 +252,7 @@ public final class TestStore<State, Action: Sendable> {
         at location: CodeLocation
     ) {
         var named = entry.before
-        let shared = entry.shared.again(fromEnd: false)
+        let shared = entry.shared.copy(fromEnd: false)
         // An error of the closure in a state that it was not written for is ignored.
         guard (try? run(update, &named, shared)) != nil,
             let difference = difference(named, entry.state, shared.differences)

@@ -5,10 +5,10 @@ public import WebSockets
 /// The rules that a server evaluates before each call and each stream.
 struct AccessRules: Sendable {
     let mayCall: AccessPolicy.Authorize
-    let keepsGrants: Bool
+    let cachesGrants: Bool
 
     /// Rules that permit nothing.
-    static let none = AccessRules(mayCall: { _, _, _ in false }, keepsGrants: false)
+    static let none = AccessRules(mayCall: { _, _, _ in false }, cachesGrants: false)
 }
 
 /// The reason why a client is rejected.
@@ -65,18 +65,18 @@ public struct AccessPolicy: Sendable {
     /// server's actors (`Caller.isServer`) are not subject to it. Helper actors of services, such as query results, need the
     /// permission for their owner. The log has a line for each rejected pair of an actor and a method, once an hour.
     ///
-    /// `TrebuchetServer.replaceRules` replaces it while the server runs.
+    /// `TrebuchetServer.replaceAuthorization` replaces it while the server runs.
     public var authorize: Authorize?
 
     /// Whether a `true` of `authorize` is cached for its connection, actor and target. Default false.
     ///
-    /// An entry is valid until `TrebuchetServer.rulesDidChange()` or `replaceRules`, or until `CallerConnection.principal` is
+    /// An entry is valid until `TrebuchetServer.invalidateAuthorizationCache()` or `replaceRules`, or until `CallerConnection.principal` is
     /// set; each connection has the last 16. Suitable for rules that are slow and depend on their arguments alone. A `false` is
     /// never cached.
     ///
     /// With either value, a call that waits for its actor is decided once. When the actor moves between cluster nodes meanwhile, the
     /// call keeps its permission while the rules and the principal stay the same. The permission is valid for this one call.
-    public var keepsGrants = false
+    public var cachesGrants = false
 
     /// Whether methods can read their caller (`Caller.current`) even if every client is accepted. Default false: then it costs
     /// nothing.
@@ -106,7 +106,7 @@ public struct AccessPolicy: Sendable {
     public static var open: AccessPolicy { AccessPolicy() }
 
     /// The rules of `authorize`; nil without any.
-    var rules: AccessRules? { authorize.map { AccessRules(mayCall: $0, keepsGrants: keepsGrants) } }
+    var rules: AccessRules? { authorize.map { AccessRules(mayCall: $0, cachesGrants: cachesGrants) } }
 
     /// Whether a connection needs no `Caller`. Rules alone need none.
     var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
@@ -148,7 +148,8 @@ public struct AccessPolicy: Sendable {
             default: break
             }
         }
-        failures.note("authenticate threw \(String(reflecting: type(of: error))): \("\(error)".prefix(bytes: 4_000))")
+        failures.logLine(
+            "authenticate threw \(String(reflecting: type(of: error))): \("\(error)".prefix(bytes: 4_000))")
         return answer(503, "authentication is temporarily unavailable; see the server log")
     }
 

@@ -9,9 +9,9 @@ final class InspectedActor: @unchecked Sendable {
     /// The maximum number of recorded versions of all streams together.
     static let room = 200
     /// The maximum number of connections listed for a version that they skipped.
-    fileprivate static let mostSkippers = 20
+    fileprivate static let maximumSkippers = 20
     /// The maximum size in bytes of all recorded updates and of the calls that caused them.
-    private static let mostBytes = 4 << 20
+    private static let maximumBytes = 4 << 20
     /// The approximate size of a recorded call in bytes.
     private static let callBytes = 200
     /// The number of versions between two recorded snapshots.
@@ -20,7 +20,7 @@ final class InspectedActor: @unchecked Sendable {
     /// from a snapshot.
     private static let spare = 2 * wholeDistance
     /// The maximum number of connections recorded as behind, for each stream.
-    private static let mostBehind = 1_000
+    private static let maximumLag = 1_000
 
     /// A recorded version with its causes and deliveries.
     struct Version {
@@ -32,7 +32,7 @@ final class InspectedActor: @unchecked Sendable {
         let moreCalls: Int
         /// The version before it; nil if unknown.
         let previous: UInt64?
-        var taken: InspectorStateSubscription.SentVersion?
+        var recording: InspectorStateSubscription.SentVersion?
         var patches = 0
         var wholes = 0
         var events = 0
@@ -43,9 +43,9 @@ final class InspectedActor: @unchecked Sendable {
         var isPartial = false
 
         /// The number of the version that this one is based on, as far as it is known.
-        fileprivate var beginning: UInt64 { taken.map { $0.base ?? previous ?? number } ?? 0 }
+        fileprivate var beginning: UInt64 { recording.map { $0.base ?? previous ?? number } ?? 0 }
 
-        fileprivate var heldBytes: Int { (taken?.json?.count ?? 0) + calls.count * InspectedActor.callBytes }
+        fileprivate var retainedBytes: Int { (recording?.json?.count ?? 0) + calls.count * InspectedActor.callBytes }
     }
 
     let name: String
@@ -58,7 +58,7 @@ final class InspectedActor: @unchecked Sendable {
     private(set) var versions: [Version] = []
     /// Snapshots from which the recorded versions can be computed: one before the oldest recorded version, and some later ones.
     private var wholes: [(stream: String, number: UInt64, json: [UInt8])] = []
-    private var heldBytes = 0
+    private var retainedBytes = 0
     private var hasGap = false
     /// The number of versions since the last recorded snapshot, by stream.
     private var sinceWhole: [String: Int] = [:]
@@ -95,7 +95,7 @@ final class InspectedActor: @unchecked Sendable {
 
     func isOf(_ record: ActorRecord) -> Bool { identity == ObjectIdentifier(record) }
 
-    func add(_ watch: InspectorStateSubscription) {
+    func addSubscription(_ watch: InspectorStateSubscription) {
         let isOver = watches.withLock { watches in
             if !watches.isOver { watches.list.append(watch) }
             return watches.isOver
@@ -104,12 +104,12 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// Observes its states, unless they are observed already. Callable from any thread.
-    func goOn() {
+    func startObserving() {
         guard watches.withLock({ $0.list.isEmpty && !$0.isOver }) else { return }
         for stream in streams { follow(self, stream) }
     }
 
-    /// Stops observing its states, permanently or until `goOn`, so that nothing is encoded for the inspector. Callable from any
+    /// Stops observing its states, permanently or until `startObserving`, so that nothing is encoded for the inspector. Callable from any
     /// thread.
     func leave(forGood: Bool = true) {
         let list = watches.withLock { watches in
@@ -121,16 +121,16 @@ final class InspectedActor: @unchecked Sendable {
 
     // MARK: Events
 
-    func add(_ version: ServerEvent.Version, calls: [RecentCallBuffer.Entry]) {
+    func addVersion(_ version: ServerEvent.Version, calls: [RecentCallBuffer.Entry]) {
         let previous = newest.updateValue(version.number, forKey: version.stream.target)
         versions.append(
             Version(
                 stream: version.stream.target, number: version.number, time: WallTime.milliseconds,
-                bytes: version.bytes, calls: calls, moreCalls: version.moreCalls, previous: previous))
+                bytes: version.bytes, calls: calls, moreCalls: version.unnamedCallCount, previous: previous))
         // Other causes than the listed calls contributed to the version, or may have.
         if hasGap || version.hasOtherCauses && !calls.isEmpty { versions[versions.count - 1].isPartial = true }
         hasGap = false
-        heldBytes += calls.count * Self.callBytes
+        retainedBytes += calls.count * Self.callBytes
         sinceWhole[version.stream.target, default: 0] += 1
         keepToLimits()
     }
@@ -144,17 +144,17 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     private func keepToLimits() {
-        while versions.count > Self.room + Self.spare || heldBytes > Self.mostBytes && versions.count > 1 {
+        while versions.count > Self.room + Self.spare || retainedBytes > Self.maximumBytes && versions.count > 1 {
             let gone = versions.removeFirst()
-            heldBytes -= gone.heldBytes
+            retainedBytes -= gone.retainedBytes
             keptSince = gone.time + 1
         }
         // Remove snapshots that no recorded version is based on.
         while let place = wholes.firstIndex(where: { isSpare($0.stream, $0.number) }) { dropWhole(place) }
-        while heldBytes > Self.mostBytes, !wholes.isEmpty { dropWhole(0) }
+        while retainedBytes > Self.maximumBytes, !wholes.isEmpty { dropWhole(0) }
     }
 
-    private func dropWhole(_ place: Int) { heldBytes -= wholes.remove(at: place).json.count }
+    private func dropWhole(_ place: Int) { retainedBytes -= wholes.remove(at: place).json.count }
 
     private func isSpare(_ stream: String, _ number: UInt64) -> Bool {
         guard let oldest = versions.first(where: { $0.stream == stream }) else { return false }
@@ -167,7 +167,7 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// Records a snapshot if it is far enough behind the previous one.
-    func note(whole taken: InspectorStateSubscription.SentVersion, of stream: String) {
+    func recordSnapshot(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
         guard taken.base == nil else { return }
         asked.remove(stream)
         guard let json = taken.json else { return }
@@ -177,7 +177,7 @@ final class InspectedActor: @unchecked Sendable {
         }
         sinceWhole[stream] = 0
         wholes.append((stream, taken.number, json))
-        heldBytes += json.count
+        retainedBytes += json.count
         keepToLimits()
     }
 
@@ -201,7 +201,7 @@ final class InspectedActor: @unchecked Sendable {
 
     /// Returns a snapshot and the patches from it to the base of a version; nil if the base is unknown.
     func chain(before version: Version) -> StateHistory? {
-        guard var number = version.taken?.base ?? version.previous else { return nil }
+        guard var number = version.recording?.base ?? version.previous else { return nil }
         var patches: [[UInt8]] = []
         let target = number
         func made(_ value: [UInt8]) -> StateHistory {
@@ -213,7 +213,7 @@ final class InspectedActor: @unchecked Sendable {
                 return made(whole.json)
             }
             guard let place = rest.lastIndex(where: { $0.number == number && $0.stream == version.stream }),
-                let taken = versions[place].taken, let json = taken.json
+                let taken = versions[place].recording, let json = taken.json
             else { return nil }
             guard let base = taken.base else { return made(json) }
             patches.append(json)
@@ -226,7 +226,7 @@ final class InspectedActor: @unchecked Sendable {
     private func known(of stream: String) -> Set<UInt64> {
         var known = Set(wholes.filter { $0.stream == stream }.map(\.number))
         for version in versions where version.stream == stream {
-            guard let taken = version.taken, taken.json != nil else { continue }
+            guard let taken = version.recording, taken.json != nil else { continue }
             if taken.base.map({ known.contains($0) }) ?? true { known.insert(version.number) }
         }
         return known
@@ -238,7 +238,8 @@ final class InspectedActor: @unchecked Sendable {
         streams.compactMap { stream in
             let known = known(of: stream)
             let first = shown.first { version in
-                version.stream == stream && (version.taken?.base ?? version.previous).map { known.contains($0) } == true
+                version.stream == stream
+                    && (version.recording?.base ?? version.previous).map { known.contains($0) } == true
             }
             guard let first, let chain = chain(before: first) else {
                 // No version has a known base, or the values are too long.
@@ -253,12 +254,12 @@ final class InspectedActor: @unchecked Sendable {
 
     /// Records a value that was computed from an earlier snapshot, and removes earlier snapshots, since no shown version is
     /// based on them.
-    func note(made value: [UInt8], _ number: UInt64, of stream: String) {
+    func recordComputedValue(_ value: [UInt8], _ number: UInt64, of stream: String) {
         for place in wholes.indices.reversed() where wholes[place].stream == stream && wholes[place].number <= number {
             dropWhole(place)
         }
         wholes.insert((stream, number, value), at: 0)
-        heldBytes += value.count
+        retainedBytes += value.count
         keepToLimits()
     }
 
@@ -268,21 +269,21 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// - Returns: whether a snapshot must be requested, since otherwise later versions would have no recorded base.
-    func note(_ taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
+    func recordUpdate(_ taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
         if followedSince[stream] == nil {
             followedSince[stream] = WallTime.milliseconds + 1
             newest[stream] = max(newest[stream] ?? 0, taken.number)
         }
-        note(whole: taken, of: stream)
+        recordSnapshot(taken, of: stream)
         defer { noteValue(taken, of: stream) }
         guard taken.base != nil, sinceWhole[stream, default: 0] >= Self.wholeDistance else { return false }
         return asked.insert(stream).inserted
     }
 
     private func noteValue(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
-        guard let place = place(of: stream, taken.number), versions[place].taken == nil else { return }
-        versions[place].taken = taken
-        heldBytes += taken.json?.count ?? 0
+        guard let place = place(of: stream, taken.number), versions[place].recording == nil else { return }
+        versions[place].recording = taken
+        retainedBytes += taken.json?.count ?? 0
         keepToLimits()
     }
 
@@ -291,7 +292,7 @@ final class InspectedActor: @unchecked Sendable {
         guard let place = place(of: delivery.stream.target, delivery.number) else { return }
         switch delivery.form {
         case .patch: versions[place].patches += 1
-        case .whole: versions[place].wholes += 1
+        case .snapshot: versions[place].wholes += 1
         case .event: versions[place].events += 1
         }
     }
@@ -299,7 +300,7 @@ final class InspectedActor: @unchecked Sendable {
     /// Records that a connection accepts no data and that `number` was sent to it last.
     func countBehind(_ stream: String, _ connection: UInt64, at number: UInt64) {
         let isKnown = behind[stream]?[connection] != nil
-        guard isKnown || behind[stream, default: [:]].count < Self.mostBehind else { return }
+        guard isKnown || behind[stream, default: [:]].count < Self.maximumLag else { return }
         behind[stream, default: [:]][connection] = number
     }
 
@@ -315,7 +316,7 @@ final class InspectedActor: @unchecked Sendable {
             guard versions[place].number > from else { return }
             guard versions[place].number < to else { continue }
             versions[place].skipped += 1
-            if versions[place].skippers.count < Self.mostSkippers { versions[place].skippers.append(connection) }
+            if versions[place].skippers.count < Self.maximumSkippers { versions[place].skippers.append(connection) }
         }
     }
 
@@ -341,13 +342,13 @@ extension InspectedActor.Version {
                 ])
             ), ("skipped", .count(skipped)), ("skippedBy", .list(skippers.map { .count($0) })),
             ("behind", .count(waiting.count)),
-            ("behindBy", .list(waiting.prefix(InspectedActor.mostSkippers).map { .count($0) })),
+            ("behindBy", .list(waiting.prefix(InspectedActor.maximumSkippers).map { .count($0) })),
             ("previous", previous.map { .count($0) } ?? .null),
             ("partial", .flag(isPartial)),
         ]
-        if let taken {
-            if let base = taken.base { members.append(("base", .count(base))) }
-            members.append((taken.base == nil ? "value" : "patch", taken.json.map { .written($0) } ?? .null))
+        if let recording {
+            if let base = recording.base { members.append(("base", .count(base))) }
+            members.append((recording.base == nil ? "value" : "patch", recording.json.map { .written($0) } ?? .null))
         }
         return .object(members)
     }

@@ -13,7 +13,7 @@ extension ServerConnection {
             ("reactor", .text(shard.reactor.name)),
             ("seconds", .seconds(MonotonicClock.now &- opened)), ("streams", .count(streams.count)),
             ("calls", .count(running.count)),
-            ("heldBytes", .count(max(link.memory?.heldBytes ?? 0, link.pendingBytes))),
+            ("heldBytes", .count(max(link.memory?.bufferedBytes ?? 0, link.pendingBytes))),
             ("writable", .flag(isWritable)), ("draining", .flag(isDraining)),
             ("ofNode", .flag(upstream != nil)),
         ]
@@ -30,7 +30,7 @@ extension TrebuchetServer {
     ) async throws(TrebuchetError) -> InspectorJSON {
         var numbers: [(number: UInt64, shard: Int)] = []
         for (place, shard) in shards.enumerated() {
-            let own = try await asked(shard) { Array(shard.connections.keys) }
+            let own = try await queryShards(shard) { Array(shard.connections.keys) }
             numbers += own.map { ($0, place) }
         }
         let found = numbers.count
@@ -39,7 +39,7 @@ extension TrebuchetServer {
         for (place, part) in Dictionary(grouping: page.of(numbers), by: \.shard) {
             let shard = shards[place]
             // A connection that closed meanwhile is omitted.
-            shown += try await asked(shard) {
+            shown += try await queryShards(shard) {
                 part.compactMap { entry in shard.connections[entry.number].map { (entry.number, $0.inspected) } }
             }
         }
@@ -48,10 +48,10 @@ extension TrebuchetServer {
         return .object(page.head(found: found) + [("connections", .list(list))])
     }
 
-    private func asked<Answer: Sendable>(
+    private func queryShards<Answer: Sendable>(
         _ shard: ServerShard, _ question: @escaping @Sendable () -> Answer
     ) async throws(TrebuchetError) -> Answer {
-        guard let answer = await Self.ask(shard.reactor, within: Self.answerTime, question) else {
+        guard let answer = await Self.query(shard.reactor, timeout: Self.answerTime, question) else {
             throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond")
         }
         return answer

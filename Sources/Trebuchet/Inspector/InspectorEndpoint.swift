@@ -5,31 +5,31 @@ internal import WebSockets
 
 /// The HTTP endpoint of the inspector: serves JSON to programs, and pages that are clients of an actor.
 struct InspectorEndpoint: Sendable {
-    private let door: AdminRequestGuard
+    private let requestGuard: AdminRequestGuard
     private let views: InspectorViews
     private let files = InspectorFiles()
     private let pages: InspectorPages
 
     init(_ server: TrebuchetServer, token: String, writes: Bool, on reactors: ReactorGroup) {
-        door = AdminRequestGuard(server, name: "inspector", token: token, takesOwnPages: true)
+        requestGuard = AdminRequestGuard(server, name: "inspector", token: token, takesOwnPages: true)
         views = InspectorViews(recorder: InspectorRecorder(server.parts.events, on: server.shards), writes: writes)
-        pages = InspectorPages(of: door, views, on: reactors, log: server.parts.log)
+        pages = InspectorPages(of: requestGuard, views, on: reactors, log: server.parts.log)
     }
 
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup
     ) throws(TransportError) -> WebSocketServer {
-        try door.listen(
+        try requestGuard.listen(
             host: host, port: port, tls: tls, on: reactors, takesPost: views.writes, clients: pages.server.shards
         ) { request, address in
             // These files contain no server data: the page requests its data with the token.
             if let file = files[request.path], request.method != "POST" { return .page(file) }
-            if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
+            if let refusal = requestGuard.refusal(of: request, from: address) { return .last(refusal) }
             guard let path = request.path.behind("/inspect/").map({ String($0) }) else { return .last(Self.nothing) }
             do throws(InspectorQuery.InvalidQuery) {
                 let query = try InspectorQuery(request.query)
                 if request.method == "POST" { return try change(path, query, address) }
-                guard let look = try views.look(at: path, query) else { return .last(Self.nothing) }
+                guard let look = try views.view(at: path, query) else { return .last(Self.nothing) }
                 return show(look)
             } catch {
                 return .last(Self.page(400, InspectorViews.failed(error.text)).response)
@@ -38,9 +38,9 @@ struct InspectorEndpoint: Sendable {
     }
 
     /// Discards all recordings and shuts down the page server.
-    func end() async {
-        views.recorder.end()
-        await pages.end()
+    func shutDown() async {
+        views.recorder.stop()
+        await pages.shutDown()
     }
 
     /// Handles a POST request, if writes are permitted.
@@ -64,7 +64,7 @@ struct InspectorEndpoint: Sendable {
     private static var nothing: HTTPResponse { page(404, InspectorViews.nothing).response }
 
     private func show(_ look: @escaping InspectorViews.Renderer) -> PlainResponse {
-        door.ask { server in
+        requestGuard.respond { server in
             let (status, json) = await InspectorViews.shown(by: look, server)
             return Self.page(status, json)
         }

@@ -37,7 +37,7 @@ distributed actor InspectorPage {
         let parts = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         do throws(InspectorQuery.InvalidQuery) {
             let query = try InspectorQuery(parts.count > 1 ? String(parts[1]) : nil)
-            look = path.isEmpty ? nil : try window.views.look(at: String(parts[0]), query)
+            look = path.isEmpty ? nil : try window.views.view(at: String(parts[0]), query)
         } catch {
             throw TrebuchetError(.invalidArguments, error.text)
         }
@@ -91,11 +91,11 @@ distributed actor InspectorPage {
     private static let share: UInt64 = 100
     private static let tick = Duration.milliseconds(100)
     private static let second: UInt64 = 1_000_000_000
-    private static let longestPause = 5 * second
+    private static let maximumPause = 5 * second
     /// The minimum time between two updates while the recorder samples, since most of the contents change each time.
     private static let busyPause = 2 * second
     /// The number of seconds that it continues without observers.
-    private static let patience = 3
+    private static let maximumUnseenUpdates = 3
 
     /// Updates the views that are due. Returns nil when no client observes them any more.
     private func follow() async -> Duration? {
@@ -104,14 +104,14 @@ distributed actor InspectorPage {
         if nextOverview <= now {
             // A client starts to observe soon after its call, or again after a reconnect.
             unseen = await window.isSeen ? 0 : unseen + 1
-            guard unseen < Self.patience else { return stop() }
+            guard unseen < Self.maximumUnseenUpdates else { return stop() }
             let (status, json) = await InspectorViews.shown(by: window.overview, server)
             let made = InspectorView("overview", status, json)
             if made != overview { overview = made }
             nextOverview = now &+ Self.second
             now = MonotonicClock.now
         }
-        let news = window.views.recorder.news
+        let news = window.views.recorder.recordedEventCount
         guard let look, nextView <= now || news != seenNews && earliestView <= now else { return Self.tick }
         let path = path
         seenNews = news
@@ -125,7 +125,7 @@ distributed actor InspectorPage {
         let pauses = window.views.recorder.pauses
         let least = pauses == seenPauses ? 0 : Self.busyPause
         seenPauses = pauses
-        earliestView = now &+ min(Self.longestPause, max(least, (now &- began) * Self.share))
+        earliestView = now &+ min(Self.maximumPause, max(least, (now &- began) * Self.share))
         nextView = max(now &+ Self.second, earliestView)
         return Self.tick
     }

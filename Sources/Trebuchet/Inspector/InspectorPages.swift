@@ -16,11 +16,11 @@ final class InspectorPages: @unchecked Sendable {
         log: @escaping @Sendable (String) -> Void
     ) {
         var limits = ServerLimits()
-        limits.actorsOnDemand = 256
-        limits.actorsOnDemandPerConnection = 8
+        limits.activatedActors = 256
+        limits.activatedActorsPerConnection = 8
         limits.streamsPerConnection = 16
         limits.callsPerConnection = 32
-        limits.heldBytes = 128 << 20
+        limits.bufferedBytes = 128 << 20
         limits.messageSize = 256 << 10
         // The server does not listen: the inspector endpoint passes it the connections that present the token.
         let server = TrebuchetServer(
@@ -35,7 +35,7 @@ final class InspectorPages: @unchecked Sendable {
         }
     }
 
-    func end() async { await server.shutdown(drain: .seconds(1)) }
+    func shutDown() async { await server.shutdown(drain: .seconds(1)) }
 }
 
 /// The dependencies of an inspector page.

@@ -20,7 +20,7 @@ enum WallTime {
 final class InspectorRecorder: Sendable {
     static let lookTime = Duration.seconds(30)
     /// The maximum number of inspected actors; one more replaces the least recently inspected.
-    static let mostActors = 16
+    static let maximumActors = 16
 
     /// Forwards events of some kinds. The recorder has up to two, so that version events are produced only while an actor is
     /// inspected.
@@ -33,7 +33,7 @@ final class InspectorRecorder: Sendable {
             self.told = told
         }
 
-        func hear(_ event: ServerEvent) { told(event) }
+        func handle(_ event: ServerEvent) { told(event) }
     }
 
     /// The recordings and listeners of the recorder.
@@ -41,7 +41,7 @@ final class InspectorRecorder: Sendable {
         /// The end of recording by the reactor's clock; 0 while recording is off.
         var until: UInt64 = 0
         var hasEnded = false
-        var ears: [EventForwarder] = []
+        var forwarders: [EventForwarder] = []
         var calls = RecentCallBuffer()
         var budget: RecorderRateLimiter
         var actors: [ActorName: InspectedActor] = [:]
@@ -49,7 +49,7 @@ final class InspectorRecorder: Sendable {
 
     /// All events that a log of level `debug` has.
     private static let callKinds: ServerEvent.Kinds = [
-        .calls, .arguments, .connections, .refusals, .limits, .streams, .actors, .store, .server,
+        .calls, .arguments, .connections, .rejections, .limits, .streams, .actors, .store, .server,
     ]
 
     private let events: EventBus
@@ -71,7 +71,7 @@ final class InspectorRecorder: Sendable {
 
     /// Returns ended calls, the newest first.
     func calls(_ look: CallListQuery) async -> InspectorJSON {
-        await self.look()
+        await self.startRecording()
         // Generate the JSON without the lock, since calls wait for it.
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
         return calls.json(look, pauses: pauses)
@@ -79,7 +79,7 @@ final class InspectorRecorder: Sendable {
 
     /// Returns log lines of one connection or actor, or of all.
     func log(_ look: LogQuery) async -> InspectorJSON {
-        await self.look()
+        await self.startRecording()
         let (calls, pauses) = state.withLock { ($0.calls, $0.budget.pauses) }
         return calls.log(look, pauses: pauses)
     }
@@ -88,7 +88,7 @@ final class InspectorRecorder: Sendable {
     ///
     /// - Parameter follow: called for each state of an actor that was not inspected before.
     /// - Throws: `unavailable` if the recorder's reactor does not respond.
-    func look(
+    func inspectActor(
         at record: ActorRecord, follow: @escaping @Sendable (InspectedActor, String) -> Void
     ) async throws(TrebuchetError) -> InspectedActor? {
         let now = reactor.now
@@ -100,7 +100,7 @@ final class InspectorRecorder: Sendable {
             }
             let made = InspectedActor(record, looked: now, follow: follow)
             var gone = [state.actors.updateValue(made, forKey: ActorName(record.name))].compactMap { $0 }
-            if state.actors.count > Self.mostActors,
+            if state.actors.count > Self.maximumActors,
                 let oldest = state.actors.values.filter({ $0 !== made }).min(by: { $0.looked < $1.looked })
             {
                 state.actors[ActorName(oldest.name)] = nil
@@ -110,11 +110,11 @@ final class InspectorRecorder: Sendable {
         }
         for actor in gone { actor.leave() }
         // Start recording before the states are observed, so that the resulting events are recorded.
-        guard await asked({ self.goOn() }) else {
+        guard await runOnReactor({ self.extendRecording() }) else {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not respond; it may be blocked")
         }
         // If the encoding budget is in debt, the states are observed after it is settled.
-        if isNew, !state.withLock({ $0.budget.isInDebt }) { actor?.goOn() }
+        if isNew, !state.withLock({ $0.budget.isInDebt }) { actor?.startObserving() }
         return actor
     }
 
@@ -142,7 +142,7 @@ final class InspectorRecorder: Sendable {
         guard let value = chain.made else { return nil }
         // The next query uses this value as its base.
         if isKept, !chain.patches.isEmpty {
-            state.withLock { _ in actor.note(made: value, chain.number, of: chain.stream) }
+            state.withLock { _ in actor.recordComputedValue(value, chain.number, of: chain.stream) }
         }
         return .object([
             ("stream", .text(chain.stream)), ("version", .count(chain.number)), ("value", .written(value)),
@@ -157,7 +157,7 @@ final class InspectorRecorder: Sendable {
 
     /// Returns the last recorded error of each connection.
     func lastErrors() async -> [UInt64: InspectorJSON] {
-        await look()
+        await startRecording()
         let calls = state.withLock { $0.calls }
         return calls.lastErrors
     }
@@ -165,35 +165,37 @@ final class InspectorRecorder: Sendable {
     /// Records the update of one of its states.
     ///
     /// - Returns: whether a snapshot must be recorded too.
-    func note(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor) -> Bool {
+    func recordUpdate(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor)
+        -> Bool
+    {
         defer { noted.wrappingAdd(1, ordering: .relaxed) }
         return state.withLock { state in
             if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
             // While the budget is used up, the version itself was not recorded either.
-            return !state.budget.isUsedUp && actor.note(taken, of: stream)
+            return !state.budget.isUsedUp && actor.recordUpdate(taken, of: stream)
         }
     }
 
     /// Records the current value of one of its states.
-    func note(whole taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor) {
+    func recordSnapshot(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor) {
         state.withLock { state in
             // A value that was inspected before was not encoded again.
             if actor.looksAnew(at: taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
-            actor.note(whole: taken, of: stream)
+            actor.recordSnapshot(taken, of: stream)
         }
     }
 
     /// Returns whether the reactor ran the closure in time.
-    private func asked(_ question: @escaping @Sendable () -> Void) async -> Bool {
-        await TrebuchetServer.ask(reactor, within: TrebuchetServer.answerTime, question) != nil
+    private func runOnReactor(_ question: @escaping @Sendable () -> Void) async -> Bool {
+        await TrebuchetServer.query(reactor, timeout: TrebuchetServer.answerTime, question) != nil
     }
 
     /// Starts or extends recording. If the reactor is blocked, recording starts later, and existing records are shown
     /// meanwhile.
-    func look() async { _ = await asked { self.goOn() } }
+    func startRecording() async { _ = await runOnReactor { self.extendRecording() } }
 
     /// Records for half a minute from now. Runs on the reactor.
-    private func goOn() {
+    private func extendRecording() {
         let until = reactor.now &+ UInt64(Self.lookTime.nanoseconds)
         let isNew = state.withLock { state in
             guard !state.hasEnded else { return false }
@@ -229,7 +231,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Stops permanently, at the end of the server.
-    func end() {
+    func stop() {
         let gone = state.withLock { state in
             state.hasEnded = true
             state.until = 0
@@ -241,7 +243,7 @@ final class InspectorRecorder: Sendable {
     }
 
     /// Whether the recorder receives events.
-    var isOn: Bool { state.withLock { !$0.ears.isEmpty } }
+    var isOn: Bool { state.withLock { !$0.forwarders.isEmpty } }
 
     /// Subscribes to exactly the events that are needed now. Callable from any thread.
     private func listen() {
@@ -256,14 +258,14 @@ final class InspectorRecorder: Sendable {
         let wanted: [ServerEvent.Kinds] =
             !wantsCalls || state.budget.isUsedUp
             ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
-        while state.ears.count < wanted.count {
-            let ear = EventForwarder(wanted[state.ears.count]) { [weak self] event in self?.hear(event) }
-            state.ears.append(ear)
-            events.add(ear)
+        while state.forwarders.count < wanted.count {
+            let ear = EventForwarder(wanted[state.forwarders.count]) { [weak self] event in self?.hear(event) }
+            state.forwarders.append(ear)
+            events.addHandler(ear)
         }
-        let old = Array(state.ears[wanted.count...])
-        state.ears.removeLast(old.count)
-        for ear in old { events.remove(ear) }
+        let old = Array(state.forwarders[wanted.count...])
+        state.forwarders.removeLast(old.count)
+        for ear in old { events.removeHandler(ear) }
         return old
     }
 
@@ -273,15 +275,15 @@ final class InspectorRecorder: Sendable {
     var pauses: UInt64 { state.withLock { $0.budget.pauses } }
 
     /// A number that changes with each recorded event.
-    var news: UInt64 { noted.load(ordering: .relaxed) }
+    var recordedEventCount: UInt64 { noted.load(ordering: .relaxed) }
 
     private func hear(_ event: ServerEvent) {
         let now = MonotonicClock.now
         let (usedUp, pause, old) = state.withLock { state -> (RecorderRateLimiter.UsedUp, UInt64, [EventForwarder]) in
             // Ignore events that other threads were already delivering.
             guard !state.budget.isUsedUp else { return (RecorderRateLimiter.UsedUp(), 0, []) }
-            let usedUp = state.budget.take(event, at: now)
-            note(event, in: &state)
+            let usedUp = state.budget.consume(event, at: now)
+            recordEvent(event, in: &state)
             guard usedUp.events != nil || usedUp.values != nil else { return (usedUp, 0, []) }
             for actor in state.actors.values { actor.leaveGap() }
             // Unsubscribe immediately: the turn may have a thousand more calls.
@@ -316,13 +318,13 @@ final class InspectorRecorder: Sendable {
         for reactor in reactors {
             reactor.execute { [weak self, weak reactor] in
                 reactor?.schedule(after: .nanoseconds(Int64(rest))) { [weak self] in
-                    self?.goOn(while: isDue, then: body)
+                    self?.continueRecording(while: isDue, then: body)
                 }
             }
         }
     }
 
-    private func goOn(
+    private func continueRecording(
         while isDue: @Sendable (borrowing State) -> Bool, then body: @Sendable (inout State) -> Void
     ) {
         let actors = state.withLock { state -> [InspectedActor] in
@@ -331,34 +333,34 @@ final class InspectorRecorder: Sendable {
             return state.budget.isUsedUp || state.budget.isInDebt ? [] : Array(state.actors.values)
         }
         listen()
-        for actor in actors { actor.goOn() }
+        for actor in actors { actor.startObserving() }
     }
 
-    private func note(_ event: ServerEvent, in state: inout State) {
+    private func recordEvent(_ event: ServerEvent, in state: inout State) {
         switch event {
-        case .callBegan(let call): state.calls.begin(call)
-        case .callEnded(let call, let took, let error): state.calls.end(call, took, error)
+        case .callStarted(let call): state.calls.recordStart(call)
+        case .callEnded(let call, let took, let error): state.calls.recordEnd(call, took, error)
         case .callFailed(let failure): state.calls.fail(failure)
-        case .callReached(let call, let actor): state.calls.reach(call, actor)
-        case .callRefused(let peer, let actor, let target, let error, let reason):
+        case .callDispatched(let call, let actor): state.calls.reach(call, actor)
+        case .callRejected(let peer, let actor, let target, let error, let reason):
             state.calls.refuse(peer, actor, target, error, reason)
-        case .versionMade(let version):
+        case .versionCreated(let version):
             guard let actor = state.actors[ActorName(version.stream.actor)] else { return }
-            actor.add(version, calls: version.calls.map { state.calls[$0] })
-        case .delivered(let delivery):
+            actor.addVersion(version, calls: version.calls.map { state.calls[$0] })
+        case .updateDelivered(let delivery):
             // Deliveries to readers in this process, including the inspector itself, are not shown.
             guard delivery.connection != 0 else { return }
             state.actors[ActorName(delivery.stream.actor)]?.count(delivery)
-        case .skipped(let stream, let connection, let from, let to):
+        case .versionsConflated(let stream, let connection, let from, let to):
             guard connection != 0 else { return }
             state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, by: connection, from, to)
-        case .behind(let stream, let connection, let number):
+        case .subscriberFellBehind(let stream, let connection, let number):
             guard connection != 0 else { return }
             state.actors[ActorName(stream.actor)]?.countBehind(stream.target, connection, at: number)
         case .streamEnded(let stream, let connection, _):
             state.actors[ActorName(stream.actor)]?.countEnd(stream.target, of: connection)
-            state.calls.tell(event)
-        default: state.calls.tell(event)
+            state.calls.recordEvent(event)
+        default: state.calls.recordEvent(event)
         }
     }
 }

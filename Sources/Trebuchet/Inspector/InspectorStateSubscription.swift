@@ -25,7 +25,7 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
     private let loop: SystemShard
     /// Whether the subscription ends after the first version.
     private let isOnce: Bool
-    private let take: @Sendable (SentVersion?) -> Void
+    private let receive: @Sendable (SentVersion?) -> Void
     private var subscription: StreamSubscription?
     /// Keeps itself alive, since a stream does not retain its subscribers.
     private var itself: InspectorStateSubscription?
@@ -35,7 +35,7 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
     private init(on loop: SystemShard, isOnce: Bool, _ take: @escaping @Sendable (SentVersion?) -> Void) {
         self.loop = loop
         self.isOnce = isOnce
-        self.take = take
+        self.receive = take
     }
 
     /// Subscribes to a state. A subscription to a deactivated actor receives nothing.
@@ -52,13 +52,13 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
         record.executeStreamingTarget(stream) { hub in
             watch.loop.reactor.run {
                 guard let hub else { return take(nil) }
-                watch.begin(stream, of: record, hub)
+                watch.subscribe(stream, of: record, hub)
             }
         }
         return watch
     }
 
-    private func begin(_ stream: String, of record: ActorRecord, _ hub: StreamProducer) {
+    private func subscribe(_ stream: String, of record: ActorRecord, _ hub: StreamProducer) {
         guard !isOver else { return }
         itself = self
         let label = ServerEvent.Stream(actor: record.name, type: record.type.name, target: stream)
@@ -98,7 +98,7 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
         let json =
             base.map { StreamDataEncoding.patch(inSuffix: suffix.bytes, sequence: number, base: $0) }
             ?? StreamDataEncoding.data(inSuffix: suffix.bytes, sequence: number)
-        take(
+        receive(
             SentVersion(
                 number: number, base: base, json: json.count <= Self.longest ? Array(json) : nil, bytes: json.count,
                 subscribers: subscription.broadcaster.hub.subscriberCount))
@@ -106,7 +106,7 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
     }
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
-        take(nil)
+        receive(nil)
         // The stream may have removed the subscription already; removing it twice is harmless.
         leave()
     }

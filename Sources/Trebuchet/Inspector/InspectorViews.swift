@@ -11,7 +11,7 @@ struct InspectorViews: Sendable {
     let writes: Bool
 
     /// Returns the view at a path; nil for an unknown path.
-    func look(at path: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) -> Renderer? {
+    func view(at path: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) -> Renderer? {
         switch path {
         case "overview":
             return { [writes] server async throws(TrebuchetError) in

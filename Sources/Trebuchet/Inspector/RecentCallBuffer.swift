@@ -28,13 +28,13 @@ struct CallListQuery {
 struct RecentCallBuffer {
     static let room = 2_000
     /// The maximum size of a rejection reason in bytes.
-    private static let longestReason = 512
+    private static let maximumReasonLength = 512
     /// The number of calls that can be looked up by number, a power of two.
     private static let known = 4_096
     /// The maximum number of other actors of a call, and the maximum size of their names in bytes.
-    private static let (mostOthers, longestName) = (8, 128)
+    private static let (maximumOthers, maximumNameLength) = (8, 128)
     /// The maximum number of entries, from other reactors, between the end of a call and the event with its error.
-    private static let mostBetween = 64
+    private static let maximumInterval = 64
 
     /// The known data of a call. An immutable object, so that the ring can be copied quickly while calls continue.
     final class Entry: Sendable {
@@ -147,12 +147,12 @@ struct RecentCallBuffer {
 
     private static func place(_ number: UInt64) -> Int { Int(number & UInt64(known - 1)) }
 
-    mutating func begin(_ call: ServerEvent.Call) {
+    mutating func recordStart(_ call: ServerEvent.Call) {
         if entries.isEmpty { entries = Array(repeating: nil, count: Self.known) }
         entries[Self.place(call.number)] = Entry(call.number, call, began: WallTime.milliseconds)
     }
 
-    mutating func end(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
+    mutating func recordEnd(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
         // If the entry was overwritten meanwhile, compute the start from the end and the duration.
         let known = self[call.number]
         let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(took / .milliseconds(1))
@@ -166,9 +166,9 @@ struct RecentCallBuffer {
     /// Records that the method of a call has resolved or called an actor.
     mutating func reach(_ number: UInt64, _ actor: String) {
         let entry = self[number]
-        let name = actor.prefix(bytes: Self.longestName)
+        let name = actor.prefix(bytes: Self.maximumNameLength)
         var details = entry.details
-        guard let call = entry.call, actor != call.actor, details.others.count < Self.mostOthers,
+        guard let call = entry.call, actor != call.actor, details.others.count < Self.maximumOthers,
             !details.others.contains(name)
         else { return }
         details.others.append(name)
@@ -183,7 +183,7 @@ struct RecentCallBuffer {
         details.failure = failure
         let failed = entry.with(details)
         entries[Self.place(failure.call)] = failed
-        for age in 1...Self.mostBetween where age <= ended.count {
+        for age in 1...Self.maximumInterval where age <= ended.count {
             let place = (first + ended.count - age) % ended.count
             guard case .ended(let found) = ended[place].outcome, found === entry else { continue }
             ended[place] = Ended(number: ended[place].number, outcome: .ended(failed))
@@ -198,19 +198,20 @@ struct RecentCallBuffer {
             .refused(
                 RejectedCall(
                     peer: peer, actor: actor, target: target, error: error,
-                    reason: reason.prefix(bytes: Self.longestReason),
+                    reason: reason.prefix(bytes: Self.maximumReasonLength),
                     time: WallTime.milliseconds)))
     }
 
-    mutating func tell(_ event: ServerEvent) {
+    mutating func recordEvent(_ event: ServerEvent) {
         // Limit the size of an entry in bytes: at most one log line.
         let kept: ServerEvent =
             switch event {
-            case .line(let level, let text): .line(level, text.prefix(bytes: LogLine.longest))
-            case .connectionRefused(let address, let status, let reason):
-                .connectionRefused(address: address, status: status, reason: reason.prefix(bytes: Self.longestReason))
-            case .stored(let actors, let took, let error):
-                .stored(actors: actors, took: took, error: error?.prefix(bytes: LogLine.longest))
+            case .logMessage(let level, let text): .logMessage(level, text.prefix(bytes: LogLine.longest))
+            case .connectionRejected(let address, let status, let reason):
+                .connectionRejected(
+                    address: address, status: status, reason: reason.prefix(bytes: Self.maximumReasonLength))
+            case .storeWriteCompleted(let actors, let took, let error):
+                .storeWriteCompleted(actors: actors, took: took, error: error?.prefix(bytes: LogLine.longest))
             default: event
             }
         append(.told(kept, at: WallTime.milliseconds))
@@ -288,7 +289,7 @@ extension RecentCallBuffer.Entry {
         let others = details.others.isEmpty ? [] : [("others", InspectorJSON.list(details.others.map { .text($0) }))]
         guard let failure = details.failure else { return others }
         return others + [
-            ("thrown", .text(failure.thrown)), ("errorNumber", .text(failure.number)),
+            ("thrown", .text(failure.errorDescription)), ("errorNumber", .text(failure.errorCode)),
             ("reason", .text(failure.reason)),
         ]
     }

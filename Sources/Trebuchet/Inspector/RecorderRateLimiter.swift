@@ -41,14 +41,14 @@ struct RecorderRateLimiter {
     }
 
     /// - Returns: the budgets that this event has used up; each is reported once.
-    mutating func take(_ event: ServerEvent, at now: UInt64) -> UsedUp {
+    mutating func consume(_ event: ServerEvent, at now: UInt64) -> UsedUp {
         if now &- began >= Self.window { (began, left) = (now, all) }
         bytes = min(
             Self.windowsAtOnce * Double(all), bytes + Double(now &- filledAt) / Double(Self.window) * Double(all))
         filledAt = now
         switch event {
-        case .delivered, .skipped, .behind: left -= 1
-        case .versionMade(let version):
+        case .updateDelivered, .versionsConflated, .subscriberFellBehind: left -= 1
+        case .versionCreated(let version):
             left -= Self.callCost + version.calls.count / 8
             spend(bytes: version.bytesForReaders)
         default: left -= Self.callCost

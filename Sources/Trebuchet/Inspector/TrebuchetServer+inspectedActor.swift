@@ -27,7 +27,7 @@ extension TrebuchetServer {
         guard let record = directory.record(ActorName(look.name)) else { return nil }
         guard record.type.isInspectable else {
             // Its calls are recorded like those of all actors.
-            await recorder.look()
+            await recorder.startRecording()
             return .object([
                 ("name", .text(record.name)), ("type", .text(record.type.name)),
                 ("reactor", .text(reactorName(of: record))), ("hidden", .flag(true)), ("states", .list([])),
@@ -35,12 +35,12 @@ extension TrebuchetServer {
             ])
         }
         let pool = shards[0].states
-        let actor = try await recorder.look(at: record) { [weak self] actor, stream in
+        let actor = try await recorder.inspectActor(at: record) { [weak self] actor, stream in
             guard let record = self?.record(of: actor) else { return }
-            actor.add(
+            actor.addSubscription(
                 InspectorStateSubscription.follow(stream, of: record, else: pool) {
                     [weak self, weak recorder, weak actor] taken in
-                    guard let taken, let recorder, let actor, recorder.note(taken, of: stream, in: actor) else {
+                    guard let taken, let recorder, let actor, recorder.recordUpdate(taken, of: stream, in: actor) else {
                         return
                     }
                     self?.noteWhole(stream, of: actor, recorder, else: pool)
@@ -53,11 +53,11 @@ extension TrebuchetServer {
             return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
         }
         if let actor {
-            for (stream, taken) in taken { recorder.note(whole: taken, of: stream, in: actor) }
+            for (stream, taken) in taken { recorder.recordSnapshot(taken, of: stream, in: actor) }
         }
         return .object([
             ("name", .text(record.name)), ("type", .text(record.type.name)),
-            ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.stake != nil)),
+            ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.reservation != nil)),
             ("placed", .flag(record.isPlaced)),
             ("slot", record.isPlaced ? .count(ClusterSlot(of: record.name).number) : .null),
             ("persisted", .flag(record.persisted != nil)),
@@ -83,7 +83,7 @@ extension TrebuchetServer {
             InspectorStateSubscription.follow(stream, of: record, else: pool, isOnce: true) {
                 [weak recorder, weak actor] taken in
                 guard let taken, let actor else { return }
-                recorder?.note(whole: taken, of: stream, in: actor)
+                recorder?.recordSnapshot(taken, of: stream, in: actor)
             }
         }
     }

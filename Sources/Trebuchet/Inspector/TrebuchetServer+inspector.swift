@@ -16,7 +16,7 @@ extension TrebuchetServer {
         public let token: String
         /// The URL with the token, for a browser or for `trebuchet inspect --url`. The token is in the fragment, which browsers
         /// do not send.
-        public var link: String { "\(url)#token=\(token)" }
+        public var urlWithToken: String { "\(url)#token=\(token)" }
         /// The URL without the token.
         public var url: String { "\(isSecure ? "https" : "http")://\(address)/" }
         /// The URL without the token, so that printing the value does not disclose it.
@@ -57,20 +57,20 @@ extension TrebuchetServer {
         guard tls != nil && given != nil || AdminRequestGuard.isLoopback(listener.address) else {
             Task {
                 await listener.shutdown()
-                await address.end()
+                await address.shutDown()
             }
             throw TransportError(.addressInvalid, "'\(host)' is reachable from other machines, as \(listener.address)")
         }
         let isFirst = operatorListeners.withLock { listeners in
             guard listeners.inspector == nil, !isStopping else { return false }
             listeners.inspector = listener
-            listeners.endInspection = { await address.end() }
+            listeners.endInspection = { await address.shutDown() }
             return true
         }
         guard isFirst else {
             Task {
                 await listener.shutdown()
-                await address.end()
+                await address.shutDown()
             }
             throw TransportError(.addressInvalid, "the server already has an inspector or has shut down")
         }

@@ -34,15 +34,15 @@ struct BucketTable<QuotaScope: Hashable> {
     var count: Int { slots.count }
 
     /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    mutating func take(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
+    mutating func consume(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
         if slots.count > Self.keptAnyway { forgetSome(at: now) }
         if let place = places[party] {
             looks += 1
-            return slots[place].bucket.take(count, at: now)
+            return slots[place].bucket.consume(count, at: now)
         }
         if slots.count >= capacity { remove(next < slots.count ? next : 0) }
         var bucket = TokenBucket(limit, now: now)
-        let wait = bucket.take(count, at: now)
+        let wait = bucket.consume(count, at: now)
         places[party] = slots.count
         slots.append(Slot(party: party, bucket: bucket))
         return wait
@@ -86,8 +86,8 @@ package final class ShardedBuckets<QuotaScope: Hashable & Sendable>: Sendable {
     }
 
     /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
-    package func take(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
+    package func consume(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
         let part = UInt(bitPattern: party.hashValue) >> (UInt.bitWidth - Self.partBits)
-        return parts[Int(part)].table.withLock { $0.take(party, count, at: now) }
+        return parts[Int(part)].table.withLock { $0.consume(party, count, at: now) }
     }
 }

@@ -30,7 +30,7 @@ package struct TokenBucket {
 
     /// Takes `count` tokens, at most as many as `burst`. Returns nil if the calls are permitted, else the time to wait in
     /// milliseconds.
-    package mutating func take(_ count: Int = 1, at now: UInt64) -> Int? {
+    package mutating func consume(_ count: Int = 1, at now: UInt64) -> Int? {
         let seconds = now > filled ? Double(now - filled) / 1e9 : 0
         filled = max(filled, now)
         tokens = min(Double(limit.burst), tokens + seconds * limit.callsPerSecond)
@@ -54,22 +54,22 @@ final class ConnectionBuckets {
 
     /// Takes a token for a call from each bucket that applies. Returns nil if the call is permitted, else the party over its
     /// limit, the setting and the time to wait in milliseconds.
-    func take(
+    func consume(
         _ target: String, _ limits: ServerLimits, _ principals: ShardedBuckets<PrincipalName>?, _ principal: Principal?,
         at now: UInt64
     ) -> (what: String, setting: String, milliseconds: Int)? {
         if !limits.callsPerMethod.isEmpty, let limit = limits.callsPerMethod[target],
-            let wait = methods[target, default: TokenBucket(limit, now: now)].take(at: now)
+            let wait = methods[target, default: TokenBucket(limit, now: now)].consume(at: now)
         {
             return ("calls of \(target.prefix(bytes: 128))", "callsPerMethod", wait)
         }
         if let limit = limits.callsPerConnectionRate {
             if connection == nil { connection = TokenBucket(limit, now: now) }
-            if let wait = connection?.take(at: now) {
+            if let wait = connection?.consume(at: now) {
                 return ("calls of this connection", "callsPerConnectionRate", wait)
             }
         }
-        if let principals, let principal, let wait = principals.take(principal.name, at: now) {
+        if let principals, let principal, let wait = principals.consume(principal.name, at: now) {
             return ("calls of '\(principal.id)'", "callsPerPrincipalRate", wait)
         }
         return nil

@@ -49,7 +49,7 @@ struct MetricList {
         -> String
     {
         var text = MetricsText()
-        text.add(
+        text.appendMetric(
             "trebuchet_ready", .gauge, "1 while the server accepts clients, else 0.",
             now.isReady ? 1 : 0)
         addConnections(to: &text)
@@ -57,8 +57,8 @@ struct MetricList {
         addStreams(to: &text)
         addRest(to: &text)
         addReactors(to: &text)
-        if let cluster = now.cluster { add(cluster, to: &text) }
-        if let process { add(process, to: &text) }
+        if let cluster = now.cluster { appendMetrics(of: cluster, to: &text) }
+        if let process { appendMetrics(of: process, to: &text) }
         return text.text
     }
 
@@ -67,17 +67,17 @@ struct MetricList {
     }
 
     private func addConnections(to text: inout MetricsText) {
-        text.add("trebuchet_connections", .gauge, "Open connections.", now.connections)
-        text.add(
+        text.appendMetric("trebuchet_connections", .gauge, "Open connections.", now.connections)
+        text.appendMetric(
             "trebuchet_connections_opened_total", .counter, "Accepted connections.",
             counts[.connectionsOpened])
-        text.add(
+        text.appendMetric(
             "trebuchet_connections_closed_total", .counter, "Closed connections.", counts[.connectionsClosed])
-        text.add(
+        text.appendMetric(
             "trebuchet_connection_ends_total", .counter,
             "Closed connections by cause: closed by the client, lost, unresponsive client, protocol violation, limit exceeded, or closed by the server.",
             samples("cause", ServerEvent.Closing.Cause.allCases.map { ($0.rawValue, $0.figure) }))
-        text.add(
+        text.appendMetric(
             "trebuchet_requests_refused_total", .counter,
             "Rejected connections and page requests, by HTTP status.",
             refusals.sorted { $0.key < $1.key }.map { (["status": "\($0.key)"], Double($0.value)) })
@@ -85,26 +85,26 @@ struct MetricList {
 
     private func addCalls(_ rows: [MethodHistogramIndex.Row], to text: inout MetricsText) {
         let begun = counts[.callsBegun]
-        text.add(
+        text.appendMetric(
             "trebuchet_calls_active", .gauge, "In-flight calls.",
             begun &- min(begun, counts[.callsEnded]))
-        text.add(
+        text.appendMetric(
             "trebuchet_calls_waiting", .gauge, "Calls and streams that wait for the activation of an actor.",
             now.callsWaiting)
         let samples: [(MetricsText.Labels, DurationHistogram)] = callTimes(rows).map {
             (["type": $0.type, "method": $0.method], $0.times)
         }
-        text.add(
+        text.appendHistograms(
             "trebuchet_call_duration_seconds",
             "Duration of calls at the server, from message to response.",
             samples)
-        text.add(
+        text.appendMetric(
             "trebuchet_calls_forwarded_total", .counter, "Calls forwarded to the owner node of their actor.",
             counts[.callsForwarded])
-        text.add(
+        text.appendMetric(
             "trebuchet_errors_total", .counter, "Errors sent to clients, by code.",
             self.samples("code", Metric.codes.map { ($0.code, $0.figure) }))
-        text.add(
+        text.appendMetric(
             "trebuchet_repeats_total", .counter,
             "Outcomes of calls that clients repeated after a lost connection.",
             self.samples(
@@ -113,9 +113,9 @@ struct MetricList {
                     ("run", .repeatsRun), ("joined", .repeatsJoined), ("answered", .repeatsAnswered),
                     ("forgotten", .repeatsForgotten), ("refused", .repeatsRefused),
                 ]))
-        text.add(
+        text.appendMetric(
             "trebuchet_kept_answers", .gauge, "Responses in the idempotency cache.", now.keptAnswers)
-        text.add(
+        text.appendMetric(
             "trebuchet_refusals_total", .counter, "Rejections because of a limit, by the setting in ServerLimits.",
             counts.limits.sorted { $0.key < $1.key }.map { (["limit": $0.key], Double($0.value)) })
     }
@@ -128,66 +128,66 @@ struct MetricList {
         var times: [String: (type: String, method: String, times: DurationHistogram)] = [:]
         for row in rows {
             guard let count = counts.times(row: row.number) else { continue }
-            times["\(row.type) \(row.method)", default: (row.type, row.method, DurationHistogram())].times.add(count)
+            times["\(row.type) \(row.method)", default: (row.type, row.method, DurationHistogram())].times.merge(count)
         }
         let other = counts.times(row: TimedOperation.otherCalls.rawValue).map { ("other", "other", $0) }
         return times.sorted { $0.key < $1.key }.map(\.value) + [other].compactMap { $0 }
     }
 
     private func addStreams(to text: inout MetricsText) {
-        text.add("trebuchet_streams", .gauge, "Active streams of states and events.", now.streams)
-        text.add(
+        text.appendMetric("trebuchet_streams", .gauge, "Active streams of states and events.", now.streams)
+        text.appendMetric(
             "trebuchet_streams_begun_total", .counter,
             "Started streams, including those resumed over a new connection.",
             counts[.streamsBegun])
-        text.add("trebuchet_streams_ended_total", .counter, "Ended streams.", counts[.streamsEnded])
-        text.add(
+        text.appendMetric("trebuchet_streams_ended_total", .counter, "Ended streams.", counts[.streamsEnded])
+        text.appendMetric(
             "trebuchet_resumes_total", .counter,
             "Resumed streams by result: continued, restarted with the whole value, or events were missed.",
             samples("outcome", [("in_place", .resumedInPlace), ("anew", .resumedAnew), ("too_late", .resumedTooLate)]))
-        text.add(
+        text.appendMetric(
             "trebuchet_versions_total", .counter, "Versions of observed states, and events.", counts[.versionsMade])
-        text.add(
+        text.appendMetric(
             "trebuchet_deliveries_total", .counter, "Messages with a version or an event, per subscriber.",
             samples("kind", [("patch", .patchesDelivered), ("whole", .wholesDelivered), ("event", .eventsDelivered)]))
-        text.add(
+        text.appendMetric(
             "trebuchet_versions_skipped_total", .counter,
             "State changes that were conflated for a subscriber.",
             counts[.versionsSkipped])
-        text.add(
+        text.appendMetric(
             "trebuchet_subscribers_behind_total", .counter,
             "Updates for which a subscriber could not be written to.", counts[.subscribersBehind])
-        text.add(
+        text.appendHistograms(
             "trebuchet_delivery_age_seconds",
             "Age of the newest version when all writable subscribers of a reactor had received it.",
             [([:], counts.times(of: .deliveries))])
     }
 
     private func addRest(to text: inout MetricsText) {
-        text.add(
+        text.appendMetric(
             "trebuchet_held_bytes", .gauge,
             "Buffered memory for clients in bytes: input, unsent output, calls, responses, versions.", now.heldBytes)
-        text.add(
+        text.appendMetric(
             "trebuchet_held_limit_bytes", .gauge,
             "Limit of buffered memory in bytes, above which new work is rejected.", now.heldLimit)
-        text.add("trebuchet_actors", .gauge, "Active actors.", now.actors)
-        text.add(
+        text.appendMetric("trebuchet_actors", .gauge, "Active actors.", now.actors)
+        text.appendMetric(
             "trebuchet_actors_on_demand", .gauge, "Active actors that were activated by a call.",
             now.actorsOnDemand)
-        text.add(
+        text.appendMetric(
             "trebuchet_actors_unloadable", .gauge,
             "Actors whose persisted states could not be loaded at the last attempt, within a minute.",
             now.actorsUnloadable)
-        text.add(
+        text.appendMetric(
             "trebuchet_actors_made_total", .counter, "Activations of actors.",
             counts[.actorsMade])
-        text.add(
+        text.appendMetric(
             "trebuchet_actors_released_total", .counter, "Deactivations of idle actors.",
             counts[.actorsLetGo])
-        text.add(
+        text.appendHistograms(
             "trebuchet_store_write_duration_seconds", "Duration of writes to the store.",
             [([:], counts.times(of: .storeWrites))])
-        text.add(
+        text.appendMetric(
             "trebuchet_store_write_failures_total", .counter, "Failed writes to the store.",
             counts[.storeWritesFailed])
     }
@@ -196,46 +196,46 @@ struct MetricList {
         func each(_ value: (Reactor) -> Double) -> [(MetricsText.Labels, Double)] {
             now.reactors.map { (["reactor": $0.name], value($0)) }
         }
-        text.add(
+        text.appendMetric(
             "trebuchet_reactor_turns_total", .counter, "Turns of a reactor's event loop.", each { Double($0.turns) })
-        text.add(
+        text.appendMetric(
             "trebuchet_reactor_busy_seconds_total", .counter, "Busy time of a reactor, in seconds.", each(\.busySeconds)
         )
-        text.add(
+        text.appendMetric(
             "trebuchet_reactor_longest_turn_seconds", .gauge,
             "The longest turn of the last 30 to 60 seconds.",
             each(\.longestTurnSeconds))
-        text.add(
+        text.appendMetric(
             "trebuchet_reactor_stalls_total", .counter, "Turns that took more than 100 ms.", each { Double($0.stalls) })
     }
 
-    private func add(_ cluster: Cluster, to text: inout MetricsText) {
-        text.add("trebuchet_cluster_slots", .gauge, "Slots that this node owns.", cluster.slots)
-        text.add("trebuchet_cluster_nodes", .gauge, "Live nodes seen by this node.", cluster.nodes)
-        text.add(
+    private func appendMetrics(of cluster: Cluster, to text: inout MetricsText) {
+        text.appendMetric("trebuchet_cluster_slots", .gauge, "Slots that this node owns.", cluster.slots)
+        text.appendMetric("trebuchet_cluster_nodes", .gauge, "Live nodes seen by this node.", cluster.nodes)
+        text.appendMetric(
             "trebuchet_cluster_engine_up", .gauge, "1 while the coordination store responds, else 0.",
             cluster.isEngineThere ? 1 : 0)
-        text.add(
+        text.appendMetric(
             "trebuchet_cluster_slots_taken_total", .counter, "Slot leases acquired by this node.", cluster.taken)
-        text.add(
+        text.appendMetric(
             "trebuchet_cluster_slots_lost_total", .counter, "Slots released or lost by this node.", cluster.lost)
     }
 
-    private func add(_ process: ProcessMetrics, to text: inout MetricsText) {
-        text.add(
+    private func appendMetrics(of process: ProcessMetrics, to text: inout MetricsText) {
+        text.appendMetric(
             "process_cpu_seconds_total", .counter, "Processor time of the process, in seconds.",
             process.processorSeconds)
-        text.add(
+        text.appendMetric(
             "process_resident_memory_bytes", .gauge, "Resident memory of the process in bytes.",
             process.residentBytes)
-        text.add(
+        text.appendMetric(
             "process_virtual_memory_bytes", .gauge, "Virtual memory of the process in bytes.", process.virtualBytes)
-        text.add("process_open_fds", .gauge, "Open file descriptors.", process.openFiles)
-        if let most = process.mostFiles {
-            text.add("process_max_fds", .gauge, "Maximum number of open file descriptors.", most)
+        text.appendMetric("process_open_fds", .gauge, "Open file descriptors.", process.openFiles)
+        if let most = process.maximumOpenFiles {
+            text.appendMetric("process_max_fds", .gauge, "Maximum number of open file descriptors.", most)
         }
-        text.add(
+        text.appendMetric(
             "process_start_time_seconds", .gauge, "Start time of the process, in seconds since 1970.", process.started)
-        text.add("process_threads", .gauge, "Threads of the process.", process.threads)
+        text.appendMetric("process_threads", .gauge, "Threads of the process.", process.threads)
     }
 }

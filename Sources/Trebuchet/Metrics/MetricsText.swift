@@ -13,27 +13,27 @@ struct MetricsText {
     private(set) var text = ""
 
     /// Appends a metric with one sample without labels.
-    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
-        begin(name, kind.rawValue, help)
+    mutating func appendMetric(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
+        appendHeader(name, kind.rawValue, help)
         sample(name, [:], nil, Self.number(value))
     }
 
-    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ value: some BinaryInteger) {
-        begin(name, kind.rawValue, help)
+    mutating func appendMetric(_ name: String, _ kind: Kind, _ help: String, _ value: some BinaryInteger) {
+        appendHeader(name, kind.rawValue, help)
         sample(name, [:], nil, "\(value)")
     }
 
     /// Appends a metric with several labelled samples, or nothing if `samples` is empty.
-    mutating func add(_ name: String, _ kind: Kind, _ help: String, _ samples: [(Labels, Double)]) {
+    mutating func appendMetric(_ name: String, _ kind: Kind, _ help: String, _ samples: [(Labels, Double)]) {
         guard !samples.isEmpty else { return }
-        begin(name, kind.rawValue, help)
+        appendHeader(name, kind.rawValue, help)
         for (labels, value) in samples { sample(name, labels, nil, Self.number(value)) }
     }
 
     /// Appends histograms with cumulative buckets.
-    mutating func add(_ name: String, _ help: String, _ samples: [(Labels, DurationHistogram)]) {
+    mutating func appendHistograms(_ name: String, _ help: String, _ samples: [(Labels, DurationHistogram)]) {
         guard !samples.isEmpty else { return }
-        begin(name, "histogram", help)
+        appendHeader(name, "histogram", help)
         for (labels, times) in samples {
             var count: UInt64 = 0
             for (place, bucket) in times.buckets.enumerated() {
@@ -48,7 +48,7 @@ struct MetricsText {
         }
     }
 
-    private mutating func begin(_ name: String, _ kind: String, _ help: String) {
+    private mutating func appendHeader(_ name: String, _ kind: String, _ help: String) {
         text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
     }
 

@@ -8,7 +8,7 @@ struct ProcessMetrics {
     let virtualBytes: Int
     let openFiles: Int
     /// The maximum number of open files; nil if unlimited.
-    let mostFiles: Int?
+    let maximumOpenFiles: Int?
     /// The start time in seconds since 1970.
     let started: Double
     let threads: Int
@@ -29,7 +29,7 @@ struct ProcessMetrics {
             processorSeconds: (field(14) + field(15)) / ticks,
             residentBytes: Int(field(24)) * sysconf(Int32(_SC_PAGESIZE)), virtualBytes: Int(field(23)),
             openFiles: entries("/proc/self/fd"),
-            mostFiles: limit.rlim_cur > UInt64(Int.max) ? nil : Int(limit.rlim_cur),
+            maximumOpenFiles: limit.rlim_cur > UInt64(Int.max) ? nil : Int(limit.rlim_cur),
             started: began + field(22) / ticks, threads: Int(field(20)))
     }
 

@@ -9,7 +9,7 @@ internal import WebSockets
 struct AdminRequestGuard: Sendable {
     static let shortestToken = 16
     private static let connections = 512
-    private static let heldBytes = 64 << 20
+    private static let bufferedBytes = 64 << 20
     /// Prevents caching, content sniffing, and framing by other pages.
     private static let protection: [(name: String, value: String)] = [
         ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
@@ -57,14 +57,14 @@ struct AdminRequestGuard: Sendable {
         var limits = WebSocketLimits()
         limits.connections = Self.connections
         // All operators may connect from one address, and evicted connections count until they have closed.
-        limits.connectionsPerAddress = 2 * Self.connections
-        limits.heldBytes = Self.heldBytes
-        limits.heldBytesPerAddress = Self.heldBytes
-        limits.pages.patience = .seconds(10)
+        limits.connectionsPerHost = 2 * Self.connections
+        limits.bufferedBytes = Self.bufferedBytes
+        limits.bufferedBytesPerHost = Self.bufferedBytes
+        limits.pages.transferInterval = .seconds(10)
         let origins = try OriginRule(nil)
         let (takesOwnPages, name, refusals) = (takesOwnPages, name, refusals)
         @Sendable func refuse(_ response: HTTPResponse, _ address: SocketAddress?, _ why: String) -> HTTPResponse {
-            refusals.note("\(name): \(address.map { "\($0)" } ?? "unknown address") was refused: \(why)")
+            refusals.logLine("\(name): \(address.map { "\($0)" } ?? "unknown address") was refused: \(why)")
             return Self.protected(response)
         }
         return try WebSocketServer(
@@ -143,7 +143,7 @@ struct AdminRequestGuard: Sendable {
     static func isLoopback(_ address: SocketAddress) -> Bool { HostAndPort("\(address)")?.isLoopback == true }
 
     /// Returns a response that is computed asynchronously from the server.
-    func ask(_ question: @escaping @Sendable (TrebuchetServer) async -> StreamedResponse) -> PlainResponse {
+    func respond(_ question: @escaping @Sendable (TrebuchetServer) async -> StreamedResponse) -> PlainResponse {
         .ask { [holder] in
             guard let server = holder.server else {
                 return StreamedResponse(HTTPResponse(status: 503, text: "shut down"))
@@ -157,7 +157,7 @@ struct AdminRequestGuard: Sendable {
         guard let digest else { return nil }
         if let token = request.bearerToken, Digest.areEqual(digest, Digest.sha256(Array(token.utf8))) { return nil }
         let hasNone = request.bearerToken == nil
-        refusals.note(
+        refusals.logLine(
             "\(name): \(address.map { "\($0)" } ?? "unknown address") was refused \(request.path): "
                 + (hasNone ? "no token" : "a wrong token"))
         return HTTPResponse(

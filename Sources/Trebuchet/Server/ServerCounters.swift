@@ -53,6 +53,6 @@ extension TrebuchetServer {
 
     /// The names of activated actors with their in-flight calls; nil for a deactivated one.
     package var actorsOnDemand: [(name: String, calls: Int?)] {
-        parts.directory.onDemand.records.map { ($0.name, $0.life.userCount) }
+        parts.directory.onDemand.records.map { ($0.name, $0.actorInstance.userCount) }
     }
 }

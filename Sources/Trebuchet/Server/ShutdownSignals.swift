@@ -52,12 +52,12 @@ package final class ShutdownSignals: Sendable {
     }
 
     /// Restores the previous signal handling.
-    package func end() {
+    package func restoreHandlers() {
         let listeners = state.withLock { state in
             defer { state.listeners = [] }
             return state.listeners
         }
-        for listener in listeners { SignalReader.shared.end(listener) }
+        for listener in listeners { SignalReader.shared.finish(listener) }
     }
 
     private func came(_ signal: ProcessSignal) {

@@ -37,7 +37,7 @@ final class SignalReader: Sendable {
 
     /// Registers a listener.
     ///
-    /// - Returns: the number for `end(_:)`.
+    /// - Returns: the number for `finish(_:)`.
     func listen(
         for signals: Set<ProcessSignal>, _ action: @escaping @Sendable (ProcessSignal) -> Void
     ) -> Int {
@@ -54,7 +54,7 @@ final class SignalReader: Sendable {
         }
     }
 
-    func end(_ number: Int) {
+    func finish(_ number: Int) {
         state.withLock { state in
             guard let ended = state.listeners.removeValue(forKey: number) else { return }
             for signal in ended.signals where !state.listeners.values.contains(where: { $0.signals.contains(signal) }) {

@@ -8,7 +8,7 @@ internal import WebSockets
 extension TrebuchetServer {
     /// Opens the admin endpoint until the server ends, and returns its address. May be called once, before or after `start`.
     ///
-    /// - `/metrics`: the text of `metrics`, for Prometheus
+    /// - `/metrics`: the text of `prometheusMetrics`, for Prometheus
     /// - `/livez`: 200 while all reactors respond (`liveness`), else 503
     /// - `/readyz`: 200 while the server is ready for clients (`readiness`), else 503; with `?verbose` one line per check
     /// - `/healthz`: 200 while the server serves, else 503
@@ -75,47 +75,51 @@ extension TrebuchetServer {
 
 /// The routes of the admin endpoint.
 struct AdminEndpoint: Sendable {
-    private let door: AdminRequestGuard
+    private let requestGuard: AdminRequestGuard
 
-    init(_ server: TrebuchetServer, token: String?) { door = AdminRequestGuard(server, name: "admin", token: token) }
+    init(_ server: TrebuchetServer, token: String?) {
+        requestGuard = AdminRequestGuard(server, name: "admin", token: token)
+    }
 
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup
     ) throws(TransportError) -> WebSocketServer {
-        try door.listen(host: host, port: port, tls: tls, on: reactors) { answer($0, from: $1) }
+        try requestGuard.listen(host: host, port: port, tls: tls, on: reactors) { answer($0, from: $1) }
     }
 
     private func answer(_ request: HTTPRequestHead, from address: SocketAddress?) -> PlainResponse {
         switch (request.path, request.query) {
         case ("/metrics", _):
-            if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
-            return ask { server in
+            if let refusal = requestGuard.refusal(of: request, from: address) { return .last(refusal) }
+            return respond { server in
                 do throws(TrebuchetError) {
-                    return Self.page(try await server.metrics(), "text/plain; version=0.0.4; charset=utf-8")
+                    return Self.page(try await server.prometheusMetrics(), "text/plain; version=0.0.4; charset=utf-8")
                 } catch {
                     return HTTPResponse(status: 503, text: error.message)
                 }
             }
         case ("/livez", _):
-            return ask { server in
+            return respond { server in
                 let check = await server.liveness()
-                return HTTPResponse(status: check.problem == nil ? 200 : 503, text: check.problem ?? "ok")
+                return HTTPResponse(status: check.failureReason == nil ? 200 : 503, text: check.failureReason ?? "ok")
             }
         case ("/readyz", "verbose"), ("/readyz", "verbose="):
-            if let refusal = door.refusal(of: request, from: address) { return .last(refusal) }
-            return ask { server in
+            if let refusal = requestGuard.refusal(of: request, from: address) { return .last(refusal) }
+            return respond { server in
                 let checks = await server.readiness()
-                let lines = checks.map { "[\($0.problem == nil ? "+" : "-")] \($0.name): \($0.problem ?? "ok")" }
+                let lines = checks.map {
+                    "[\($0.failureReason == nil ? "+" : "-")] \($0.name): \($0.failureReason ?? "ok")"
+                }
                 return Self.answer(checks, lines.map { LogLine.of($0) }.joined(separator: "\n"))
             }
         case ("/readyz", _):
-            return ask { server in
+            return respond { server in
                 let checks = await server.readiness()
-                let failed = checks.filter { $0.problem != nil }.map(\.name)
+                let failed = checks.filter { $0.failureReason != nil }.map(\.name)
                 return Self.answer(checks, failed.isEmpty ? "ok" : "not ready: \(failed.joined(separator: ", "))")
             }
         case ("/healthz", _):
-            let isServing = door.server?.status == .serving
+            let isServing = requestGuard.server?.status == .serving
             return .last(HTTPResponse(status: isServing ? 200 : 503, text: isServing ? "ok" : "it does not serve"))
         default:
             return .last(
@@ -123,12 +127,12 @@ struct AdminEndpoint: Sendable {
         }
     }
 
-    private func ask(_ question: @escaping @Sendable (TrebuchetServer) async -> HTTPResponse) -> PlainResponse {
-        door.ask { StreamedResponse(await question($0)) }
+    private func respond(_ question: @escaping @Sendable (TrebuchetServer) async -> HTTPResponse) -> PlainResponse {
+        requestGuard.respond { StreamedResponse(await question($0)) }
     }
 
     private static func answer(_ checks: [TrebuchetServer.Check], _ text: String) -> HTTPResponse {
-        HTTPResponse(status: checks.allSatisfy { $0.problem == nil } ? 200 : 503, text: text)
+        HTTPResponse(status: checks.allSatisfy { $0.failureReason == nil } ? 200 : 503, text: text)
     }
 
     private static func page(_ text: String, _ type: String) -> HTTPResponse {

@@ -41,8 +41,8 @@ extension TrebuchetServer {
         let sender = try ClusterNode(name: "operator")
         let message = NodeMessage(
             from: sender.description, number: 1, NodeMessage.Epochs(sender: 1, receiver: 0),
-            [NodeFrame(.stop, line: 0)])
-        return try await engine.send(message.bytes, to: node)
+            [NodeFrame(.stop, channelID: 0)])
+        return try await engine.sendMessage(message.bytes, to: node)
     }
 
     /// Returns when an operator requests the node's stop; never without a cluster.
@@ -67,7 +67,7 @@ extension TrebuchetServer {
                     // Ends the life here and not in the task: until the task runs, calls would run in an activation that persists
                     // nothing.
                     if let record = self?.directory.record(ActorName(name)), record.persisted?.isGivenUp == true {
-                        _ = record.life.end()
+                        _ = record.actorInstance.closeForCalls()
                     }
                     Task { await self?.giveUp(name) }
                 }
@@ -112,7 +112,7 @@ extension TrebuchetServer {
         if !inOrder {
             for record in records {
                 await (record.home?.serverShard ?? shards[0]).reactor.perform {
-                    _ = record.life.end()
+                    _ = record.actorInstance.closeForCalls()
                     // Before its streams move: a write confirmed from now on is published by the next owner.
                     record.persisted?.abandon()
                 }
@@ -138,13 +138,15 @@ extension TrebuchetServer {
         for shard in shards { await shard.reactor.perform { shard.forget(record) } }
         if inOrder {
             let deadline = MonotonicClock.now &+ Self.handover.nanoseconds
-            while await !reactor.perform({ record.life.isGone || record.life.close() }), MonotonicClock.now < deadline {
+            while await !reactor.perform({ record.actorInstance.isGone || record.actorInstance.close() }),
+                MonotonicClock.now < deadline
+            {
                 try? await Task.sleep(for: .milliseconds(5))
             }
         }
-        _ = await reactor.perform { record.life.end() }
+        _ = await reactor.perform { record.actorInstance.closeForCalls() }
         await withCheckedContinuation { done in
-            directory.letGo(record) { [parts] in
+            directory.deactivateActor(record) { [parts] in
                 if inOrder {
                     do {
                         try await TimeLimit.run(ServerShard.deactivation, on: reactor) { try await record.deactivate() }

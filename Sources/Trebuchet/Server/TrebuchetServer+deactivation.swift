@@ -9,11 +9,11 @@ extension TrebuchetServer {
     ///   - isUnused: Evaluated on the actor until it is false or no call is in flight.
     ///   - finish: Runs on the actor before the next one of its name may be activated; its argument is true if the actor is
     ///     deactivated.
-    package func letGo<A: DistributedActor>(
+    package func deactivateActor<A: DistributedActor>(
         _ actor: A, named name: String, if isUnused: @escaping @Sendable (isolated A) -> Bool,
         _ finish: @escaping @Sendable (isolated A, Bool) -> Void
     ) async where A.ActorSystem == TrebuchetActorSystem {
-        let (life, parts) = (actorSystem.life(of: actor.id), parts)
+        let (life, parts) = (actorSystem.instance(of: actor.id), parts)
         for attempt in 1...Self.attemptsToLetGo {
             let isDone = await actor.whenLocal { actor in
                 guard isUnused(actor), attempt < Self.attemptsToLetGo else {
@@ -63,7 +63,7 @@ extension TrebuchetServer {
         }
         let (records, leaving) = parts.directory.onDemand
         await withTaskGroup(of: Void.self) { group in
-            for record in records where record.hasDeactivation && !record.life.isGone {
+            for record in records where record.hasDeactivation && !record.actorInstance.isGone {
                 let loop = record.home?.reactor ?? shards[0].reactor
                 group.addTask { [parts] in
                     do {

@@ -10,7 +10,7 @@ extension TrebuchetServer {
         /// `server`, `reactors`, `store`, `cluster` or `accounts`.
         public let name: String
         /// The problem; nil if the check passes.
-        public let problem: String?
+        public let failureReason: String?
     }
 
     /// Returns the readiness checks; the server is ready if no check has a problem. Checks that do not apply are omitted.
@@ -27,24 +27,24 @@ extension TrebuchetServer {
         // Run the checks concurrently, since each may take the whole timeout.
         async let reactors = liveness()
         async let kept = storeProblem
-        var checks = [Check(name: "server", problem: servingProblem), await reactors]
-        if let kept = await kept { checks.append(Check(name: "store", problem: kept.problem)) }
-        if let nodes = parts.nodes { checks.append(Check(name: "cluster", problem: await nodes.problem())) }
-        if let problem = access.accountsProblem { checks.append(Check(name: "accounts", problem: problem())) }
+        var checks = [Check(name: "server", failureReason: servingProblem), await reactors]
+        if let kept = await kept { checks.append(Check(name: "store", failureReason: kept.problem)) }
+        if let nodes = parts.nodes { checks.append(Check(name: "cluster", failureReason: await nodes.problem())) }
+        if let problem = access.accountsProblem { checks.append(Check(name: "accounts", failureReason: problem())) }
         return checks
     }
 
     /// Indicates whether no check of `readiness` has a problem.
-    var isReady: Bool { get async { await readiness().allSatisfy { $0.problem == nil } } }
+    var isReady: Bool { get async { await readiness().allSatisfy { $0.failureReason == nil } } }
 
     /// Returns the liveness check `reactors`, which passes if all reactors respond. A process that fails it should be restarted.
     /// Takes at most 2 seconds.
     public func liveness() async -> Check {
-        let held = await eachShard { await Self.ask($0.reactor, within: Self.answerTime, { true }) == nil }
+        let held = await eachShard { await Self.query($0.reactor, timeout: Self.answerTime, { true }) == nil }
         let names = zip(shards, held).filter(\.1).map(\.0.reactor.name)
         return Check(
             name: "reactors",
-            problem: names.isEmpty ? nil : "\(names.joined(separator: ", ")): no answer in \(Self.answerTime)")
+            failureReason: names.isEmpty ? nil : "\(names.joined(separator: ", ")): no answer in \(Self.answerTime)")
     }
 
     /// Queries all shards concurrently; returns the answers in their order.
@@ -71,7 +71,7 @@ extension TrebuchetServer {
         get async {
             guard let store = parts.probedStore.withLock({ $0 }) else { return nil }
             async let failures = eachShard { shard in
-                await Self.ask(shard.reactor, within: Self.answerTime) { shard.stateWriter?.failure } ?? nil
+                await Self.query(shard.reactor, timeout: Self.answerTime) { shard.stateWriter?.failure } ?? nil
             }
             async let unread = Self.problem(of: store)
             let problem = await unread
@@ -89,7 +89,7 @@ extension TrebuchetServer {
                     return answer("it cannot be read: \(error)")
                 }
                 do throws(StateStoreError) {
-                    try await (store as? any FileBackedStore)?.checkPlace()
+                    try await (store as? any FileBackedStore)?.checkFileLocation()
                     answer(.some(nil))
                 } catch {
                     answer("\(error)")

@@ -40,6 +40,6 @@ extension TrebuchetServer: LocalServer {
         let shard = shards[index % shards.count]
         let connection = LocalConnection(shard, receiver, largestMessage: request.messageSize)
         await shard.reactor.perform { [caller] in connection.open(shard, caller: caller) }
-        await receiver.loop.perform { receiver.opened(connection.clientEnd) }
+        await receiver.loop.perform { receiver.linkDidOpen(connection.clientEnd) }
     }
 }

@@ -9,23 +9,23 @@ extension TrebuchetServer {
     /// The time limit for a reactor to report its counters.
     static let answerTime = Duration.seconds(2)
 
-    /// Delivers events to a listener until the server ends or `removeListener` is called. Adding a listener twice has no
+    /// Delivers events to a listener until the server ends or `removeEventHandler` is called. Adding a listener twice has no
     /// effect.
-    public func addListener(_ listener: any ServerEventHandler) { parts.events.add(listener) }
+    public func addEventHandler(_ listener: any ServerEventHandler) { parts.events.addHandler(listener) }
 
     /// Stops delivery to a listener; an event that is being delivered may still arrive.
-    public func removeListener(_ listener: any ServerEventHandler) { parts.events.remove(listener) }
+    public func removeEventHandler(_ listener: any ServerEventHandler) { parts.events.removeHandler(listener) }
 
     /// Sets the sampling ratio for calls without a parent trace, from 0, the default, to 1. It has an effect only with a
     /// listener for spans (`ServerEvent.Kinds.spans`), such as an `OTLPExporter`. Calls with a parent trace belong to that
     /// trace.
-    public func sampleTraces(_ ratio: Double) { parts.events.sampling.set(ratio) }
+    public func setTraceSamplingRatio(_ ratio: Double) { parts.events.sampling.set(ratio) }
 
     /// Returns all metrics in the text format of Prometheus (`text/plain; version=0.0.4`), as served at `/metrics` of the admin
     /// endpoint. `Docs/Reference/Metrics.md` has the names.
     ///
     /// Throws `unavailable` if a reactor does not respond within 2 seconds, since totals without its counters would be wrong.
-    public func metrics() async throws(TrebuchetError) -> String {
+    public func prometheusMetrics() async throws(TrebuchetError) -> String {
         try await metricList().text()
     }
 
@@ -35,7 +35,7 @@ extension TrebuchetServer {
         async let isReady = self.isReady
         let now = MonotonicClock.now
         for shard in shards {
-            let part = await Self.ask(shard.reactor, within: Self.answerTime) {
+            let part = await Self.query(shard.reactor, timeout: Self.answerTime) {
                 let turns = shard.reactor.turns
                 return ReactorReport(
                     counts: shard.counts.sum, connections: shard.clientCount, waiting: shard.waitingCount,
@@ -44,13 +44,13 @@ extension TrebuchetServer {
                         longestTurnSeconds: Double(turns.longest(at: now)) / 1e9, stalls: shard.reactor.stallCount))
             }
             guard let part else { throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond") }
-            list.counts.add(part.counts)
+            list.counts.merge(part.counts)
             list.now.connections += part.connections
             list.now.callsWaiting += part.waiting
             list.now.reactors.append(part.reactor)
         }
         let rare = parts.events.rareCounts
-        list.counts.add(refusals: rare.limits)
+        list.counts.addRejections(rare.limits)
         list.refusals = rare.refusals
         list.now.isReady = await isReady
         list.now.streams = parts.shares.count(.streams)
@@ -58,7 +58,7 @@ extension TrebuchetServer {
         list.now.actorsUnloadable = parts.loads.count
         list.now.actorsOnDemand = parts.shares.count(.actorsOnDemand)
         list.now.keptAnswers = rememberedAnswerCount
-        list.now.heldBytes = heldBytes
+        list.now.heldBytes = bufferedBytes
         list.now.heldLimit = parts.memory.limit
         if let nodes = parts.nodes {
             let (taken, lost) = nodes.watch.counts
@@ -78,8 +78,8 @@ extension TrebuchetServer {
     }
 
     /// Runs a query on a reactor; returns nil if it does not respond in time.
-    static func ask<Answer: Sendable>(
-        _ reactor: Reactor, within limit: Duration, _ question: @escaping @Sendable () -> Answer
+    static func query<Answer: Sendable>(
+        _ reactor: Reactor, timeout limit: Duration, _ question: @escaping @Sendable () -> Answer
     ) async -> Answer? {
         await FirstReply.wait(within: limit) { reply in reactor.execute { reply(question()) } }
     }

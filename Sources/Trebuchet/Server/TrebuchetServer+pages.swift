@@ -13,10 +13,10 @@ extension TrebuchetServer {
     /// `AccessPolicy.origins` applies to pages too. `ServerLimits.pages` has the limits.
     ///
     /// Call it before the server starts.
-    public func pages(_ sources: PageSource...) { pages(sources) }
+    public func servePages(_ sources: PageSource...) { servePages(sources) }
 
     /// Serves pages from a list of sources.
-    public func pages(_ sources: [PageSource]) {
+    public func servePages(_ sources: [PageSource]) {
         precondition(status == .idle, "add pages before the server starts")
         pageSources.withLock { $0 += sources }
     }
@@ -34,7 +34,7 @@ extension TrebuchetServer {
     /// Serves `/schema.json`: the names of exposed actors, their types, and the methods, states and events of each type, as far
     /// as dispatch tables list them. Other clients get 404. Without this call a server publishes no schema; call it before the
     /// server starts.
-    public func schema(for readers: SchemaReaders) {
+    public func serveSchema(to readers: SchemaReaders) {
         let directory = parts.directory
         let page = MemoryPage(
             type: "application/json; charset=utf-8",
@@ -46,7 +46,7 @@ extension TrebuchetServer {
             },
             body: { ServerSchema(directory.exposedTypes).json })
         guard let place = try? PageSource.place("/schema.json") else { return }
-        pages(PageSource(kind: .page(page, place: place)))
+        servePages(PageSource(kind: .page(page, place: place)))
     }
 
     /// The number of files that are open because they are being sent.

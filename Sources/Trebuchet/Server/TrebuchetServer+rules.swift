@@ -14,20 +14,20 @@ extension TrebuchetServer {
     ///
     /// - Precondition: The server was created with rules. Otherwise it would run without any until this call.
     /// - Parameters:
-    ///   - keepsGrants: Whether decisions are cached; see `AccessPolicy.keepsGrants`. Default false.
+    ///   - cachesGrants: Whether decisions are cached; see `AccessPolicy.cachesGrants`. Default false.
     ///   - authorize: The new rules; see `AccessPolicy.authorize`.
-    public func replaceRules(keepsGrants: Bool = false, _ authorize: @escaping AccessPolicy.Authorize) async {
+    public func replaceAuthorization(cachesGrants: Bool = false, _ authorize: @escaping AccessPolicy.Authorize) async {
         precondition(access.authorize != nil, "pass rules to the server's initializer, as AccessPolicy.authorize")
-        let rules = AccessRules(mayCall: authorize, keepsGrants: keepsGrants)
+        let rules = AccessRules(mayCall: authorize, cachesGrants: cachesGrants)
         for shard in shards { await shard.reactor.perform { shard.replaceRules(rules) } }
     }
 
     /// Invalidates earlier decisions of `AccessPolicy.authorize`. Call it when the closure's decisions change.
     ///
-    /// Authorization caches (`AccessPolicy.keepsGrants`) are invalid at once. Streams that the closure now rejects end with an
+    /// Authorization caches (`AccessPolicy.cachesGrants`) are invalid at once. Streams that the closure now rejects end with an
     /// error, in batches of connections right after that. In-flight calls continue. Callable from any thread; in a cluster, at
     /// each node.
-    public func rulesDidChange() {
+    public func invalidateAuthorizationCache() {
         parts.rules.add(1, ordering: .releasing)
         for shard in shards { shard.reactor.execute { shard.endRefusedStreams() } }
     }

@@ -6,14 +6,14 @@ internal import TrebuchetActors
 extension TrebuchetServer {
     /// Claims a store for a service of this server until the server has shut down. Throws `inUse` if another server of this
     /// process has claimed it for the same use.
-    package func take(_ store: any StateStore, for use: String) throws(StateStoreError) {
+    package func claimStore(_ store: any StateStore, for use: String) throws(StateStoreError) {
         let claim = otherClaims.withLock { claims in
             if let claim = claims.first(where: { $0.isAbout(store, for: use) }) { return claim }
             let claim = StoreOwnership(store, for: use)
             claims.append(claim)
             return claim
         }
-        try claim.take()
+        try claim.acquire()
     }
 
     /// The store of actors that live on one node of several; nil without a cluster.
@@ -42,7 +42,7 @@ extension TrebuchetServer {
     package func authorize(
         helpers prefix: String, as owner: @escaping @Sendable (_ actorID: String) -> (actorID: String, target: String)?
     ) {
-        for shard in shards { shard.reactor.run { shard.helpers.add(prefix, owner) } }
+        for shard in shards { shard.reactor.run { shard.helpers.addOwner(prefix, owner) } }
     }
 
     /// Writes a line to the server log.
@@ -50,7 +50,7 @@ extension TrebuchetServer {
 
     /// Returns the text that callers get in place of an undisclosed error: a number, under which the error is logged.
     package func disclose(_ error: any Error, of what: String) -> String {
-        parts.disclosure.tell(error, of: what).message
+        parts.disclosure.disclose(error, of: what).message
     }
 
     /// Returns the actor of a name, and activates it if necessary; nil if no actor of the type exists. For services that manage

@@ -13,7 +13,7 @@ extension TrebuchetServer {
     /// once.
     ///
     /// - Throws: The errors of `start`; at a cluster node also `ClusterEngineError` of code `dataLoss`, after an orderly end, if the
-    ///   coordination store has lost data (`ClusterMembership.afterDataLoss`).
+    ///   coordination store has lost data (`ClusterMembership.dataLossPolicy`).
     public func run() async throws { try await run(shutdownOn: [.terminate, .interrupt]) }
 
     /// Starts the server and runs it with other signals and another drain time. With none (`[]`) the program handles all signals,
@@ -29,7 +29,7 @@ extension TrebuchetServer {
         let isToHangUp = !signals.isEmpty && !signals.contains(.hangUp)
         let signals =
             signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
-        defer { signals?.end() }
+        defer { signals?.restoreHandlers() }
         if isToHangUp { signals?.onHangUp { [weak self] in self?.hangUp() } }
         if address == nil, !isStopping { parts.log("listening on \(try await start())") }
         signals?.onFirst { await self.shutdown(delay: delay, drain: drain) }
@@ -83,7 +83,7 @@ extension TrebuchetServer {
     ///   - drain: The maximum time for in-flight calls; 10 seconds by default. Zero ends them at once. A cluster node then does not
     ///     wait until its slots are released: other nodes take them when its leases expire.
     public func shutdown(delay: Duration = .zero, drain: Duration = .seconds(10)) async {
-        if !isLeaving.exchange(true, ordering: .relaxed) { parts.events.tell(.draining) }
+        if !isLeaving.exchange(true, ordering: .relaxed) { parts.events.emit(.serverDraining) }
         if delay > .zero, status == .serving { try? await Task.sleep(for: delay) }
         let listener = stopListener()
         // A separate task, so that cancellation of the caller does not prevent `goAway`.
@@ -108,7 +108,7 @@ extension TrebuchetServer {
                 }
             }
             await closeOperatorListeners()
-            parts.events.tell(.ended)
+            parts.events.emit(.serverStopped)
             takeApart()
             stopped.update(true)
         }.value
@@ -127,7 +127,7 @@ extension TrebuchetServer {
             // Sockets are closed when a turn ends.
             for shard in shards { await shard.reactor.perform {} }
             // After the connections: a crashed node does not announce that it owns nothing.
-            parts.nodes?.end()
+            parts.nodes?.stop()
             await closeOperatorListeners()
             takeApart()
             stopped.update(true)

@@ -104,7 +104,7 @@ public final class TrebuchetServer: Sendable {
             for shard in system.shards {
                 let writer = StateWriter(
                     store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
-                    eventBytes: limits.persistedEventBytes, answerTime: limits.answerTime,
+                    eventBytes: limits.persistedEventBytes, answerTime: limits.recordedResponseTime,
                     reactor: shard.reactor)
                 parts.locals.write(writer, on: shard, isPlaced: isPlaced)
             }
@@ -136,12 +136,12 @@ public final class TrebuchetServer: Sendable {
     func takeApart() {
         parts.directory.reach(by: nil)
         own.close()
-        parts.nodes?.end()
+        parts.nodes?.stop()
         parts.hosting.close()
         for shard in shards { shard.reactor.run { shard.takeApart() } }
         actorSystem.takeApart()
         locals.takeApart()
-        parts.events.removeAll()
+        parts.events.removeAllHandlers()
         parts.probedStore.withLock { $0 = nil }
         for claim in claims { claim.giveBack() }
         for claim in otherClaims.withLock({ $0 }) { claim.giveBack() }
@@ -180,7 +180,7 @@ public final class TrebuchetServer: Sendable {
             warnOfMemory(A.self, as: name)
             let old = directory.record(ActorName(name))
             directory.insert(locals.record(of: actor, name: name, holding: true, in: actorSystem))
-            await forget(name)
+            await removeActor(name)
             await retire(old)
             return
         }
@@ -192,14 +192,14 @@ public final class TrebuchetServer: Sendable {
                 try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
             }
             // An exposed actor is not created again.
-            guard !record.life.isGone else {
+            guard !record.actorInstance.isGone else {
                 throw TrebuchetError(.unavailable, "actor '\(name)' was let go of by its server; expose it again")
             }
             return record
         }
         await locals.retirements.during(name) {
             directory.insert(ActorName(name), registration)
-            await forget(name)
+            await removeActor(name)
             if old?.actor !== actor { await retire(old) }
         }
         if await !load(ActorName(name)) { keepLoading(ActorName(name), registration) }
@@ -263,12 +263,12 @@ public final class TrebuchetServer: Sendable {
         await locals.retirements.during(name) {
             let old = directory.record(ActorName(name))
             directory.remove(ActorName(name))
-            await forget(name)
+            await removeActor(name)
             await retire(old)
         }
     }
 
-    private func forget(_ name: String) async {
+    private func removeActor(_ name: String) async {
         for shard in shards { await shard.reactor.perform { shard.forget(ActorName(name)) } }
     }
 
@@ -327,7 +327,7 @@ public final class TrebuchetServer: Sendable {
         BrokenPipes.ignore()
         var taken: [StoreOwnership] = []
         do {
-            for claim in claims { if try claim.take() { taken.append(claim) } }
+            for claim in claims { if try claim.acquire() { taken.append(claim) } }
             try await startNode()
             let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
@@ -340,8 +340,8 @@ public final class TrebuchetServer: Sendable {
             for shard in shards {
                 shard.reactor.onStall = { stall in
                     log("\(stall)")
-                    events.tell(
-                        .reactorHeld(
+                    events.emit(
+                        .reactorStalled(
                             reactor: stall.reactor, by: stall.activity, milliseconds: stall.milliseconds,
                             isOver: stall.isOver))
                 }

@@ -23,22 +23,22 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler, @unchecked Sendab
     // MARK: WebSocketHandler
 
     func webSocketDidOpen(_ socket: WebSocket) {
-        if socket.subprotocol == wanted { receiver.opened(self) }
+        if socket.subprotocol == wanted { receiver.linkDidOpen(self) }
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {
-        receiver.received(UnsafeRawBufferPointer(message))
+        receiver.didReceive(UnsafeRawBufferPointer(message))
     }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
         let text = "the connection to \(address) was closed (\(code)\(reason.isEmpty ? "" : ": \(reason)"))"
         let isRefusal = code == .messageTooBig && socket.violation == nil
-        receiver.closed(TransportError(.closed, text, cause: isRefusal ? MessageTooLarge() : nil))
+        receiver.linkDidClose(TransportError(.closed, text, cause: isRefusal ? MessageTooLarge() : nil))
     }
 
     // MARK: ClientLink
 
-    var session: String? { socket.responseHeaders[HandshakeField.session] }
+    var callSession: String? { socket.responseHeaders[HandshakeField.session] }
 
     func send(_ message: [UInt8]) { message.withUnsafeBytes { socket.send(.text, $0) } }
 

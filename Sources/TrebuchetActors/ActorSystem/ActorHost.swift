@@ -27,11 +27,11 @@ package protocol ClientActor: AnyObject, Sendable, CustomStringConvertible {
 /// The actors that live in an actor system, by the names that the system assigned to them. The registry does not retain the
 /// actors.
 package protocol ActorRegistry: AnyObject, Sendable {
-    func add<Act: DistributedActor>(_ actor: Act) where Act.ID == TrebuchetActorID
+    func register<Act: DistributedActor>(_ actor: Act) where Act.ID == TrebuchetActorID
     func remove(_ name: ActorName)
-    func has(_ name: ActorName) -> Bool
+    func containsActor(_ name: ActorName) -> Bool
     /// Returns the actor with this name; nil also after the actor was freed.
     func actor(_ name: ActorName) -> (any DistributedActor)?
     /// Returns the instance that all records of an actor share.
-    func life(of name: ActorName) -> ActorInstance?
+    func instance(of name: ActorName) -> ActorInstance?
 }

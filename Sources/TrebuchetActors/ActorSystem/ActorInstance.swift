@@ -46,7 +46,7 @@ package final class ActorInstance: @unchecked Sendable {
         return false
     }
 
-    package func leave() { users.subtract(1, ordering: .acquiringAndReleasing) }
+    package func removeUser() { users.subtract(1, ordering: .acquiringAndReleasing) }
 
     /// Closes the instance for further calls. Returns false if a call runs in a task.
     package func close() -> Bool {
@@ -54,7 +54,7 @@ package final class ActorInstance: @unchecked Sendable {
     }
 
     /// Closes the instance for further calls, even while calls run in tasks. Returns false if it was closed before.
-    package func end() -> Bool {
+    package func closeForCalls() -> Bool {
         guard !isGone else { return false }
         return users.add(Self.gone, ordering: .acquiringAndReleasing).oldValue >= 0
     }

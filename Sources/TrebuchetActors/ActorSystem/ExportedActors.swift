@@ -21,7 +21,7 @@ package final class ExportedActors: Sendable {
     /// The identity of the client; nil until the first reference is exported.
     package var identity: String? { state.withLock { $0.identity } }
 
-    func add(_ name: ActorName) {
+    func insert(_ name: ActorName) {
         state.withLock { state in
             state.names.insert(name)
             guard state.identity == nil else { return }
@@ -38,7 +38,9 @@ package final class ExportedActors: Sendable {
     func remove(_ name: ActorName) { state.withLock { _ = $0.names.remove(name) } }
 
     /// Applies the terms that the server has announced.
-    package func heard(_ terms: AdvertisedLimits) { state.withLock { $0.isRefused = terms.clientActorsPerClient == 0 } }
+    package func applyTerms(_ terms: AdvertisedLimits) {
+        state.withLock { $0.isRefused = terms.clientActorsPerClient == 0 }
+    }
 
     /// Returns the error for an actor whose name must not be sent. Returns nil if the name may be sent, and until the server's
     /// terms are known.

@@ -87,7 +87,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     package var shards: [SystemShard] { builtShards }
 
     /// Returns the instance that all records of a local actor share.
-    package func life(of id: ActorID) -> ActorInstance { locals.life(of: ActorName(id.id)) ?? ActorInstance() }
+    package func instance(of id: ActorID) -> ActorInstance { locals.instance(of: ActorName(id.id)) ?? ActorInstance() }
 
     /// The user info with which decoders turn actor names into references.
     package var userInfo: [CodingUserInfoKey: any Sendable] { [.actorSystemKey: self] }
@@ -127,7 +127,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     public func actorReady<Act: DistributedActor>(_ actor: Act) where Act.ID == ActorID {
-        locals.add(actor)
+        locals.register(actor)
     }
 
     public func resignID(_ id: ActorID) {
@@ -231,9 +231,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// Reports to the event handlers for calls that a running method uses another actor.
     private func tellReach(_ id: ActorID) {
-        guard serverNumber != 0, let events = builtShards.first?.events, events.wants(.calls) else { return }
+        guard serverNumber != 0, let events = builtShards.first?.events, events.isEnabled(for: .calls) else { return }
         let call = EventBus.currentCall
-        if call != 0 { events.tell(.callReached(call: call, actor: id.id)) }
+        if call != 0 { events.emit(.callDispatched(call: call, actor: id.id)) }
     }
 
     // MARK: References
@@ -270,10 +270,10 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     /// Returns whether the actor lives in this system.
-    private func knows(_ id: ActorID) -> Bool { locals.has(ActorName(id.id)) }
+    private func knows(_ id: ActorID) -> Bool { locals.containsActor(ActorName(id.id)) }
 
     /// Permits the server of this client to call an actor of the client.
-    func handOver(_ id: ActorID) { heldServer?.handed.add(ActorName(id.id)) }
+    func handOver(_ id: ActorID) { heldServer?.handed.insert(ActorName(id.id)) }
 
     // MARK: Coders
 

@@ -10,7 +10,7 @@ public final class CallerConnection: Sendable, Hashable {
         fileprivate let number: UInt64
 
         /// Removes the closure, unless it already runs.
-        public func cancel() { connection?.forget(number) }
+        public func cancel() { connection?.removeHandler(number) }
     }
 
     /// A revoked authorization.
@@ -69,8 +69,8 @@ public final class CallerConnection: Sendable, Hashable {
     }
 
     /// The principal at the other end: initially the one that the `AccessPolicy` has found, later the one that a sign-in or
-    /// sign-out method sets. A new value applies from the next call on and ends a revocation by `revoke`. It is always nil for
-    /// a server whose actors call others by name: there neither this setter nor `revoke` has an effect.
+    /// sign-out method sets. A new value applies from the next call on and ends a revocation by `revokeAccess`. It is always nil for
+    /// a server whose actors call others by name: there neither this setter nor `revokeAccess` has an effect.
     public var principal: Principal? {
         get { state.withLock { $0.principal } }
         set {
@@ -106,7 +106,7 @@ public final class CallerConnection: Sendable, Hashable {
     /// - Parameters:
     ///   - reason: the message for the client.
     ///   - actor: an actor that may still be called, for a new sign-in.
-    public func revoke(_ reason: String, except actor: String? = nil) {
+    public func revokeAccess(_ reason: String, except actor: String? = nil) {
         if isShared { return }
         let changed = state.withLock { state in
             state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), spared: actor)
@@ -157,7 +157,7 @@ public final class CallerConnection: Sendable, Hashable {
     /// For tests: the number of registered close handlers.
     package var closeHandlerCount: Int { state.withLock { $0.handlers.count } }
 
-    private func forget(_ number: UInt64) {
+    private func removeHandler(_ number: UInt64) {
         // Freed outside the lock, because freeing captured objects may run arbitrary code.
         let removed = state.withLock { $0.handlers.removeValue(forKey: number) }
         _ = removed

@@ -39,7 +39,7 @@ package struct CallFailure {
                 return
             }
         }
-        let told = disclosure.tell(error, of: what)
+        let told = disclosure.disclose(error, of: what)
         self.init(code: .application, message: told.message, type: told.type, data: nil)
         (self.error, number) = (error, told.number)
     }

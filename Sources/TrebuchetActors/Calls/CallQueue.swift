@@ -76,8 +76,8 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     /// Returns whether calls of an actor may be queued here.
     @inline(__always)
     package func takes(_ record: ActorRecord) -> Bool {
-        guard record.life.apart == 0 else {
-            record.life.apart &-= 1
+        guard record.actorInstance.apart == 0 else {
+            record.actorInstance.apart &-= 1
             return false
         }
         return record.home === states && record.persisted == nil
@@ -95,9 +95,9 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Queues a call behind earlier ones. Only its caller is bound as a task-local value.
-    package func add(_ call: consuming QueuedCall) {
+    package func enqueue(_ call: consuming QueuedCall) {
         marks.insert(call.mark)
-        call.record.life.didStart()
+        call.record.actorInstance.didStart()
         calls.append(call)
         if run == nil { start() }
     }
@@ -106,7 +106,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     @inline(__always)
     package func flush() { if !isEmpty { detachAll() } }
 
-    private func take() -> QueuedCall? {
+    private func dequeue() -> QueuedCall? {
         guard !isEmpty else { return nil }
         let call = calls.removeFirst()
         marks.remove(call.mark)
@@ -124,7 +124,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         // The calls of this task were moved to separate tasks behind it.
         guard self.run === run else { return }
         let began = MonotonicClock.now
-        while let call = take() {
+        while let call = dequeue() {
             current = call
             if !isLookedAt {
                 isLookedAt = true
@@ -146,7 +146,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         of call: QueuedCall, at now: UInt64, isolation: isolated LoopIsolation
     ) async -> CallOutcome {
         guard now < call.deadline else {
-            call.record.life.didBegin()
+            call.record.actorInstance.didBegin()
             return .failure(TrebuchetError(.timeout, "the call took longer than \(call.limit)"))
         }
         let operation = call.operation
@@ -162,7 +162,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         isLookedAt = false
         guard let call = current, let run, let task = run.task else { return }
         (current, self.run) = (nil, nil)
-        call.record.life.apart = Self.apart
+        call.record.actorInstance.apart = Self.apart
         let detached = call.owner.detach(call)
         run.completion = detached.completion
         detached.call.run(in: task)
@@ -173,9 +173,9 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     private func detachAll() {
         // A task that has not started runs before the separate tasks, and later calls must not run in it.
         if current == nil { run = nil }
-        while let call = take() {
+        while let call = dequeue() {
             // The call is counted again when its separate task starts.
-            call.record.life.didBegin()
+            call.record.actorInstance.didBegin()
             let detached = call.owner.detach(call)
             let (record, operation) = (call.record, call.operation)
             guard let caller = call.caller else {

@@ -19,7 +19,7 @@ package enum CallTask {
         // `immediate` queues the task on the executor before this method returns, so calls keep their order. The task has no
         // executor preference: awaited code that does not belong to the reactor runs on the pool.
         if let home = record.home {
-            record.life.didStart()
+            record.actorInstance.didStart()
             let isolation = home.isolation
             task = Task.immediate { await isolation.run(operation, until: deadline, completion) }
         } else {

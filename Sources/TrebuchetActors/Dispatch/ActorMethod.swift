@@ -32,7 +32,7 @@ package final class ActorMethod: Sendable {
         isRedacted: Bool = false, body: Body?, prepare: Prepare?
     ) {
         self.name = name
-        row = MethodHistogramIndex.add(name, of: type)
+        row = MethodHistogramIndex.registerMethod(name, of: type)
         label = .immortal("\(actor).\(name)")
         self.index = index
         self.arguments = arguments

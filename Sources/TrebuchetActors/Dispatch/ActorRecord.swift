@@ -15,29 +15,29 @@ package class ActorRecord: @unchecked Sendable {
     package final let type: ActorType
     /// The shard of the reactor that the actor lives on; nil if the actor runs elsewhere.
     package final let home: SystemShard?
-    package final let life: ActorInstance
+    package final let actorInstance: ActorInstance
     /// The persisted states of the actor, for which responses wait until they are written; nil without any.
     package final let persisted: PersistedStates?
     /// The actor of an exposed record, which also retains it. Unmanaged, because reference counts of an object with weak
     /// references are atomic operations on a side table.
     private let exposed: Unmanaged<AnyObject>?
-    /// The idle policy of an actor that can be deactivated. Written before other code can access the record, like `stake`.
+    /// The idle policy of an actor that can be deactivated. Written before other code can access the record, like `reservation`.
     package final var idle: IdlePolicy?
     /// The slot of the actor's name, for an actor that is owned by one cluster node and may move; -1 for others. Written before
-    /// other code can access the record, like `stake`.
+    /// other code can access the record, like `reservation`.
     @exclusivity(unchecked) package final var slot = -1
     package final var isPlaced: Bool { slot >= 0 }
     /// The entry of a virtual actor in the quota of the server that activated it.
-    package final var stake: AnyObject?
+    package final var reservation: AnyObject?
 
     init(
-        name: String, type: ActorType, home: SystemShard?, life: ActorInstance, exposed: AnyObject?,
+        name: String, type: ActorType, home: SystemShard?, actorInstance: ActorInstance, exposed: AnyObject?,
         persisted: PersistedStates? = nil
     ) {
         self.name = name
         self.type = type
         self.home = home
-        self.life = life
+        self.actorInstance = actorInstance
         self.exposed = exposed.map { .passUnretained($0) }
         self.persisted = persisted
     }
@@ -82,7 +82,7 @@ package class ActorRecord: @unchecked Sendable {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
             let kept = answer(outcome)
-            persisted.end(call, kept)
+            persisted.recordCallEnd(call, kept)
             let outcome: CallOutcome = kept.map { _CallResult(encoded: $0) }.mapError { $0 }
             if let told, !persisted.isAtRest { told.waitsForStore() }
             persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
@@ -92,7 +92,9 @@ package class ActorRecord: @unchecked Sendable {
     /// Starts a call that is recorded in the store with its changes. On the actor's reactor.
     ///
     /// - Returns: the error if the call must not run.
-    package final func begin(_ call: IdempotencyRecord) -> TrebuchetError? { persisted?.begin(call) }
+    package final func recordCallStart(_ call: IdempotencyRecord) -> TrebuchetError? {
+        persisted?.recordCallStart(call)
+    }
 
     /// Returns an operation that runs `body` isolated to the actor, in the order of the requests.
     func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {

@@ -125,7 +125,7 @@ final class TypedActorType<A: TrebuchetActor>: ActorType, @unchecked Sendable {
         return { record, arguments in
             // The record has exactly this type: a method is called only with records of its type.
             let record = unsafeDowncast(record, to: TypedActorRecord<A>.self)
-            return record.begin(try record.present(), try prepare(&arguments))
+            return record.trackedOperation(try record.present(), try prepare(&arguments))
         }
     }
 }

@@ -23,7 +23,7 @@ extension LocalActors {
         var found: [StoredEvents<A>] = []
         for persistence in A.dispatch.streams.compactMap(\.eventPersistence) {
             let key = PersistedNamespace.events(name, persistence.property)
-            found.append(StoredEvents(persistence: persistence, key: key, log: try await store.log(key)))
+            found.append(StoredEvents(persistence: persistence, key: key, log: try await store.readLog(key)))
         }
         return found
     }
@@ -59,10 +59,12 @@ extension LocalActors {
     }
 
     /// Starts the persistence of new events, after the stored ones.
-    static func keep<A: TrebuchetActor>(_ events: StoredEvents<A>, of actor: isolated A, in states: PersistedStates) {
+    static func startPersistence<A: TrebuchetActor>(
+        _ events: StoredEvents<A>, of actor: isolated A, in states: PersistedStates
+    ) {
         guard let (source, isNew) = events.source else { return }
         let kept = PersistedEvents(events.key, source, keeping: events.keeping, byteLimit: states.eventBytes)
-        states.add(kept)
-        kept.begin(by: states, events.log, events.recent, isNew: isNew)
+        states.addLog(kept)
+        kept.startPersistence(by: states, events.log, events.recent, isNew: isNew)
     }
 }

@@ -50,7 +50,7 @@ extension LocalActors {
         if isPlaced, keepsStates(isPlaced: true), let actor = actor as? any HandoffActor,
             persistedStates(of: actor.id) == nil
         {
-            try await goOn(actor, name: name, in: system)
+            try await restoreHandoffState(actor, name: name, in: system)
         }
         return record(of: actor, name: name, holding: true, in: system)
     }
@@ -69,7 +69,7 @@ extension LocalActors {
         // Read first: if another node writes after this, the writes of this node are rejected.
         let ownership = writer.ownership(of: name)
         do throws(StateStoreError) {
-            try writer.claim.take()
+            try writer.claim.acquire()
             stored = try await Self.stored(keys, writer.store)
             found = try await Self.storedEvents(of: A.self, name, writer.store)
             earlier = try await writer.partitions?.calls(of: name) ?? IdempotencyIndex()
@@ -88,9 +88,9 @@ extension LocalActors {
                 states.earlier = earlier
                 for (stream, (key, loaded)) in zip(streams, zip(keys, values)) {
                     loaded?.apply(actor)
-                    Self.keep(stream, of: actor, loaded, stored[key], as: key, in: states)
+                    Self.startPersistence(stream, of: actor, loaded, stored[key], as: key, in: states)
                 }
-                for events in events { Self.keep(events, of: actor, in: states) }
+                for events in events { Self.startPersistence(events, of: actor, in: states) }
                 return states
             }
         }
@@ -111,17 +111,17 @@ extension LocalActors {
         _ keys: [StateKey], _ store: any StateStore
     ) async throws(StateStoreError) -> [StateKey: StoredStateFormat] {
         var stored = try await store.get(keys).mapValues { StoredStateFormat.value($0) }
-        for key in keys { if let log = try await store.log(key) { stored[key] = .log(log) } }
+        for key in keys { if let log = try await store.readLog(key) { stored[key] = .log(log) } }
         return stored
     }
 
     /// Starts the persistence of a state, and continues its log if possible.
-    private static func keep<A: TrebuchetActor>(
+    private static func startPersistence<A: TrebuchetActor>(
         _ stream: _DispatchStream<A>, of actor: isolated A, _ loaded: StatePersistence<A>.Loaded?,
         _ stored: StoredStateFormat?, as key: StateKey, in states: PersistedStates
     ) {
         let log = loaded?.isNew == false ? stored?.log : nil
-        let goesOn = log.map { stream.resume(actor, $0.last) } ?? false
+        let goesOn = log.map { stream.resume(actor, $0.lastVersion) } ?? false
         guard let source = stream.persisted(actor, states.home) else { return }
         var hasValue = false
         if case .value = stored { hasValue = true }
@@ -132,7 +132,7 @@ extension LocalActors {
         }
         source.persist(by: states)
         source.storedVersion = stream.persistence?.version ?? 1
-        states.add(kept)
+        states.addLog(kept)
         // Published values have been written before; this includes the result of a migration.
         if loaded?.isNew ?? true { source.keepEarlierChanges() }
     }
@@ -164,7 +164,7 @@ extension LocalActors {
                 throw TrebuchetError(
                     .internal,
                     "the stored value of '\(property)' of actor '\(name)' cannot be decoded and is left in the store under "
-                        + "\(key): \(disclosure.tell(error, of: what).message)")
+                        + "\(key): \(disclosure.disclose(error, of: what).message)")
             }
         }
         return values

@@ -6,7 +6,7 @@ package final class LocalActors: ActorRegistry {
     /// A local actor, referenced weakly, with its instance and records.
     private struct Local {
         weak var actor: (any DistributedActor)?
-        let life = ActorInstance()
+        let instance = ActorInstance()
         /// Creates a record. Captures only the actor's type, so that it retains nothing.
         let makeRecord:
             @Sendable (LocalActors, TrebuchetActorSystem, any DistributedActor, _ name: String) -> ActorRecord?
@@ -32,7 +32,7 @@ package final class LocalActors: ActorRegistry {
 
     // MARK: Registry
 
-    package func add<Act: DistributedActor>(_ actor: Act) where Act.ID == TrebuchetActorID {
+    package func register<Act: DistributedActor>(_ actor: Act) where Act.ID == TrebuchetActorID {
         let local = Local(actor: actor) { locals, system, actor, name in
             (actor as? Act).map { locals.record(of: $0, name: name, holding: false, in: system) }
         }
@@ -45,9 +45,9 @@ package final class LocalActors: ActorRegistry {
         _ = removed
     }
 
-    package func has(_ name: ActorName) -> Bool { locals.withLock { $0[name] != nil } }
+    package func containsActor(_ name: ActorName) -> Bool { locals.withLock { $0[name] != nil } }
     package func actor(_ name: ActorName) -> (any DistributedActor)? { locals.withLock { $0[name]?.actor } }
-    package func life(of name: ActorName) -> ActorInstance? { locals.withLock { $0[name]?.life } }
+    package func instance(of name: ActorName) -> ActorInstance? { locals.withLock { $0[name]?.instance } }
 
     // MARK: Records
 
@@ -69,7 +69,7 @@ package final class LocalActors: ActorRegistry {
     package func record<A: DistributedActor>(
         of actor: A, name: String, holding: Bool, in system: TrebuchetActorSystem
     ) -> ActorRecord where A.ID == TrebuchetActorID {
-        let life = (actor.actorSystem as? TrebuchetActorSystem ?? system).life(of: actor.id)
+        let life = (actor.actorSystem as? TrebuchetActorSystem ?? system).instance(of: actor.id)
         if let actor = actor as? any TrebuchetActor {
             return typedRecord(of: actor, name: name, life: life, holding: holding, in: system)
         }

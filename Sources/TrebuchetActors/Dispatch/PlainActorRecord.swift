@@ -10,7 +10,7 @@ where A.ID == TrebuchetActorID {
 
     init(_ actor: A, name: String, life: ActorInstance) {
         instance = actor
-        super.init(name: name, type: ActorTypes.any(A.self), home: nil, life: life, exposed: nil)
+        super.init(name: name, type: ActorTypes.any(A.self), home: nil, actorInstance: life, exposed: nil)
     }
 
     override var actor: (any DistributedActor)? { instance }

@@ -6,21 +6,21 @@ internal import TrebuchetWire
 /// The record of an actor marked `@Trebuchet`, called through its dispatch table.
 final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendable {
     /// Set for an exposed actor.
-    private let held: A?
+    private let strongActor: A?
     /// Set for an actor that clients can reach only through an exported reference.
     private weak var referred: A?
 
     init(
         _ actor: A, name: String, home: SystemShard?, life: ActorInstance, holding: Bool, persisted: PersistedStates?
     ) {
-        held = holding ? actor : nil
+        strongActor = holding ? actor : nil
         referred = holding ? nil : actor
         super.init(
-            name: name, type: ActorTypes.of(A.self), home: home, life: life, exposed: holding ? actor : nil,
+            name: name, type: ActorTypes.of(A.self), home: home, actorInstance: life, exposed: holding ? actor : nil,
             persisted: persisted)
     }
 
-    override var actor: (any DistributedActor)? { held ?? referred }
+    override var actor: (any DistributedActor)? { strongActor ?? referred }
 
     private var table: _DispatchTable<A> {
         // `init` has set `type` to an object of exactly this type.
@@ -28,16 +28,16 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     }
 
     func present() throws -> A {
-        guard let actor = held ?? referred else { throw gone }
+        guard let actor = strongActor ?? referred else { throw gone }
         return actor
     }
 
     /// Returns the operation, which counts the call as running when it enters the actor's isolation.
-    func begin(_ actor: A, _ operation: @escaping _DispatchMethod<A>.Operation) -> CallOperation {
+    func trackedOperation(_ actor: A, _ operation: @escaping _DispatchMethod<A>.Operation) -> CallOperation {
         { isolation in
             try await Self.enter(actor, isolation: isolation) { actor in
                 if self.home != nil {
-                    self.life.didBegin()
+                    self.actorInstance.didBegin()
                     return try await operation(actor)
                 }
                 // The changes of the call are published before its response, even if it throws.
@@ -61,7 +61,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
 
     override func isolated(_ body: @escaping @Sendable () throws -> _CallResult) throws -> CallOperation {
         let actor = try present()
-        return begin(actor) { _ in try body() }
+        return trackedOperation(actor) { _ in try body() }
     }
 
     override func operation(
@@ -77,14 +77,14 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
                 outcome = .failure(error)
             }
             await actor.whenLocal { actor in
-                if self.home != nil { self.life.didBegin() } else { self.table.publishMarked(actor) }
+                if self.home != nil { self.actorInstance.didBegin() } else { self.table.publishMarked(actor) }
             }
             return try outcome.get()
         }
     }
 
     override func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
-        guard let actor = held ?? referred else { return body(true) }
+        guard let actor = strongActor ?? referred else { return body(true) }
         let (table, isKept) = (table, persisted != nil)
         let look: @Sendable (isolated A) -> Bool = { actor in
             table.streams.allSatisfy { stream in
@@ -107,7 +107,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     override var hasDeactivation: Bool { table.deactivate != nil }
 
     override func deactivate() async throws {
-        guard let actor = held ?? referred, let deactivate = table.deactivate else { return }
+        guard let actor = strongActor ?? referred, let deactivate = table.deactivate else { return }
         _ = try await actor.whenLocal { try await deactivate($0) }
     }
 
@@ -115,7 +115,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         _ stream: String, for connection: CallerConnection?,
         _ body: @escaping @Sendable (Result<StreamProducer?, any Error>) -> Void
     ) {
-        guard type.isGated, let actor = held ?? referred else {
+        guard type.isGated, let actor = strongActor ?? referred else {
             return executeStreamingTarget(stream) { body(.success($0)) }
         }
         guard let home else {
@@ -135,7 +135,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     }
 
     override func executeStreamingTarget(_ stream: String, _ body: @escaping @Sendable (StreamProducer?) -> Void) {
-        guard let actor = held ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
+        guard let actor = strongActor ?? referred, let found = table.streams.first(where: { $0.name == stream }) else {
             return body(nil)
         }
         guard let home else {

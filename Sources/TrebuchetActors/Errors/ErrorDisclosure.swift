@@ -6,7 +6,7 @@ internal import Bytes
 /// number, and the caller receives the number.
 package struct ErrorDisclosure: Sendable {
     /// The maximum length of a logged text in bytes.
-    private static let longestText = 4_000
+    private static let maximumTextLength = 4_000
 
     /// Set to send the text to callers; for development.
     let showsText: Bool
@@ -21,7 +21,7 @@ package struct ErrorDisclosure: Sendable {
     /// entry.
     ///
     /// - Parameter what: the operation that has failed, such as `the method`.
-    package func tell(
+    package func disclose(
         _ error: any Error, of what: String
     ) -> (message: String, type: String?, number: String?) {
         let secret = error as? RedactedError
@@ -31,7 +31,7 @@ package struct ErrorDisclosure: Sendable {
         let digits = String(UInt32.random(in: .min ... .max), radix: 16, uppercase: true)
         let number = String(repeating: "0", count: 8 - digits.count) + digits
         let text =
-            secret == nil ? "\(error)".prefix(bytes: Self.longestText) : "redacted"
+            secret == nil ? "\(error)".prefix(bytes: Self.maximumTextLength) : "redacted"
         log("error \(number): \(what) threw \(type): \(text)")
         return ("\(what) failed (error \(number); see the server log)", nil, number)
     }

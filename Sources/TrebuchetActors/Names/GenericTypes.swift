@@ -14,14 +14,14 @@ package enum GenericTypes {
             [Bool].self, [String: Int].self, [String: String].self, [String: Double].self, [String: Bool].self,
         ]
         var table: [String: any Any.Type] = [:]
-        for type in types { add(type, to: &table) }
+        for type in types { register(type, to: &table) }
         return Mutex(table)
     }()
 
     /// Registers a type that callers may name.
-    package static func register(_ type: any Any.Type) { known.withLock { add(type, to: &$0) } }
+    package static func register(_ type: any Any.Type) { known.withLock { register(type, to: &$0) } }
 
-    private static func add(_ type: any Any.Type, to table: inout [String: any Any.Type]) {
+    private static func register(_ type: any Any.Type, to table: inout [String: any Any.Type]) {
         let readable = _typeName(type, qualified: true)
         table[readable] = type
         if readable.hasPrefix("Swift.") { table[String(readable.dropFirst("Swift.".count))] = type }

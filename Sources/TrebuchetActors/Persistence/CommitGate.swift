@@ -24,14 +24,14 @@ package struct ResponseAwaitingCommit {
     /// The row in which its duration is counted, and its start time on the monotonic clock.
     package let (row, began): (Int, UInt64)
     /// Set if an event handler observes the call.
-    package let told: ObservedCall?
+    package let observedCall: ObservedCall?
 
     package init(
         _ answerer: any CallResponder, weight: Int, deadline: UInt64, limit: Duration,
-        row: Int = TimedOperation.otherCalls.rawValue, began: UInt64 = 0, told: ObservedCall? = nil
+        row: Int = TimedOperation.otherCalls.rawValue, began: UInt64 = 0, observedCall: ObservedCall? = nil
     ) {
         (self.row, self.began) = (row, began)
-        self.told = told
+        self.observedCall = observedCall
         self.answerer = answerer
         self.weight = weight
         self.deadline = deadline
@@ -74,7 +74,7 @@ final class CommitGate {
         _ call: ResponseAwaitingCommit, _ callID: UnsafeRawBufferPointer,
         _ outcome: Result<UnsafeRawBufferPointer, any Error>
     ) {
-        call.told?.waitsForStore()
+        call.observedCall?.waitsForStore()
         bytes.append(callID)
         var (result, error) = (0, -1)
         switch outcome {
@@ -93,7 +93,7 @@ final class CommitGate {
     /// Answers all entries and removes them.
     ///
     /// - Parameter failure: the error if the changes are not stored.
-    func end(_ failure: TrebuchetError?) {
+    func answerAll(_ failure: TrebuchetError?) {
         var place = 0
         for entry in entries {
             let result = place + Int(entry.idCount)
@@ -110,7 +110,7 @@ final class CommitGate {
     }
 
     /// Appends the waiting entries of another gate, which is empty afterwards.
-    func take(_ later: CommitGate) {
+    func appendEntries(of later: CommitGate) {
         var place = 0
         for var entry in later.entries {
             let end = place + entry.byteCount
@@ -140,12 +140,16 @@ final class CommitGate {
     /// - Returns: the next deadline.
     func timeOut(at now: UInt64) -> UInt64 {
         guard earliest <= now else { return earliest }
-        end(where: { $0.deadline <= now }) { TrebuchetError(.timeout, "the call took longer than \($0.limit)") }
+        answerEntries(where: { $0.deadline <= now }) {
+            TrebuchetError(.timeout, "the call took longer than \($0.limit)")
+        }
         return earliest
     }
 
     /// Answers some before the write has ended.
-    func end(where isOver: (ResponseAwaitingCommit) -> Bool, _ error: (ResponseAwaitingCommit) -> TrebuchetError) {
+    func answerEntries(
+        where isOver: (ResponseAwaitingCommit) -> Bool, _ error: (ResponseAwaitingCommit) -> TrebuchetError
+    ) {
         earliest = .max
         var late: [(call: ResponseAwaitingCommit, id: [UInt8])] = []
         var place = 0

@@ -18,13 +18,13 @@ extension EventSource {
     static func recent(
         _ stored: StoredLog, room: Int, byteLimit: Int, countedIn budget: MemoryBudget?
     ) -> VersionLog {
-        var recent = VersionLog(keepingEach: room, position: stored.snapshot.number, byteLimit: byteLimit)
+        var recent = VersionLog(keepingEach: room, position: stored.snapshot.version, byteLimit: byteLimit)
         for entry in stored.entries {
             var message = ByteBuffer(capacity: entry.bytes.count + 128)
             entry.bytes.withUnsafeBytes {
-                StreamDataEncoding.appendSuffix(sequence: entry.number, data: $0, into: &message)
+                StreamDataEncoding.appendSuffix(sequence: entry.version, data: $0, into: &message)
             }
-            recent.append(update(SharedBytes(message.bytes, countedIn: budget), entry.number))
+            recent.append(update(SharedBytes(message.bytes, countedIn: budget), entry.version))
         }
         return recent
     }
@@ -33,7 +33,7 @@ extension EventSource {
     var isEmpty: Bool { recent.position == 0 }
 
     /// Returns the newest retained events, oldest first.
-    func kept(most count: Int) -> ArraySlice<StateUpdate> { recent.kept.suffix(count) }
+    func kept(most count: Int) -> ArraySlice<StateUpdate> { recent.retainedUpdates.suffix(count) }
 
     /// Returns the events that the store lacks, and prepares the updates that follow the write; nil if the store is up to date.
     /// The events count as passed to the store until `captureAgain`.
@@ -52,7 +52,7 @@ extension EventSource {
         }
         captured = last
         // If some are missing, subscribers detect the gap.
-        let unshown = Array(recent.updates(since: written) ?? recent.kept)
+        let unshown = Array(recent.updates(since: written) ?? recent.retainedUpdates)
         keeper.show(while: nil) { [weak self] in self?.show(unshown, through: last) }
         return found
     }
@@ -61,6 +61,6 @@ extension EventSource {
     func captureAgain() { captured = nil }
 
     private static func entry(_ update: StateUpdate) -> LogEntry {
-        LogEntry(number: update.sequence, base: update.sequence - 1, bytes: update.data.map { Array($0) } ?? [])
+        LogEntry(version: update.sequence, baseVersion: update.sequence - 1, bytes: update.data.map { Array($0) } ?? [])
     }
 }

@@ -4,7 +4,7 @@
 /// `@unchecked Sendable`: accessed only on the reactor of its actor.
 package final class HandoffState: @unchecked Sendable {
     /// The maximum number of bytes in one write; a coordination store accepts no larger entry.
-    private static let mostBytes = 768 << 10
+    private static let maximumBytes = 768 << 10
 
     private let namespace: String
     private let actor: String
@@ -26,14 +26,14 @@ package final class HandoffState: @unchecked Sendable {
     /// Sets a value; nil deletes it.
     ///
     /// - Parameter value: at most 256 KiB.
-    package func note(_ value: [UInt8]?, as name: String) {
+    package func setValue(_ value: [UInt8]?, as name: String) {
         guard !isOver else { return }
         if noted.updateValue(value, forKey: name) == nil { order.append(name) }
         states?.didChange()
     }
 
     /// Ends the handoff state. Values set before are still written.
-    package func end() { isOver = true }
+    package func close() { isOver = true }
 
     /// Runs `body` after all values set before are written, with retries after failures. It does not run if another node owns
     /// the actor by then.
@@ -48,7 +48,7 @@ package final class HandoffState: @unchecked Sendable {
         var (bytes, count) = (0, 0)
         for name in order {
             let size = name.utf8.count + (noted[name]??.count ?? 0) + 128
-            guard count == 0 || bytes + size <= Self.mostBytes else { break }
+            guard count == 0 || bytes + size <= Self.maximumBytes else { break }
             (bytes, count) = (bytes + size, count + 1)
         }
         let names = order.prefix(count)

@@ -9,13 +9,15 @@ package struct IdempotencyIndex: Sendable {
 
     package init() {}
 
-    package mutating func add(_ key: StateKey) {
+    package mutating func insert(_ key: StateKey) {
         guard let (connection, number) = IdempotencyNamespace.call(key) else { return }
         known[ByteText(connection), default: []].insert(number)
     }
 
     /// Records that calls of a connection up to a number may be included.
-    package mutating func add(_ connection: String, upTo number: UInt64) { gone[ByteText(connection)] = number }
+    package mutating func recordEvictedCalls(_ connection: String, upTo number: UInt64) {
+        gone[ByteText(connection)] = number
+    }
 
     package func contains(_ call: IdempotencyRecord) -> Bool { contains(call.key) }
 

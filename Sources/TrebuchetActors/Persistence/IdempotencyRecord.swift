@@ -56,7 +56,7 @@ package final class IdempotencyRecord: @unchecked Sendable {
 
     /// Returns the write that records the response, or a replacement if the quota is exhausted.
     func answered(_ answer: RecordedResponse) -> StateWrite {
-        guard room.take(answer.byteCount) else { return write(RecordedResponse.tooLong) }
+        guard room.reserve(answer.byteCount) else { return write(RecordedResponse.tooLong) }
         bytes += answer.byteCount
         return write(answer)
     }
@@ -69,7 +69,7 @@ package final class IdempotencyRecord: @unchecked Sendable {
 /// The quota for recorded responses in a store, with a share for each quota scope.
 package protocol RecordedResponseQuota: Sendable {
     /// Reserves bytes. Returns false if the quota is exhausted.
-    func take(_ bytes: Int) -> Bool
+    func reserve(_ bytes: Int) -> Bool
     func release(_ bytes: Int)
 }
 

@@ -3,7 +3,7 @@
 /// the log contains that version.
 package struct LogIncarnations: Equatable, Sendable {
     /// The number of earlier incarnations that are kept. Clients of older ones receive the whole value.
-    package static let mostEarlier = 64
+    package static let maximumEarlierIncarnations = 64
 
     /// The epoch of the current incarnation.
     package private(set) var current: String
@@ -23,9 +23,9 @@ package struct LogIncarnations: Equatable, Sendable {
     /// Starts another incarnation.
     ///
     /// - Parameter last: the number of the newest version.
-    package mutating func begin(_ epoch: String, after last: UInt64) {
-        earlier.append(StreamIncarnation(epoch: current, last: last))
-        if earlier.count > Self.mostEarlier { earlier.removeFirst() }
+    package mutating func startIncarnation(_ epoch: String, after last: UInt64) {
+        earlier.append(StreamIncarnation(epoch: current, lastVersion: last))
+        if earlier.count > Self.maximumEarlierIncarnations { earlier.removeFirst() }
         current = epoch
     }
 }

@@ -5,8 +5,8 @@ package struct MemoryLog {
     /// The last changes before the snapshot, which lead to it: for readers that are only slightly behind. Limited in number and
     /// bytes.
     package private(set) var passed: [LogEntry] = []
-    private static let mostPassed = 4_096
-    static let mostPassedBytes = 1 << 20
+    private static let maximumEarlierEntries = 4_096
+    static let maximumEarlierEntryBytes = 1 << 20
     private let keepsPassed: Bool
     /// The parts of an incomplete snapshot.
     private var parts: (number: UInt64, bytes: [Int: [UInt8]]) = (0, [:])
@@ -33,27 +33,29 @@ package struct MemoryLog {
         switch write.operation {
         case .put, .delete: break
         case .append(let entry): try append(entry, write.key)
-        case .snapshotPart(let bytes, let index, let number): add(part: bytes, index: index, number: number)
-        case .snapshot(let snapshot): try take(snapshot, write.key)
+        case .snapshotPart(let bytes, let index, let number): appendPart(bytes, index: index, number: number)
+        case .snapshot(let snapshot): try replaceSnapshot(snapshot, write.key)
         case .deleteLog: self = MemoryLog(keepsPassed: keepsPassed)
         }
     }
 
     /// Continues the versions under another epoch.
-    package mutating func begin(_ epoch: String) {
-        snapshot = snapshot.map { LogSnapshot(epoch: epoch, number: $0.number, parts: $0.parts, bytes: $0.bytes) }
+    package mutating func startEpoch(_ epoch: String) {
+        snapshot = snapshot.map {
+            LogSnapshot(epoch: epoch, version: $0.version, partCount: $0.partCount, bytes: $0.bytes)
+        }
     }
 
     /// Appends an entry.
     ///
     /// - Throws: `conflict`.
     private mutating func append(_ entry: LogEntry, _ key: StateKey) throws(StateStoreError) {
-        let last = entries.last?.number ?? snapshot?.number
-        guard last == entry.base, entry.number > entry.base else { throw .conflict(key, last, entry) }
+        let last = entries.last?.version ?? snapshot?.version
+        guard last == entry.baseVersion, entry.version > entry.baseVersion else { throw .conflict(key, last, entry) }
         entries.append(entry)
     }
 
-    private mutating func add(part bytes: [UInt8], index: Int, number: UInt64) {
+    private mutating func appendPart(_ bytes: [UInt8], index: Int, number: UInt64) {
         if parts.number != number { parts = (number, [:]) }
         parts.bytes[index] = bytes
     }
@@ -61,10 +63,10 @@ package struct MemoryLog {
     /// Replaces the snapshot, and removes the entries up to it.
     ///
     /// - Throws: `conflict`.
-    private mutating func take(_ snapshot: LogSnapshot, _ key: StateKey) throws(StateStoreError) {
+    private mutating func replaceSnapshot(_ snapshot: LogSnapshot, _ key: StateKey) throws(StateStoreError) {
         var whole: [UInt8] = []
-        for index in 0..<snapshot.parts {
-            guard parts.number == snapshot.number, let part = parts.bytes[index] else {
+        for index in 0..<snapshot.partCount {
+            guard parts.number == snapshot.version, let part = parts.bytes[index] else {
                 throw .missingPart(index, of: snapshot, key)
             }
             whole += part
@@ -72,29 +74,31 @@ package struct MemoryLog {
         whole += snapshot.bytes
         parts = (0, [:])
         let isSame = self.snapshot.map { $0.epoch.utf8.elementsEqual(snapshot.epoch.utf8) } ?? false
-        let later = isSame ? entries.filter { $0.number > snapshot.number } : []
-        if let first = later.first, first.base != snapshot.number { throw .conflict(key, first.base, first) }
+        let later = isSame ? entries.filter { $0.version > snapshot.version } : []
+        if let first = later.first, first.baseVersion != snapshot.version {
+            throw .conflict(key, first.baseVersion, first)
+        }
         // Snapshots of event logs remove earlier entries intentionally.
-        passed = isSame && keepsPassed && !whole.isEmpty ? leading(to: snapshot.number) : []
-        self.snapshot = LogSnapshot(epoch: snapshot.epoch, number: snapshot.number, bytes: whole)
+        passed = isSame && keepsPassed && !whole.isEmpty ? leading(to: snapshot.version) : []
+        self.snapshot = LogSnapshot(epoch: snapshot.epoch, version: snapshot.version, bytes: whole)
         entries = later
     }
 
     package var passedBytes: Int { passed.reduce(0) { $0 + $1.bytes.count } }
 
     /// Adds the next change before the snapshot.
-    package mutating func add(passed entry: LogEntry) {
-        guard keepsPassed, passed.last.map({ $0.number == entry.base }) ?? true else { return }
+    package mutating func appendEarlierEntry(_ entry: LogEntry) {
+        guard keepsPassed, passed.last.map({ $0.version == entry.baseVersion }) ?? true else { return }
         passed.append(entry)
     }
 
     private func leading(to number: UInt64) -> [LogEntry] {
-        let all = passed + entries.prefix { $0.number <= number }
-        guard all.last?.number == number else { return [] }
+        let all = passed + entries.prefix { $0.version <= number }
+        guard all.last?.version == number else { return [] }
         var (start, bytes) = (all.endIndex, 0)
-        while start > all.startIndex, all.endIndex - start < Self.mostPassed {
+        while start > all.startIndex, all.endIndex - start < Self.maximumEarlierEntries {
             bytes += all[start - 1].bytes.count
-            guard bytes <= Self.mostPassedBytes else { break }
+            guard bytes <= Self.maximumEarlierEntryBytes else { break }
             start -= 1
         }
         return Array(all[start...])
@@ -109,12 +113,12 @@ extension StateStoreError {
         let place = last.map { "ends at \($0)" } ?? "does not exist"
         return Self(
             .conflict,
-            "the log of '\(key)' \(place), so the change from \(entry.base) to \(entry.number) does not follow it: "
+            "the log of '\(key)' \(place), so the change from \(entry.baseVersion) to \(entry.version) does not follow it: "
                 + "another process has written to it")
     }
 
     /// Creates the error for a snapshot whose part was not written. For custom stores.
     public static func missingPart(_ index: Int, of snapshot: LogSnapshot, _ key: StateKey) -> Self {
-        Self(.conflict, "part \(index) of the snapshot \(snapshot.number) of '\(key)' was not written")
+        Self(.conflict, "part \(index) of the snapshot \(snapshot.version) of '\(key)' was not written")
     }
 }

@@ -57,7 +57,7 @@ public final class MemoryStore: StateStore {
     }
 
     /// Returns the log of a key; never fails.
-    public func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+    public func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
         contents.withLock { $0.logs[key]?.stored }
     }
 

@@ -30,10 +30,10 @@ final class PersistedEvents: @unchecked Sendable {
     ///   - stored: the stored events; nil for none.
     ///   - recent: the stored events in their in-memory form; nil for none.
     ///   - isNew: whether the events were not observed in this process yet.
-    func begin(by states: PersistedStates, _ stored: StoredLog?, _ recent: VersionLog?, isNew: Bool) {
+    func startPersistence(by states: PersistedStates, _ stored: StoredLog?, _ recent: VersionLog?, isNew: Bool) {
         guard let source else { return }
         // The actor was unexposed for a time and has sent nothing since.
-        let isStored = stored.map { source.isAt($0.last, in: $0.snapshot.epoch) } ?? false
+        let isStored = stored.map { source.isAt($0.lastVersion, in: $0.snapshot.epoch) } ?? false
         if isStored { source.goOnKeeping() }
         source.persist(by: states, keeping: keeping, byteLimit: byteLimit)
         guard let stored, isNew || isStored else {
@@ -41,11 +41,11 @@ final class PersistedEvents: @unchecked Sendable {
             return
         }
         if isNew, let recent {
-            source.resume(epoch: stored.snapshot.epoch, after: stored.earlier)
-            source.take(recent)
-            if !stored.earlier.isEmpty { source.recent.expectReturns() }
+            source.resume(epoch: stored.snapshot.epoch, after: stored.earlierIncarnations)
+            source.restoreEvents(recent)
+            if !stored.earlierIncarnations.isEmpty { source.recent.expectReturns() }
         }
-        source.isKept(through: stored.last)
+        source.isKept(through: stored.lastVersion)
         count = stored.entries.count
         byteCount = stored.entries.reduce(0) { $0 + $1.bytes.count }
     }
@@ -83,7 +83,7 @@ final class PersistedEvents: @unchecked Sendable {
     }
 
     private func snapshot(_ number: UInt64, _ source: EventSource) -> StateWrite {
-        .snapshot(LogSnapshot(epoch: source.epoch, number: number, bytes: []), key)
+        .snapshot(LogSnapshot(epoch: source.epoch, version: number, bytes: []), key)
     }
 
     /// Schedules the deletion of a log without events, after the actor was deactivated without subscribers. Otherwise clients

@@ -62,8 +62,8 @@ final class PersistedLog: @unchecked Sendable {
             try check(bytes.count, stateSize)
             isTooLarge = false
             slices = nil
-            let snapshot = LogSnapshot(epoch: source.epoch, number: version, bytes: bytes)
-            return begin(with: snapshot, behind: source.leadingEntries, bytes.count)
+            let snapshot = LogSnapshot(epoch: source.epoch, version: version, bytes: bytes)
+            return startLog(with: snapshot, behind: source.leadingEntries, bytes.count)
         }
     }
 
@@ -72,7 +72,7 @@ final class PersistedLog: @unchecked Sendable {
         throw TrebuchetError(.internal, "the state has \(count) bytes; the limit is \(limit)")
     }
 
-    private func begin(with snapshot: LogSnapshot, behind entries: [LogEntry], _ count: Int) -> [StateWrite] {
+    private func startLog(with snapshot: LogSnapshot, behind entries: [LogEntry], _ count: Int) -> [StateWrite] {
         deletesValue = hasValue
         isBegun = true
         snapshotBytes = count
@@ -109,7 +109,7 @@ final class PersistedLog: @unchecked Sendable {
     }
 
     /// Stores the copied value as JSON, nil for none. Returns false if the snapshot is no longer needed.
-    func take(_ json: [UInt8]?, for slices: SnapshotSlices, stateSize: Int) -> Bool {
+    func storeSnapshot(_ json: [UInt8]?, for slices: SnapshotSlices, stateSize: Int) -> Bool {
         guard self.slices === slices, let source else { return false }
         let bytes = json.map { StoredState(version: source.storedVersion, json: $0).bytes }
         guard let bytes, bytes.count <= stateSize else {
@@ -118,7 +118,7 @@ final class PersistedLog: @unchecked Sendable {
             self.slices = nil
             return false
         }
-        slices.take(bytes)
+        slices.setBytes(bytes)
         return true
     }
 
@@ -132,7 +132,7 @@ final class PersistedLog: @unchecked Sendable {
             self.slices = nil
             snapshotBytes = slices.byteCount
             entryBytes -= slices.outweighing
-            let snapshot = LogSnapshot(epoch: source.epoch, number: slices.number, parts: parts, bytes: bytes)
+            let snapshot = LogSnapshot(epoch: source.epoch, version: slices.number, partCount: parts, bytes: bytes)
             return .snapshot(snapshot, key)
         }
     }
@@ -166,7 +166,7 @@ final class SnapshotSlices: @unchecked Sendable {
     var isReady: Bool { bytes != nil }
     var byteCount: Int { bytes?.count ?? 0 }
 
-    func take(_ bytes: [UInt8]) { self.bytes = bytes }
+    func setBytes(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Returns the next slice; nil until the value is encoded.
     func next(_ size: Int) -> Slice? {

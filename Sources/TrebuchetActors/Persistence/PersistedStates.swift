@@ -51,8 +51,8 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     }
 
     /// Adds a state or events after loading.
-    func add(_ log: PersistedLog) { logs.append(log) }
-    func add(_ events: PersistedEvents) { self.events.append(events) }
+    func addLog(_ log: PersistedLog) { logs.append(log) }
+    func addLog(_ events: PersistedEvents) { self.events.append(events) }
 
     var eventBytes: Int { writer.eventBytes }
 
@@ -72,7 +72,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     private func queue() {
         guard !isQueued else { return }
         isQueued = true
-        writer.add(self)
+        writer.scheduleWrite(of: self)
     }
 
     /// Runs `answer` after all changes up to now are written; immediately if they are.
@@ -83,11 +83,11 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             return whenWritten { answer($0 ?? refused) }
         }
         if hasChanged {
-            next.add(answer)
+            next.addCompletion(answer)
             // After a failure, this call triggers a retry.
             queue()
         } else if isWriting {
-            current.add(answer)
+            current.addCompletion(answer)
         } else {
             answer(nil)
         }
@@ -107,11 +107,11 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         }
         if isRetired || isAtRest { return call.answerer.answer(callID, outcome, of: call) }
         if hasChanged {
-            writer.hold(call, callID, outcome, in: &next.calls)
+            writer.deferResponse(call, callID, outcome, in: &next.calls)
             // After a failure, this call triggers a retry.
             queue()
         } else {
-            writer.hold(call, callID, outcome, in: &current.calls)
+            writer.deferResponse(call, callID, outcome, in: &current.calls)
         }
     }
 
@@ -127,9 +127,9 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void) {
         if isElsewhere { return }
         if hasChanged {
-            next.add(update, while: isWanted)
+            next.addPublication(update, while: isWanted)
         } else if isWriting {
-            current.add(update, while: isWanted)
+            current.addPublication(update, while: isWanted)
         } else {
             update()
         }
@@ -138,16 +138,16 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     // MARK: Calls that are known after the end of the process
 
     /// The maximum number of responses that wait while the store fails; one write can contain them all.
-    private static let mostAnswers = 16_384
+    private static let maximumRecordedResponses = 16_384
 
     /// Starts a call. It is recorded with every write until it ends, because that write may contain its changes.
     ///
     /// - Returns: The error if too many earlier responses still wait for the store.
-    func begin(_ call: IdempotencyRecord) -> TrebuchetError? {
-        guard answers.count + currentAnswers.count + calls.count < Self.mostAnswers else {
+    func recordCallStart(_ call: IdempotencyRecord) -> TrebuchetError? {
+        guard answers.count + currentAnswers.count + calls.count < Self.maximumRecordedResponses else {
             return TrebuchetError(
                 .unavailable,
-                "\(Self.mostAnswers) responses of @Idempotent calls of actor '\(name)' already wait for the store; retry later"
+                "\(Self.maximumRecordedResponses) responses of @Idempotent calls of actor '\(name)' already wait for the store; retry later"
             )
         }
         calls[ObjectIdentifier(call)] = call
@@ -155,9 +155,9 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     }
 
     /// Ends a call. Its response is written with the last change; it is not recorded if there is nothing to write.
-    func end(_ call: IdempotencyRecord, _ answer: RecordedResponse) {
+    func recordCallEnd(_ call: IdempotencyRecord, _ answer: RecordedResponse) {
         calls[ObjectIdentifier(call)] = nil
-        if isRetired, call.isNoted { writer.forget(call.key, call) }
+        if isRetired, call.isNoted { writer.removeStates(call.key, call) }
         guard hasChanged || call.isNoted, !isRetired else { return }
         answers.append((call, call.answered(refusal.map { .failure($0) } ?? answer)))
         hasChanged = true
@@ -174,7 +174,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
 
     /// Drops responses whose changes are only in memory. The store may contain the start records of their calls.
     private func dropAnswers() {
-        for (call, _) in answers where call.isNoted { writer.forget(call.key, call) }
+        for (call, _) in answers where call.isNoted { writer.removeStates(call.key, call) }
         answers = []
     }
 
@@ -252,7 +252,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         currentAnswers = []
         guard let error else {
             isInDoubt = false
-            for (call, _) in answers { writer.forget(call.key, call) }
+            for (call, _) in answers { writer.removeStates(call.key, call) }
             for log in logs { log.didWrite() }
             notes?.didWrite()
             if logs.contains(where: \.hasSlices) { writeSlices() }
@@ -273,8 +273,8 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         for call in calls.values { call.isNoted = false }
         writeAgain()
         // A later write may acknowledge the change, so responses wait for it, within a limit.
-        let waits = error.code == .unavailable && held.count + next.count <= Self.mostAnswers
-        let left = next.take(held, withAnswers: waits) { writer.reuse($0) }
+        let waits = error.code == .unavailable && held.count + next.count <= Self.maximumRecordedResponses
+        let left = next.insertEntries(of: held, withAnswers: waits) { writer.reuse($0) }
         if !waits { fail(left, .unknownOutcome, error.message) }
     }
 
@@ -286,7 +286,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     private func takeNext() -> WriteBarrier {
         let held = next
         next = WriteBarrier()
-        return next.take(held, withAnswers: false) { _ in }
+        return next.insertEntries(of: held, withAnswers: false) { _ in }
     }
 
     /// Retries a failed write.
@@ -361,7 +361,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
 
     private func giveUpForGood() {
         (isRetired, isGivenUp) = (true, true)
-        letGo()
+        release()
         hasChanged = false
         let held = [current, next]
         (current, next) = (WriteBarrier(), WriteBarrier())
@@ -376,7 +376,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// states, and its versions would reuse the numbers of versions at the next owner.
     private var isElsewhere: Bool { isGivenUp || isRetired && ownership != nil }
 
-    private func letGo() {
+    private func release() {
         guard !isElsewhere else { return }
         for log in logs { log.source?.persist(by: nil) }
         for log in events { log.source?.stopKeeping() }
@@ -392,7 +392,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             }
             let wasRetired = isRetired
             isRetired = true
-            letGo()
+            release()
             done(wasRetired ? nil : error)
         }
     }

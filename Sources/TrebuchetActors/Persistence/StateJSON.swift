@@ -40,7 +40,7 @@ extension StateJSON {
                 return
             }
             self = .null
-            var value = members.take(name)
+            var value = members.removeValue(named: name)
             defer {
                 members[name] = value
                 self = .object(members)
@@ -112,7 +112,7 @@ extension StateJSON {
     /// Changes each element of an array, or the value of each member of an object; has no effect on other kinds of values.
     ///
     /// - Throws: the error of `change`; elements before it are changed then.
-    public mutating func changeEach(_ change: (inout StateJSON) throws -> Void) rethrows {
+    public mutating func mutateEach(_ change: (inout StateJSON) throws -> Void) rethrows {
         switch self {
         case .array(var elements):
             self = .null

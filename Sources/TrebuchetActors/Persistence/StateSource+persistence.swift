@@ -28,20 +28,20 @@ extension StateSource {
     ///
     /// - Parameter log: the stored log, whose changes serve clients that resume.
     func resume(_ log: StoredLog) {
-        resume(epoch: log.snapshot.epoch, after: log.earlier)
+        resume(epoch: log.snapshot.epoch, after: log.earlierIncarnations)
         isInLog = true
         let byteCount = log.snapshot.bytes.count
         wholeByteCount = byteCount
         // The state has not changed yet, so recording starts here.
         _ = takeChanges?(coder())
-        let most = buffer ?? VersionLog.mostDifferences
+        let most = buffer ?? VersionLog.maximumDifferences
         let earlier = log.entries.count < most ? log.passed.suffix(most - log.entries.count) : []
         for entry in earlier + log.entries.suffix(most) {
-            let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.base, to: entry.number) }
-            recent.append(StateUpdate(sequence: entry.number, current: nil, patch: patch, wholeByteCount: byteCount))
+            let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.baseVersion, to: entry.version) }
+            recent.append(StateUpdate(sequence: entry.version, current: nil, patch: patch, wholeByteCount: byteCount))
         }
-        if recent.position != version { recent.begin(at: version) }
-        if !log.earlier.isEmpty { recent.expectReturns() }
+        if recent.position != version { recent.reset(at: version) }
+        if !log.earlierIncarnations.isEmpty { recent.expectReturns() }
         recent.newest = StateUpdate(sequence: version, current: nil, patch: nil, wholeByteCount: byteCount)
     }
 
@@ -116,20 +116,20 @@ extension StateSource {
     /// after a restart, or at the next owner, receives each version that it missed.
     private func isWorthIt(_ entries: [LogEntry]) -> Bool {
         if takeChanges == nil, buffer == nil, wholeByteCount < Self.smallestCompared { return false }
-        let least = buffer == nil ? 0 : MemoryLog.mostPassedBytes
+        let least = buffer == nil ? 0 : MemoryLog.maximumEarlierEntryBytes
         return entries.reduce(0) { $0 + $1.bytes.count } < max(wholeByteCount, least)
     }
 
     /// The changes that lead to the newest version, oldest first. Written with a whole value, they let subscribers resume at
-    /// the next owner. At most `MemoryLog.mostPassedBytes`; empty with conflation, or if no other node can own the actor.
+    /// the next owner. At most `MemoryLog.maximumEarlierEntryBytes`; empty with conflation, or if no other node can own the actor.
     var leadingEntries: [LogEntry] {
         guard buffer != nil, recent.position == version, persistence?.hasSuccessors == true else { return [] }
         var entries: [LogEntry] = []
         var bytes = 0
-        for update in recent.kept.reversed() {
+        for update in recent.retainedUpdates.reversed() {
             guard let entry = entry(update) else { break }
             bytes += entry.bytes.count
-            guard bytes <= MemoryLog.mostPassedBytes else { break }
+            guard bytes <= MemoryLog.maximumEarlierEntryBytes else { break }
             entries.append(entry)
         }
         return entries.reversed()
@@ -141,11 +141,11 @@ extension StateSource {
         if let patch = update.patch {
             let text = StreamDataEncoding.patch(
                 inSuffix: patch.suffix.bytes, sequence: patch.sequence, base: patch.base)
-            return LogEntry(number: patch.sequence, base: patch.base, bytes: Array(text))
+            return LogEntry(version: patch.sequence, baseVersion: patch.base, bytes: Array(text))
         }
         guard buffer != nil, let data = update.data else { return nil }
         let bytes = Array(#"[{"op":"replace","path":"","value":"#.utf8) + data + Array("}]".utf8)
-        return LogEntry(number: update.sequence, base: update.sequence - 1, bytes: bytes)
+        return LogEntry(version: update.sequence, baseVersion: update.sequence - 1, bytes: bytes)
     }
 
     /// Releases the text of the newest version, unless the next version is compared with it or there are subscribers.
@@ -154,7 +154,7 @@ extension StateSource {
         if takeChanges != nil {
             recent.newest = recent.newest?.withoutWhole
         } else if wholeByteCount < Self.smallestCompared, buffer == nil {
-            recent.forget()
+            recent.discardVersions()
         }
     }
 

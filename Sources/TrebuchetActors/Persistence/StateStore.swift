@@ -19,7 +19,7 @@ public protocol StateStore: Sendable {
     /// Returns the log of a key: its newest whole value and all changes since then; nil if there is none.
     ///
     /// Throws `damaged` if a part of it is missing or changed.
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog?
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog?
 
     /// Applies all writes in their order, or throws and applies none. The last of several values for one key counts.
     func write(_ writes: [StateWrite]) async throws(StateStoreError)
@@ -28,7 +28,7 @@ public protocol StateStore: Sendable {
 /// A store that can check whether its file is still at the place where the next process opens it.
 package protocol FileBackedStore: StateStore {
     /// Throws if the file is elsewhere. Called for readiness checks, not for each write.
-    func checkPlace() async throws(StateStoreError)
+    func checkFileLocation() async throws(StateStoreError)
 }
 
 /// A key with its value, as `StateStore.list` returns it.

@@ -22,7 +22,7 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         /// The file or its folder cannot be written.
         public static let unwritable = Code(kind: .unwritable)
         /// Other users of the machine can read or write the file, which contains secrets.
-        public static let exposed = Code(kind: .exposed)
+        public static let insecurePermissions = Code(kind: .exposed)
         /// One value exceeds the maximum size of the store.
         public static let tooLarge = Code(kind: .tooLarge)
         /// A log is not at the expected position: another writer has changed it, or it no longer exists.

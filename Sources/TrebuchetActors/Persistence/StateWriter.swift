@@ -14,7 +14,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     private static let forgottenAtOnce = 1_000
     /// The maximum number of expired responses that wait for separate deletion. Further ones remain in the store until their
     /// log is compacted.
-    package static let mostOverdue = 65_536
+    package static let maximumOverdueWrites = 65_536
     /// The number of recorded responses of an earlier process that are listed at a time.
     private static let listedAtOnce = 100
 
@@ -55,12 +55,12 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     package private(set) var failure: String?
     /// Unused commit gates for further calls.
     private var spare: [CommitGate] = []
-    private static let mostSpare = 4
+    private static let maximumSpare = 4
     /// The timer for the earliest deadline of waiting calls.
     private var deadline: (timer: LoopTimer, time: UInt64)?
     /// The minimum interval between timeouts. Each timeout visits all waiting calls, and clients must not be able to trigger it
     /// at any rate.
-    private static let leastBetweenDeadlines = Duration.milliseconds(5)
+    private static let minimumDeadlineInterval = Duration.milliseconds(5)
     private var nextDeadline: UInt64 = 0
 
     package init(
@@ -80,7 +80,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Schedules a write of these states at the end of the turn, or after the running write.
-    func add(_ states: PersistedStates) {
+    func scheduleWrite(of states: PersistedStates) {
         guard !isAbandoned else { return states.giveUp() }
         changed.append(states)
         schedule()
@@ -151,7 +151,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     private func didWrite(_ batch: [PersistedStates], _ errors: [StateStoreError?]) {
         isWriting = false
         writing = []
-        note(batch.count, errors.lazy.compactMap { $0 }.first)
+        reportWrite(batch.count, errors.lazy.compactMap { $0 }.first)
         var failed: [PersistedStates] = []
         for (states, error) in zip(batch, errors) {
             states.endWrite(error)
@@ -162,21 +162,21 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Counts a write and reports it to the event handlers.
-    private func note(_ actors: Int, _ error: StateStoreError?) {
+    private func reportWrite(_ actors: Int, _ error: StateStoreError?) {
         failure = error.map { "\($0)" }
         guard let shard else { return }
         let took = MonotonicClock.now &- began
         shard.counts.count(.storeWrites, took: took)
         if error != nil { shard.counts.count(.storeWritesFailed) }
-        guard shard.events.wants(.store) else { return }
-        shard.events.tell(
-            .stored(actors: actors, took: .nanoseconds(Int64(clamping: took)), error: failure))
+        guard shard.events.isEnabled(for: .store) else { return }
+        shard.events.emit(
+            .storeWriteCompleted(actors: actors, took: .nanoseconds(Int64(clamping: took)), error: failure))
     }
 
     // MARK: Calls that wait
 
     /// Holds the response of a call until a write has ended or the call's deadline has passed.
-    func hold(
+    func deferResponse(
         _ call: ResponseAwaitingCommit, _ callID: UnsafeRawBufferPointer,
         _ outcome: Result<UnsafeRawBufferPointer, any Error>,
         in held: inout CommitGate?
@@ -191,7 +191,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
 
     /// Keeps an empty commit gate for reuse.
     func reuse(_ answers: CommitGate) {
-        if spare.count < Self.mostSpare { spare.append(answers) }
+        if spare.count < Self.maximumSpare { spare.append(answers) }
     }
 
     private func watch(_ time: UInt64) {
@@ -204,7 +204,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     private func timeOut() {
         deadline = nil
         let now = reactor.now
-        nextDeadline = now &+ Self.leastBetweenDeadlines.nanoseconds
+        nextDeadline = now &+ Self.minimumDeadlineInterval.nanoseconds
         var next = UInt64.max
         for states in changed + writing + failed { next = min(next, states.timeOut(at: now)) }
         if next != .max { next = max(next, nextDeadline) }
@@ -217,7 +217,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     package func endCalls(_ error: TrebuchetError, of isMeant: (any CallResponder) -> Bool) {
         for states in changed + writing + failed {
             for held in [states.current.calls, states.next.calls] {
-                held?.end(where: { isMeant($0.answerer) }) { _ in error }
+                held?.answerEntries(where: { isMeant($0.answerer) }) { _ in error }
             }
         }
     }
@@ -234,7 +234,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
             let bytes = try? copy(coder)
             reactor.execute {
                 self.isCopying = false
-                if log.take(bytes, for: slices, stateSize: stateSize) { states.writeSlices() }
+                if log.storeSnapshot(bytes, for: slices, stateSize: stateSize) { states.writeSlices() }
             }
         }
     }
@@ -244,14 +244,16 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// Schedules the deletion of a recorded response.
     ///
     /// - Parameter call: the record whose response counts until then; nil for one of an earlier process.
-    func forget(_ key: StateKey, _ call: IdempotencyRecord?) {
+    func removeStates(_ key: StateKey, _ call: IdempotencyRecord?) {
         let now = reactor.now
         expiries.append((key, call, now &+ answerTime.nanoseconds))
         if partitions != nil {
             // If the store deletes more slowly than responses expire, they remain in the store rather than in this server's
             // memory.
             for _ in 0..<Self.forgottenAtOnce {
-                guard expiryCount > Self.mostOverdue, expiries[firstExpiry + Self.mostOverdue].time <= now else {
+                guard expiryCount > Self.maximumOverdueWrites,
+                    expiries[firstExpiry + Self.maximumOverdueWrites].time <= now
+                else {
                     break
                 }
                 _ = takeExpired()
@@ -286,7 +288,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
                 let keys = entries.map(\.key)
                 guard let end = keys.last else { return }
                 last = end.name
-                reactor.execute { for key in keys { self.forget(key, nil) } }
+                reactor.execute { for key in keys { self.removeStates(key, nil) } }
             }
         } catch {
             let place = last

@@ -49,7 +49,7 @@ package final class StoreOwnership: Sendable {
     /// - Returns: whether it was free.
     /// - Throws: `inUse` while another server uses it, `closed` after it was released permanently.
     @discardableResult
-    package func take() throws(StateStoreError) -> Bool {
+    package func acquire() throws(StateStoreError) -> Bool {
         try state.withLock { state throws(StateStoreError) in
             switch state {
             case .held: return false
@@ -88,7 +88,7 @@ package protocol PerActorStore: StateStore {
     /// Reads the log of an actor that another node may own.
     ///
     /// - Parameter seen: the position of an earlier read, so that only later changes are returned.
-    func look(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError) -> ActorLogReadResult
+    func readLog(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError) -> ActorLogReadResult
 
     /// Deletes the log of an actor without handoff state, if it is owned under that number.
     func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError)

@@ -7,7 +7,7 @@ internal import TrebuchetWire
 /// dictionary from which the key was removed.
 struct StoredStateDecoder {
     /// The maximum number of members that are taken from the initial value for one state.
-    static let mostFilled = 256
+    static let maximumFilledElements = 256
 
     let version: _StateVersion
     let coder: ValueCoder
@@ -51,7 +51,7 @@ struct StoredStateDecoder {
                 let value = try text.withUnsafeBytes { try coder.decode(Value.self, from: $0) }
                 return Outcome(value: value, isNew: json != nil)
             } catch let error as ValueError {
-                guard count < Self.mostFilled, let name = error.missing,
+                guard count < Self.maximumFilledElements, let name = error.missing,
                     let given = source ?? (try? StateJSON(encoding: initial, with: coder)),
                     var filled = json ?? (try? StateJSON(utf8: stored.json)),
                     filled.fill(name, at: error.path[...], from: given)

@@ -23,9 +23,9 @@ struct WriteBarrier {
     /// The number of waiting responses.
     var count: Int { answers.count + (calls?.count ?? 0) }
 
-    mutating func add(_ answer: @escaping Completion) { answers.append(answer) }
+    mutating func addCompletion(_ answer: @escaping Completion) { answers.append(answer) }
 
-    mutating func add(_ show: @escaping () -> Void, while isWanted: (() -> Bool)?) {
+    mutating func addPublication(_ show: @escaping () -> Void, while isWanted: (() -> Bool)?) {
         if updates.count >= most {
             updates.removeAll { $0.isWanted?() == false }
             most = max(1_024, 2 * updates.count)
@@ -37,7 +37,9 @@ struct WriteBarrier {
     ///
     /// - Parameter withAnswers: false leaves the responses in the failed barrier, so that they can fail.
     /// - Returns: the rest of the failed barrier.
-    mutating func take(_ failed: WriteBarrier, withAnswers: Bool, _ reuse: (CommitGate) -> Void) -> WriteBarrier {
+    mutating func insertEntries(of failed: WriteBarrier, withAnswers: Bool, _ reuse: (CommitGate) -> Void)
+        -> WriteBarrier
+    {
         var left = failed
         // Requests for the current value still wait for it.
         updates = failed.updates.filter { $0.isWanted?() == true } + updates
@@ -46,7 +48,7 @@ struct WriteBarrier {
         answers = failed.answers + answers
         if let earlier = failed.calls {
             if let later = calls {
-                earlier.take(later)
+                earlier.appendEntries(of: later)
                 reuse(later)
             }
             calls = earlier
@@ -65,7 +67,7 @@ struct WriteBarrier {
     func fail(_ error: TrebuchetError) { answer(error) }
 
     private func answer(_ error: TrebuchetError?) {
-        calls?.end(error)
+        calls?.answerAll(error)
         for answer in answers { answer(error) }
     }
 }

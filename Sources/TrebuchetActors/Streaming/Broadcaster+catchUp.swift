@@ -48,9 +48,9 @@ extension Broadcaster {
         guard behind > 0, update.sequence > behind + 1, update.patch?.base != behind else { return }
         shard.counts.count(.versionsSkipped, update.sequence - behind - 1)
         sends.skipped &+= update.sequence - behind - 1
-        guard shard.events.wants(.deliveries), let label else { return }
-        shard.events.tell(
-            .skipped(
+        guard shard.events.isEnabled(for: .deliveries), let label else { return }
+        shard.events.emit(
+            .versionsConflated(
                 label, connection: subscription.subscriber.connectionNumber, from: behind, to: update.sequence))
     }
 
@@ -64,7 +64,7 @@ extension Broadcaster {
             for update in rest { send(update, to: subscription) }
             return
         }
-        if hub.asksForFirst { return ask(for: subscription) }
+        if hub.asksForFirst { return requestFirstValue(for: subscription) }
         guard !awaitsWhole, end == nil else { return }
         guard shard.isHome(of: hub), hub.showsAtOnce else { return requestWhole() }
         hub.whole(for: self)
@@ -100,7 +100,7 @@ extension Broadcaster {
         if hub.kind != .events { skipTo(update, for: subscription) }
         let isPatch = update.patch.map { $0.suffix === suffix } ?? false
         subscription.didSend(update.sequence)
-        sends.add(isPatch: isPatch, isEvent: hub.kind == .events, suffix.count)
+        sends.recordSend(isPatch: isPatch, isEvent: hub.kind == .events, suffix.count)
         count(update.sequence, isPatch: isPatch, suffix.count, to: subscription)
         subscription.subscriber.sendStreamData(subscription, suffix: suffix)
     }
@@ -112,8 +112,8 @@ extension Broadcaster {
         if subscription.countsDeliveries {
             shard.counts.count(isEvent ? .eventsDelivered : isPatch ? .patchesDelivered : .wholesDelivered)
         }
-        if shard.events.wants(.deliveries) {
-            tellDelivery(number, isEvent ? .event : isPatch ? .patch : .whole, bytes, to: subscription)
+        if shard.events.isEnabled(for: .deliveries) {
+            tellDelivery(number, isEvent ? .event : isPatch ? .patch : .snapshot, bytes, to: subscription)
         }
     }
 
@@ -122,8 +122,8 @@ extension Broadcaster {
         _ number: UInt64, _ form: ServerEvent.Delivery.Form, _ bytes: Int, to subscription: StreamSubscription
     ) {
         guard let label else { return }
-        shard.events.tell(
-            .delivered(
+        shard.events.emit(
+            .updateDelivered(
                 ServerEvent.Delivery(
                     stream: label, connection: subscription.subscriber.connectionNumber, number: number, form: form,
                     bytes: bytes)))

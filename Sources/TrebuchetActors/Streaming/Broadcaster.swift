@@ -102,14 +102,14 @@ package final class Broadcaster: @unchecked Sendable {
         case .update(let update):
             guard update.sequence > newestSequence else { return }
             recent.append(update)
-            take(update)
+            receiveUpdate(update)
         case .attached(let recent):
             guard recent.newest.map({ $0.sequence > newestSequence }) ?? true else { return }
             self.recent = recent
             guard let newest = recent.newest else { return mark() }
             // Requested immediately, because responses wait for the value.
             if lacksWhole(newest) { requestWhole() }
-            take(newest)
+            receiveUpdate(newest)
         case .whole(let update):
             let wasAwaited = awaitsWhole
             awaitsWhole = false
@@ -136,7 +136,7 @@ package final class Broadcaster: @unchecked Sendable {
         }
     }
 
-    private func take(_ update: StateUpdate) {
+    private func receiveUpdate(_ update: StateUpdate) {
         fresh.append(update.isLargePatch ? update.withoutWhole : update)
         mark()
     }
@@ -194,10 +194,10 @@ package final class Broadcaster: @unchecked Sendable {
     private func write(to subscription: StreamSubscription) {
         let (common, subscriber) = (shard.commonFrames, subscription.subscriber)
         let framing = subscriber.framing
-        guard framing != 0, newcomers.isEmpty, !shard.events.wants(.deliveries) else {
+        guard framing != 0, newcomers.isEmpty, !shard.events.isEnabled(for: .deliveries) else {
             return subscriber.inOneWrite { catchUp(subscription) }
         }
-        switch common.look(at: subscription, framing, newest: newestSequence) {
+        switch common.lookUp(subscription, framing, newest: newestSequence) {
         case .fits:
             guard subscriber.sendAgain(common.frames.bytes) else { return catchUp(subscription) }
             let again = common.sends
@@ -214,9 +214,9 @@ package final class Broadcaster: @unchecked Sendable {
             subscriber.inOneWrite {
                 catchUp(subscription)
             } showing: {
-                if $0.count <= SharedFrameCache.mostBytes { common.frames.append($0) }
+                if $0.count <= SharedFrameCache.maximumBytes { common.frames.append($0) }
             }
-            common.keep(sends - before, for: subscription, newest: newestSequence)
+            common.storeFrames(sends - before, for: subscription, newest: newestSequence)
         case .other:
             subscriber.inOneWrite { catchUp(subscription) }
         }
@@ -227,9 +227,9 @@ package final class Broadcaster: @unchecked Sendable {
         leftBehind = true
         shard.counts.count(.subscribersBehind)
         subscription.subscriber.fellBehind(subscription)
-        guard shard.events.wants(.deliveries), let label else { return }
-        shard.events.tell(
-            .behind(label, connection: subscription.subscriber.connectionNumber, at: subscription.sent))
+        guard shard.events.isEnabled(for: .deliveries), let label else { return }
+        shard.events.emit(
+            .subscriberFellBehind(label, connection: subscription.subscriber.connectionNumber, at: subscription.sent))
     }
 
     /// Handles a subscriber that has caught up: updates kept for it may be released.
@@ -239,19 +239,21 @@ package final class Broadcaster: @unchecked Sendable {
 
     // MARK: Subscriptions
 
-    func add(_ subscription: StreamSubscription) {
+    func addSubscription(_ subscription: StreamSubscription) {
         if let end { return subscription.subscriber.endStream(subscription, reason: end.reason, error: end.error) }
         subscriptions.append(subscription)
         subscription.place = subscriptions.count - 1
         count(subscription, 1)
         // The version sent last may no longer satisfy the filter.
-        if subscription.sent == 0, hub.asksForFirst, recent.newest != nil { return ask(for: subscription) }
+        if subscription.sent == 0, hub.asksForFirst, recent.newest != nil {
+            return requestFirstValue(for: subscription)
+        }
         catchUp(subscription)
     }
 
     /// Requests the first value for one subscriber from a source that may have no current value.
-    func ask(for subscription: StreamSubscription) {
-        subscription.begin(behind: newestSequence)
+    func requestFirstValue(for subscription: StreamSubscription) {
+        subscription.markSent(upTo: newestSequence)
         newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
         requestWhole()
     }

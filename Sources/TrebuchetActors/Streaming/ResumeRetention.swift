@@ -11,9 +11,9 @@ final class ResumeRetention: Sendable {
     /// Extends the retention to at least `time` from now. Called on any thread.
     ///
     /// - Parameter home: the shard of the actor; nil for an actor without a reactor.
-    func keep(for time: Duration, on home: SystemShard?) { keep(for: time, at: Self.now(on: home)) }
+    func extend(for time: Duration, on home: SystemShard?) { extend(for: time, at: Self.now(on: home)) }
 
-    func keep(for time: Duration, at now: UInt64) { until.max(now &+ time.nanoseconds, ordering: .relaxed) }
+    func extend(for time: Duration, at now: UInt64) { until.max(now &+ time.nanoseconds, ordering: .relaxed) }
 
     /// Reads the clock only after a first retention, because most sources never have one.
     func isKept(on home: SystemShard?) -> Bool {

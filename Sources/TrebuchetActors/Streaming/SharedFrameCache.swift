@@ -7,7 +7,7 @@ internal import TrebuchetWire
 /// Accessed on its loop.
 package final class SharedFrameCache {
     /// The maximum size of kept frames. For larger frames the copied bytes dominate the cost, so nothing is saved.
-    package static let mostBytes = 32 << 10
+    package static let maximumBytes = 32 << 10
 
     /// The counts of sent messages and bytes.
     struct Sends {
@@ -22,7 +22,7 @@ package final class SharedFrameCache {
         var wholes: UInt64 { messages &- patches &- events }
 
         @inline(__always)
-        mutating func add(isPatch: Bool, isEvent: Bool, _ count: Int) {
+        mutating func recordSend(isPatch: Bool, isEvent: Bool, _ count: Int) {
             messages &+= 1
             if isEvent { events &+= 1 } else if isPatch { patches &+= 1 }
             bytes &+= UInt64(count)
@@ -68,7 +68,7 @@ package final class SharedFrameCache {
     private var to: UInt64 = 0
 
     /// Returns whether a subscriber can receive the kept frames.
-    func look(at subscription: StreamSubscription, _ framing: UInt8, newest: UInt64) -> LookupResult {
+    func lookUp(_ subscription: StreamSubscription, _ framing: UInt8, newest: UInt64) -> LookupResult {
         let isAlike =
             self.framing == framing && from == subscription.sent && countsDeliveries == subscription.countsDeliveries
             && broadcaster == ObjectIdentifier(subscription.broadcaster) && streamID == subscription.streamID
@@ -80,11 +80,11 @@ package final class SharedFrameCache {
     }
 
     /// Keeps `frames` as the frames of a subscriber, unless they are incomplete.
-    func keep(_ sends: Sends, for subscription: StreamSubscription, newest: UInt64) {
+    func storeFrames(_ sends: Sends, for subscription: StreamSubscription, newest: UInt64) {
         let head = UInt64(StreamDataEncoding.prefixCount + streamID.count)
         let least = sends.bytes &+ sends.messages &* head
         guard subscription.place >= 0, subscription.sent == newest, sends.messages > 0,
-            frames.count >= least, frames.count <= Self.mostBytes
+            frames.count >= least, frames.count <= Self.maximumBytes
         else { return clear() }
         self.sends = sends
         to = newest
@@ -93,6 +93,6 @@ package final class SharedFrameCache {
     /// Discards the frames, but not the properties of their subscriber.
     func clear() {
         to = 0
-        frames.reset(keepingAtMost: Self.mostBytes)
+        frames.reset(keepingAtMost: Self.maximumBytes)
     }
 }

@@ -3,16 +3,16 @@ public struct StreamIncarnation: Equatable, Sendable {
     /// The epoch. Version numbers are comparable within one epoch.
     public let epoch: String
     /// The number of the last version, from which the next incarnation continues.
-    public let last: UInt64
+    public let lastVersion: UInt64
 
     /// Creates an incarnation.
     ///
     /// - Parameters:
     ///   - epoch: its epoch.
-    ///   - last: the number of the version from which the next incarnation continues.
-    public init(epoch: String, last: UInt64) {
+    ///   - lastVersion: the number of the version from which the next incarnation continues.
+    public init(epoch: String, lastVersion: UInt64) {
         self.epoch = epoch
-        self.last = last
+        self.lastVersion = lastVersion
     }
 }
 

@@ -125,7 +125,7 @@ package class StreamProducer: @unchecked Sendable {
     /// Returns whether a subscriber with this version of this epoch can continue from there.
     package final func goesOn(from number: UInt64, in epoch: String) -> Bool {
         if self.epoch.utf8.elementsEqual(epoch.utf8) { return true }
-        return (origin ?? self).earlier.contains { $0.epoch.utf8.elementsEqual(epoch.utf8) && number <= $0.last }
+        return (origin ?? self).earlier.contains { $0.epoch.utf8.elementsEqual(epoch.utf8) && number <= $0.lastVersion }
     }
 
     /// Adds a broadcaster and sends it the first event.
@@ -138,7 +138,7 @@ package class StreamProducer: @unchecked Sendable {
     package func endIfUnused() {}
 
     /// Ends the stream after the actor is gone. Called on the thread that released the actor last.
-    func end() { tell(last: .ended) }
+    func endStream() { broadcastEnd(.ended) }
 
     // MARK: Shared by all kinds
 
@@ -174,12 +174,12 @@ package class StreamProducer: @unchecked Sendable {
     }
 
     /// Reports a new version to the event handlers, if a subscriber has given the stream's names.
-    final func tell(_ update: StateUpdate, by causes: VersionCauses, at home: SystemShard) {
+    final func reportVersion(_ update: StateUpdate, by causes: VersionCauses, at home: SystemShard) {
         guard let label = current.lazy.compactMap(\.label).first else { return }
-        home.events.tell(
-            .versionMade(
+        home.events.emit(
+            .versionCreated(
                 ServerEvent.Version(
-                    stream: label, number: update.sequence, calls: causes.calls, moreCalls: causes.more,
+                    stream: label, number: update.sequence, calls: causes.calls, unnamedCallCount: causes.more,
                     hasOtherCauses: causes.hasOthers,
                     bytes: update.byteCount, isPatch: update.patch != nil,
                     bytesForReaders: subscriberCount > 0 ? 0 : update.current?.count ?? update.byteCount)))
@@ -198,7 +198,7 @@ package class StreamProducer: @unchecked Sendable {
     /// `time`, and as long as the returned position exists. Nil for streams with an initial value. In the actor's isolation.
     package final func position(keptFor time: Duration) -> StreamPosition? {
         guard kind == .events else { return nil }
-        memory.keep(for: time, on: home)
+        memory.extend(for: time, on: home)
         return StreamPosition(shownPosition, expected)
     }
 
@@ -209,7 +209,7 @@ package class StreamProducer: @unchecked Sendable {
 
     package final var broadcasterCount: Int { carriers.load(ordering: .relaxed) }
     final var current: [Broadcaster] { broadcasters.withLock { $0 } }
-    final func has(_ broadcaster: Broadcaster) -> Bool { current.contains { $0 === broadcaster } }
+    final func hasSubscription(_ broadcaster: Broadcaster) -> Bool { current.contains { $0 === broadcaster } }
 
     /// Whether subscribers on the home reactor wait for a version that others have received.
     final var isBeingSent: Bool {
@@ -232,14 +232,14 @@ package class StreamProducer: @unchecked Sendable {
             all.removeAll { $0 === broadcaster }
             carriers.store(all.count, ordering: .relaxed)
         }
-        if broadcaster.wasLost, origin == nil { memory.keep(for: broadcaster.shard.resumeTime, on: home) }
+        if broadcaster.wasLost, origin == nil { memory.extend(for: broadcaster.shard.resumeTime, on: home) }
         endIfUnused()
     }
 
-    final func tell(_ event: StateEvent) { for broadcaster in current { broadcaster.send(event) } }
+    final func broadcast(_ event: StateEvent) { for broadcaster in current { broadcaster.send(event) } }
 
     /// Sends the last event to all broadcasters and removes them.
-    final func tell(last event: StateEvent) {
+    final func broadcastEnd(_ event: StateEvent) {
         let told = broadcasters.withLock { all in
             defer { all = [] }
             carriers.store(0, ordering: .relaxed)

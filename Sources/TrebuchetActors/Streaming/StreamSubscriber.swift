@@ -23,7 +23,7 @@ package protocol StreamSubscriber: AnyObject {
     func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void)
     /// The framing. Subscribers with equal framing and stream identifier receive the same bytes for the same values.
     var framing: UInt8 { get }
-    /// Sends bytes that a subscriber with the same framing was sent, at most `SharedFrameCache.mostBytes`. Returns false if it
+    /// Sends bytes that a subscriber with the same framing was sent, at most `SharedFrameCache.maximumBytes`. Returns false if it
     /// accepts no data now.
     func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool
     /// Records that it was not writable. It catches up when it becomes writable.

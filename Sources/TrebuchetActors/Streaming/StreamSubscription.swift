@@ -30,5 +30,5 @@ package final class StreamSubscription {
     func didSend(_ sequence: UInt64) { sent = sequence }
 
     /// Marks the subscriber as up to date to this number: it has the version, or receives the next one whole.
-    package func begin(behind sequence: UInt64) { sent = max(sent, sequence) }
+    package func markSent(upTo sequence: UInt64) { sent = max(sent, sequence) }
 }

@@ -48,7 +48,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     /// The initial value of `eagerBytes`.
     private var budget = EncodeBudget.perTurn
     private var turnsOfSending = 0
-    private static let mostTurnsOfSending = 16
+    private static let maximumSendTurns = 16
 
     init(_ reactor: any EventLoop, userInfo: [CodingUserInfoKey: any Sendable]) {
         self.reactor = reactor
@@ -81,7 +81,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
 
     func mark(_ source: StreamProducer) {
         markedSources.append(source)
-        changes.note(source.root)
+        changes.recordChange(source.root)
         queue()
     }
 
@@ -92,7 +92,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Records that a broadcaster has an update for its subscribers.
-    func didChange(_ broadcaster: Broadcaster) { changes.note(broadcaster.hub.root) }
+    func didChange(_ broadcaster: Broadcaster) { changes.recordChange(broadcaster.hub.root) }
 
     private func queue() {
         hasMarked.store(true, ordering: .relaxed)
@@ -131,8 +131,8 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     /// If that takes long, the budget was too large and is halved.
     private func refillBudget() {
         budget =
-            turnsOfSending > Self.mostTurnsOfSending
-            ? max(EncodeBudget.leastPerUpdate, budget / 2) : min(EncodeBudget.perTurn, budget * 2)
+            turnsOfSending > Self.maximumSendTurns
+            ? max(EncodeBudget.minimumPerUpdate, budget / 2) : min(EncodeBudget.perTurn, budget * 2)
         eagerBytes = budget
         turnsOfSending = 0
     }
@@ -193,10 +193,10 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
         _ make: (Broadcaster) -> StreamSubscription, attach: (Broadcaster) -> Void
     ) {
         let key = ObjectIdentifier(source)
-        if let broadcaster = broadcasters[key] { return broadcaster.add(make(broadcaster)) }
+        if let broadcaster = broadcasters[key] { return broadcaster.addSubscription(make(broadcaster)) }
         let broadcaster = Broadcaster(source, as: label(), shard: self)
         broadcasters[key] = broadcaster
-        broadcaster.add(make(broadcaster))
+        broadcaster.addSubscription(make(broadcaster))
         attach(broadcaster)
     }
 

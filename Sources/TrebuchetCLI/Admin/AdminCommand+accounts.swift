@@ -59,7 +59,8 @@ extension AdminCommand {
             """,
         run: { arguments in
             let (account, role) = (arguments.operands[0], arguments.operands[1])
-            let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: true))
+            let answer = try await AdminClient(arguments).request(
+                .setRole(role: role, account: account, isGranted: true))
             guard case .granted(let isNew, let warning) = answer else { throw AdminClient.unexpected(answer) }
             if let warning { Console.error("trebuchet admin grant: warning: \(LogLine.of(warning))") }
             try done(.done(isNew), else: "account '\(account)' already has role '\(role)'")
@@ -72,7 +73,8 @@ extension AdminCommand {
         discussion: "  trebuchet admin take ada@example.org editor --data chat.db",
         run: { arguments in
             let (account, role) = (arguments.operands[0], arguments.operands[1])
-            let answer = try await AdminClient(arguments).ask(.setRole(role: role, account: account, isGranted: false))
+            let answer = try await AdminClient(arguments).request(
+                .setRole(role: role, account: account, isGranted: false))
             try done(answer, else: "account '\(account)' does not have role '\(role)'")
             Console.print("revoked role '\(role)' of account '\(account)'")
         })
@@ -83,8 +85,9 @@ extension AdminCommand {
         discussion: "  trebuchet admin remove-account ada@example.org --data chat.db",
         run: { arguments in
             let account = arguments.operands[0]
-            try DestructiveActionPrompt.ask("remove account '\(account)' and end its sessions?", arguments)
-            let answer = try await AdminClient(arguments).ask(.removeAccount(name: account))
+            try DestructiveActionPrompt.requireConfirmation(
+                "remove account '\(account)' and end its sessions?", arguments)
+            let answer = try await AdminClient(arguments).request(.removeAccount(name: account))
             try done(answer, else: "account '\(account)' does not exist")
             Console.print("removed account '\(account)'")
         })
@@ -95,8 +98,8 @@ extension AdminCommand {
         discussion: "  trebuchet admin end-session 3vQ0b2cX --data chat.db --yes",
         run: { arguments in
             let session = arguments.operands[0]
-            try DestructiveActionPrompt.ask("end session '\(session)'?", arguments)
-            let answer = try await AdminClient(arguments).ask(.endSession(name: session))
+            try DestructiveActionPrompt.requireConfirmation("end session '\(session)'?", arguments)
+            let answer = try await AdminClient(arguments).request(.endSession(name: session))
             try done(answer, else: "session '\(session)' does not exist")
             Console.print("ended session '\(session)'")
         })

@@ -58,8 +58,10 @@ enum AdminCommand {
         discussion: example("remove-document messages 17 --data chat.db"),
         run: { arguments in
             let (name, id) = (arguments.operands[0], arguments.operands[1])
-            try DestructiveActionPrompt.ask("remove document '\(id)' of collection '\(name)'?", arguments)
-            let answer = try await AdminClient(arguments).ask(.removeDocuments(collection: name, ids: [DocumentID(id)]))
+            try DestructiveActionPrompt.requireConfirmation(
+                "remove document '\(id)' of collection '\(name)'?", arguments)
+            let answer = try await AdminClient(arguments).request(
+                .removeDocuments(collection: name, ids: [DocumentID(id)]))
             guard case .removed(let count) = answer else { throw AdminClient.unexpected(answer) }
             guard count > 0 else {
                 throw AdminClient.RequestRejected(
@@ -77,11 +79,12 @@ enum AdminCommand {
             """,
         run: { arguments in
             let (name, part) = (arguments.operands[0], 5_000)
-            try DestructiveActionPrompt.ask("remove collection '\(name)' with all its documents?", arguments)
+            try DestructiveActionPrompt.requireConfirmation(
+                "remove collection '\(name)' with all its documents?", arguments)
             let client = try AdminClient(arguments)
             var count = 0
             while true {
-                let answer = try await client.ask(.removeOldest(collection: name, limit: part))
+                let answer = try await client.request(.removeOldest(collection: name, limit: part))
                 guard case .removed(let removed) = answer else { throw AdminClient.unexpected(answer) }
                 count += removed
                 guard removed == part else { break }
@@ -159,7 +162,7 @@ enum AdminCommand {
         run: { arguments in
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
-            let answer = try await AdminClient(arguments).ask(.kick(stay: member, room: room, seconds: seconds))
+            let answer = try await AdminClient(arguments).request(.kick(stay: member, room: room, seconds: seconds))
             try done(answer, else: "member '\(member)' does not exist in room '\(room)'")
             Console.print("removed member '\(member)' from room '\(room)' for \(seconds) s")
         })

@@ -30,7 +30,7 @@ struct AdminListing<Entry: Encodable> {
         while true {
             // A page may have fewer entries than requested; an empty page is the end. Requests one entry more to learn whether
             // there are more.
-            let answer = try await client.ask(page(last, min(500, max(1, limit - count))))
+            let answer = try await client.request(page(last, min(500, max(1, limit - count))))
             guard let found = entries(answer) else { throw AdminClient.unexpected(answer) }
             hasMore = count == limit && !found.isEmpty
             guard count < limit, !found.isEmpty else { break }
@@ -40,7 +40,7 @@ struct AdminListing<Entry: Encodable> {
                 if arguments.has("--json") {
                     Console.print(LogLine.ofJSON(JSONArgument.text(try JSONValue(encoding: entry))))
                 } else {
-                    table.add(cells(entry))
+                    table.addRow(cells(entry))
                 }
             }
         }

@@ -11,7 +11,7 @@ enum DestructiveActionPrompt {
         let description = "cancelled; nothing was changed"
     }
 
-    static func ask(_ question: String, _ arguments: ParsedArguments) throws {
+    static func requireConfirmation(_ question: String, _ arguments: ParsedArguments) throws {
         try decide(isSure: arguments.has("--yes"), isTerminal: isatty(STDIN_FILENO) != 0) {
             Console.prompt("\(LogLine.of(question)) y/N ")
             return readLine()

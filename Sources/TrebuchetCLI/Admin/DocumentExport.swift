@@ -42,7 +42,7 @@ enum DocumentExport {
             } else {
                 var last: String?
                 while true {
-                    let answer = try await client.ask(.collections(after: last, limit: 500))
+                    let answer = try await client.request(.collections(after: last, limit: 500))
                     guard case .collections(let page) = answer else { throw AdminClient.unexpected(answer) }
                     for collection in page { try await export(collection.name, client, &count) }
                     guard page.count == 500 else { break }

@@ -30,7 +30,7 @@ struct DocumentImport {
             throw UsageError("--replace and --skip cannot be combined")
         }
         let path = arguments.operands.first ?? "-"
-        let lines = try LineReader(path, longest: AdminConnection.longestLine / 2)
+        let lines = try LineReader(path, longest: AdminConnection.maximumLineLength / 2)
         let client = try AdminClient(arguments)
         let interruption = CommandInterruption(client.link)
         var work = DocumentImport(
@@ -40,11 +40,11 @@ struct DocumentImport {
             try await work.read(lines) { interruption.hasCome }
         } catch {
             guard interruption.hasCome else {
-                work.tell()
+                work.printProgress()
                 throw error
             }
         }
-        work.tell()
+        work.printProgress()
         guard interruption.hasCome else { return }
         Console.error("trebuchet admin import: interrupted; repeat the command to continue")
         exit(CommandInterruption.status)
@@ -57,7 +57,7 @@ struct DocumentImport {
         self.collection = collection
     }
 
-    private func tell() {
+    private func printProgress() {
         Console.print("\(outcome.created) created, \(outcome.replaced) replaced, \(outcome.skipped) skipped")
     }
 
@@ -116,10 +116,10 @@ struct DocumentImport {
         let batch = waiting
         (waiting, waitingBytes) = ([], 0)
         let before = outcome.done
-        let answer = try await client.ask(
+        let answer = try await client.request(
             .restore(collection: waitingFor, documents: batch.map(\.document), replaces: replaces))
         guard case .restored(let part) = answer else { throw AdminClient.unexpected(answer) }
-        outcome.add(part)
+        outcome.merge(part)
         if let problem = part.problem {
             throw InvalidLine(description: "\(file):\(batch[part.done].line): \(problem)")
         }

@@ -6,7 +6,7 @@ struct TextTable {
 
     init(_ head: [String]) { rows = [head] }
 
-    mutating func add(_ cells: [String]) { rows.append(cells.map { LogLine.of($0) }) }
+    mutating func addRow(_ cells: [String]) { rows.append(cells.map { LogLine.of($0) }) }
 
     var lines: [String] {
         var widths = [Int](repeating: 0, count: rows[0].count)

@@ -46,7 +46,7 @@ enum AccountCommand {
         _ arguments: ParsedArguments, _ body: (Shared<AuthSession>) async throws -> Void
     ) async throws {
         let backend = try await RemoteURL.connectedBackend(arguments)
-        let auth = backend.scope { Shared(.trebuchetAuth) }
+        let auth = backend.withCurrent { Shared(.trebuchetAuth) }
         for await value in auth.updates where value.state != .loading { break }
         try await body(auth)
         await backend.client.close()

@@ -46,7 +46,7 @@ enum ClusterCommand {
             let engine = try engine(arguments)
             var free = 0
             for name in arguments.operands {
-                let owner = try await engine.holder(of: ClusterSlot(of: name))?.lease.owner
+                let owner = try await engine.owner(of: ClusterSlot(of: name))?.lease.owner
                 if owner == nil { free += 1 }
                 Console.print("\(LogLine.of(name))  \(owner?.name ?? "-")")
             }
@@ -104,7 +104,7 @@ enum ClusterCommand {
     private static func owners(_ engine: RedisEngine) async throws -> ([ClusterNode: Int], free: Int) {
         var (owned, free): ([ClusterNode: Int], Int) = ([:], 0)
         for slot in ClusterSlot.all {
-            if let owner = try await engine.holder(of: slot)?.lease.owner {
+            if let owner = try await engine.owner(of: slot)?.lease.owner {
                 owned[owner, default: 0] += 1
             } else {
                 free += 1
@@ -148,7 +148,7 @@ enum ClusterCommand {
         for warning in try await engine.check() { say(.warning, "warning: \(LogLine.of(warning))") }
         do {
             let membership = try ClusterMembership(
-                of: name, at: engine, address: address, afterDataLoss: afterDataLoss ?? .end)
+                of: name, at: engine, address: address, dataLossPolicy: afterDataLoss ?? .end)
             return (membership, engine)
         } catch {
             throw UsageError("--node: \(error.message)")

@@ -69,7 +69,7 @@ enum CollectionCommand {
     }
 
     private static func printCount(_ arguments: ParsedArguments, _ query: CollectionQuery) async throws {
-        let counting = CollectionQuery(where: query.conditions, limit: 0, counts: true)
+        let counting = CollectionQuery(where: query.conditions, limit: 0, includesCount: true)
         Console.print("\(try await getPage(arguments, counting).count ?? 0)")
     }
 
@@ -259,7 +259,7 @@ enum CollectionCommand {
         _ body: @MainActor (Shared<SyncedCollection<AnyDocument>>, TrebuchetClient) async throws -> Void
     ) async throws {
         let backend = TrebuchetBackend(client: try await RemoteURL.connect(arguments))
-        let documents = backend.scope {
+        let documents = backend.withCurrent {
             Shared(
                 .trebuchetCollection(
                     CollectionKey<AnyDocument>(arguments.operands[0]), where: query.conditions, order: query.order,

@@ -112,8 +112,8 @@ struct HostedServices {
     func readRulesAgain() throws(RulesFileError) -> RulesFile {
         guard let rulesFile else { return rules }
         let rules = try RulesFile(contentsOfFile: rulesFile)
-        collections?.use(rules)
-        rooms?.use(rules)
+        collections?.replaceRules(rules)
+        rooms?.replaceRules(rules)
         return rules
     }
 

@@ -62,7 +62,7 @@ enum ObserveCommand {
             }
         }
         if let path = arguments.string("--path") { filter = filter.path(path) }
-        if let interval = try arguments.int("--at-most-every", in: 1...StreamFilter.longestInterval) {
+        if let interval = try arguments.int("--at-most-every", in: 1...StreamFilter.maximumInterval) {
             filter = filter.atMost(every: .milliseconds(interval))
         }
         return filter

@@ -95,7 +95,7 @@ struct OperatorOptions: Sendable {
             do throws(TransportError) {
                 return try OTLPExporter(url: url, service: service ?? "trebuchet", instance: node) { line in
                     if let log {
-                        log.line(.warning, line)
+                        log.log(.warning, line)
                     } else {
                         StandardStream.error.write(soon: "trebuchet serve: \(line)")
                     }
@@ -134,18 +134,18 @@ struct OperatorOptions: Sendable {
     }
 
     /// Logs a line of `serve` itself.
-    func say(_ line: String) { say(.notice, line) }
+    func logNotice(_ line: String) { logLine(.notice, line) }
 
-    func say(_ level: ServerEvent.Level, _ line: String) {
-        if let log { log.line(level, line) } else { StandardStream.error.write(soon: "trebuchet serve: \(line)") }
+    func logLine(_ level: ServerEvent.Level, _ line: String) {
+        if let log { log.log(level, line) } else { StandardStream.error.write(soon: "trebuchet serve: \(line)") }
     }
 
     /// Adds the listeners and opens the endpoints of a server. Returns the lines to print about them.
     func open(on server: TrebuchetServer) throws -> [String] {
-        if let log { server.addListener(log) }
+        if let log { server.addEventHandler(log) }
         if let spans {
-            server.addListener(spans)
-            server.sampleTraces(sampling)
+            server.addEventHandler(spans)
+            server.setTraceSamplingRatio(sampling)
         }
         var lines: [String] = []
         if let admin {
@@ -158,7 +158,7 @@ struct OperatorOptions: Sendable {
                 host: inspector.host, port: inspector.port, tls: inspector.tls, token: inspector.token,
                 writes: inspectorWrites)
             // A token that the operator has given is not printed.
-            lines.append("inspector: \(inspector.token == nil ? opened.link : opened.url)")
+            lines.append("inspector: \(inspector.token == nil ? opened.urlWithToken : opened.url)")
             lines.append(
                 "           for a browser, trebuchet inspect --url and trebuchet top --url; \(inspector.token == nil ? "it" : "the token") gives access to every state"
                     + (inspectorWrites ? " and to every method as any principal" : ""))

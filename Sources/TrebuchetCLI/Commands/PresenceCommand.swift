@@ -36,14 +36,14 @@ enum PresenceCommand {
             await printing.value
             reporting.cancel()
             CommandTimeout.current?.restart()
-            await backend.leaveRooms()
+            await backend.leaveAllRooms()
             await backend.client.close()
         })
 
     private static func printPeers(
         _ arguments: ParsedArguments, _ backend: TrebuchetBackend, _ presence: JSONValue, count: Int?
     ) async {
-        let room = backend.scope {
+        let room = backend.withCurrent {
             Shared(
                 .trebuchetPresence(
                     roomType: arguments.operands[0], roomId: arguments.operands[1], initialPresence: presence))

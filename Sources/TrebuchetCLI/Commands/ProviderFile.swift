@@ -82,14 +82,14 @@ enum ProviderFile {
 
     private static func read(_ json: inout JSONCursor) throws -> [(place: Int, members: [String: Member])] {
         var entries: [(place: Int, members: [String: Member])] = []
-        guard json.take(UInt8(ascii: "[")) else { throw ReadError(place: json.at, text: "not a list") }
-        if !json.take(UInt8(ascii: "]")) {
+        guard json.consume(UInt8(ascii: "[")) else { throw ReadError(place: json.at, text: "not a list") }
+        if !json.consume(UInt8(ascii: "]")) {
             repeat {
                 _ = json.peek()
                 let place = json.at
                 guard json.peek() == UInt8(ascii: "{") else { throw ReadError(place: place, text: "not an object") }
                 entries.append((place, try members(&json)))
-            } while json.take(UInt8(ascii: ","))
+            } while json.consume(UInt8(ascii: ","))
             try json.expect(UInt8(ascii: "]"))
         }
         try json.expectEnd()
@@ -127,7 +127,7 @@ enum ProviderFile {
         case ("audience", UInt8(ascii: "[")):
             var texts: [String] = []
             try json.expect(UInt8(ascii: "["))
-            repeat { texts.append(json.text(try json.string())) } while json.take(UInt8(ascii: ","))
+            repeat { texts.append(json.text(try json.string())) } while json.consume(UInt8(ascii: ","))
             try json.expect(UInt8(ascii: "]"))
             return Member(place: place, texts: texts)
         default:
@@ -176,7 +176,7 @@ enum ProviderFile {
                 throw MemberError(member: error.member, text: isThere ? error.reason : "not a member of this provider")
             }
         }
-        if let flag = members["linksAddresses"]?.flag { provider.linksAddresses = flag }
+        if let flag = members["linksAddresses"]?.flag { provider.linksAccountsByEmail = flag }
         return provider
     }
 }

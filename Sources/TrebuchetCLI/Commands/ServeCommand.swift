@@ -128,20 +128,20 @@ enum ServeCommand {
     {
         if let folder = arguments.string("--static") {
             do {
-                server.pages(try .folder(folder))
+                server.servePages(try .folder(folder))
             } catch {
                 throw UsageError("--static: \(error.message)")
             }
         }
-        server.pages(.clientLibrary)
+        server.servePages(.clientLibrary)
         // A folder has its own start page.
-        if withStart, arguments.string("--static") == nil { server.pages(.startPage) }
+        if withStart, arguments.string("--static") == nil { server.servePages(.startPage) }
         let isForOthers = arguments.string("--origins") != nil || arguments.string("--trusted-proxies") != nil
         let host = arguments.string("--host") ?? "127.0.0.1"
         if arguments.has("--schema") {
-            server.schema(for: .everybody)
+            server.serveSchema(to: .everybody)
         } else if !isForOthers, ["127.0.0.1", "::1", "localhost"].contains(host) {
-            server.schema(for: .thisMachine)
+            server.serveSchema(to: .thisMachine)
         }
     }
 
@@ -156,13 +156,13 @@ enum ServeCommand {
         }
         var options = SQLiteStore.Options()
         options.onProgress = { progress in
-            operators.say("checking \(path): \(progress.percent)% of \(progress.all >> 20) MiB")
+            operators.logNotice("checking \(path): \(progress.percent)% of \(progress.totalBytes >> 20) MiB")
         }
         guard arguments.has("--standby") else { return try SQLiteStore(path: path, options: options) }
         // The server has nothing to drain before it serves.
         signals.onFirst { exit(0) }
-        return try await SQLiteStore.whenFree(path: path, options: options) { reason in
-            operators.say("standing by: \(reason.message)")
+        return try await SQLiteStore.waitUntilAvailable(path: path, options: options) { reason in
+            operators.logNotice("standing by: \(reason.message)")
         }
     }
 
@@ -182,13 +182,13 @@ enum ServeCommand {
         defer { operators.log?.flush() }
         // Before it listens, so that an early signal also ends it in order.
         let signals = ShutdownSignals(givingUp: TrebuchetServer.givenUpAtOnce) { line in
-            operators.say(line)
+            operators.logNotice(line)
             operators.log?.flush()
         }
         // SIGHUP never ends the process, even if there is nothing to reload.
         let readsAgain = tls != nil || arguments.string("--rules") != nil
         signals.onHangUp {
-            if !readsAgain { operators.say("SIGHUP: no certificates or rules to reload") }
+            if !readsAgain { operators.logNotice("SIGHUP: no certificates or rules to reload") }
         }
         var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
@@ -198,9 +198,9 @@ enum ServeCommand {
         let file = try await store(arguments, signals, operators)
         let isTormented = arguments.has("--torment")
         if isTormented { try AdversarialTestActors.check(host: host) }
-        let cluster = try await ClusterCommand.membership(arguments) { operators.say($0, $1) }
+        let cluster = try await ClusterCommand.membership(arguments) { operators.logLine($0, $1) }
         var services = try await HostedServices(
-            arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: { operators.say($0, $1) })
+            arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: { operators.logLine($0, $1) })
         var access = services.access
         access.origins = origins
         if asksForCalls {
@@ -254,15 +254,15 @@ enum ServeCommand {
             signals.onHangUp {
                 do {
                     try server.reloadCertificates()
-                    operators.say("certificates reloaded")
+                    operators.logNotice("certificates reloaded")
                 } catch {
-                    operators.say(.error, "certificates not reloaded; the current ones stay active: \(error)")
+                    operators.logLine(.error, "certificates not reloaded; the current ones stay active: \(error)")
                 }
             }
         }
         if services.rulesFile != nil { readRules(of: services, at: signals, operators) }
         signals.onFirst {
-            operators.say("draining (signal again to exit immediately)")
+            operators.logNotice("draining (signal again to exit immediately)")
             await server.shutdown(delay: operators.drainDelay, drain: operators.drain)
         }
         // `serve` handles signals itself, to log them.
@@ -282,7 +282,7 @@ enum ServeCommand {
     }
 
     private static func tellWarnings(of rules: RulesFile, _ operators: OperatorOptions) {
-        for warning in rules.warnings { operators.say(.warning, "warning: \(LogLine.of("\(warning)"))") }
+        for warning in rules.warnings { operators.logLine(.warning, "warning: \(LogLine.of("\(warning)"))") }
     }
 
     private static func readRules(
@@ -291,11 +291,11 @@ enum ServeCommand {
         signals.onHangUp {
             do throws(RulesFileError) {
                 let rules = try services.readRulesAgain()
-                operators.say("rules reloaded")
+                operators.logNotice("rules reloaded")
                 tellWarnings(of: rules, operators)
             } catch {
                 for problem in error.problems {
-                    operators.say(
+                    operators.logLine(
                         .error, "rules not reloaded; the current ones stay active: \(LogLine.of("\(problem)"))")
                 }
             }

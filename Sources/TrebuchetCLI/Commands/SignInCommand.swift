@@ -25,7 +25,7 @@ enum SignInCommand {
         name: "sign-out", summary: "end the session at a server", options: RemoteURL.options,
         run: { arguments in
             let backend = try await RemoteURL.connectedBackend(arguments)
-            let auth = backend.scope { Shared(.trebuchetAuth) }
+            let auth = backend.withCurrent { Shared(.trebuchetAuth) }
             try await auth.signOut()
             Console.print("signed out")
             await backend.client.close()
@@ -35,7 +35,7 @@ enum SignInCommand {
         let email = arguments.string("--email")
         if email == nil, arguments.has("--code") { throw UsageError("--code requires --email") }
         let backend = try await RemoteURL.connectedBackend(arguments)
-        let auth = backend.scope { Shared(.trebuchetAuth) }
+        let auth = backend.withCurrent { Shared(.trebuchetAuth) }
         for await value in auth.updates where value.state != .loading { break }
         if email == nil, let user = auth.wrappedValue.user {
             // A new guest would replace the signed-in user, who may be unable to sign in again.

@@ -37,7 +37,7 @@ enum TopicCommand {
             // Stop reporting, since leaving the room is no error of the event.
             reporting.cancel()
             await reporting.value
-            await backend.leaveRooms()
+            await backend.leaveAllRooms()
             await backend.client.close()
         })
 
@@ -62,14 +62,14 @@ enum TopicCommand {
             await printing.value
             reporting.cancel()
             CommandTimeout.current?.restart()
-            await backend.leaveRooms()
+            await backend.leaveAllRooms()
             await backend.client.close()
         })
 
     private static func channel(
         _ arguments: ParsedArguments, _ backend: TrebuchetBackend
     ) -> Shared<TopicChannel<JSONValue>> {
-        backend.scope {
+        backend.withCurrent {
             Shared(
                 .trebuchetTopic(
                     roomType: arguments.operands[0], topic: arguments.operands[2], roomId: arguments.operands[1]))

@@ -43,7 +43,7 @@ enum InspectCommand {
                 var table = TextTable(["ACTOR", "TYPE", "REACTOR", ""])
                 for actor in shown["actors"].list {
                     let notes = [("onDemand", "on demand"), ("placed", "of the cluster")].filter { actor[$0.0].isTrue }
-                    table.add([
+                    table.addRow([
                         actor["name"].text ?? "", actor["type"].text ?? "", actor["reactor"].text ?? "-",
                         (actor["ready"].isTrue ? notes.map(\.1) : ["not loaded"]).joined(separator: ", "),
                     ])
@@ -82,7 +82,7 @@ enum InspectCommand {
                         connection["draining"].isTrue ? "draining" : nil,
                         connection["ofNode"].isTrue ? "from another node" : nil,
                     ]
-                    table.add([
+                    table.addRow([
                         "\(connection["connection"].count)", connection["address"].text ?? "-",
                         connection["principal"].text ?? "-", "\(connection["protocol"].count)",
                         "\(connection["seconds"].count) s",
@@ -107,7 +107,7 @@ enum InspectCommand {
             guard arguments.has("--follow") else {
                 return try await show(arguments, "calls", [("limit", limit.map { "\($0)" })]) { shown in
                     var table = callTable
-                    for call in shown["calls"].list { table.add(cells(of: call)) }
+                    for call in shown["calls"].list { table.addRow(cells(of: call)) }
                     return table.lines
                 }
             }

@@ -38,7 +38,7 @@ enum TopCommand {
         signals.onFirst { looking.cancel() }
         let outcome = await looking.result
         screen?.leave()
-        signals.end()
+        signals.restoreHandlers()
         do { try outcome.get() } catch is CancellationError {}
     }
 
@@ -131,7 +131,7 @@ enum TopMetricsView {
         guard !rows.isEmpty else { return [] }
         var table = TextTable(["METHOD", seconds == nil ? "CALLS" : "CALLS/S", "EACH"])
         for row in rows {
-            table.add([row.name, short(row.calls / (seconds ?? 1)), time(row.seconds / row.calls)])
+            table.addRow([row.name, short(row.calls / (seconds ?? 1)), time(row.seconds / row.calls)])
         }
         return [""] + table.lines
     }

@@ -20,7 +20,7 @@ struct MemoryClusterLog {
         _ change: LogAppend, fence: UInt64, now: UInt64, _ limits: ClusterEngineLimits
     ) -> AppendOutcome {
         if let call = change.call, let reply = reply(to: call.id, now: now) { return .repeated(reply) }
-        guard change.expectedTop == top.offset else { return .topDiffers(top.offset) }
+        guard change.expectedHead == top.offset else { return .headMismatch(top.offset) }
         if change.payload != nil, entries.count >= limits.entriesPerLog { return .full }
         if let payload = change.payload {
             top = LogPosition(fence: fence, offset: top.offset + 1)
@@ -46,7 +46,7 @@ struct MemoryClusterLog {
 
     /// Stores a snapshot. The caller has checked the lease.
     mutating func store(_ bytes: [UInt8], at offset: UInt64, keepingLast: Int) -> SnapshotOutcome {
-        guard offset >= snapshot?.position.offset ?? 0, let fence = fence(at: offset) else { return .misplaced }
+        guard offset >= snapshot?.position.offset ?? 0, let fence = fence(at: offset) else { return .positionMismatch }
         snapshot = ClusterLogSnapshot(LogPosition(fence: fence, offset: offset), bytes)
         entries.removeAll { $0.position.offset + UInt64(max(0, keepingLast)) <= offset }
         return .stored
@@ -62,10 +62,10 @@ struct MemoryClusterLog {
 
     func read(after position: LogPosition?, limit: Int, bytes: Int) -> LogReadResult {
         if let position, fence(at: position.offset) == position.fence, isWhole(behind: position.offset) {
-            return LogReadResult(.resumed, some(behind: position.offset, limit, bytes), top: top)
+            return LogReadResult(.resumed, some(behind: position.offset, limit, bytes), head: top)
         }
-        guard let snapshot else { return LogReadResult(.start, some(behind: 0, limit, bytes), top: top) }
-        return LogReadResult(.snapshot(snapshot), some(behind: snapshot.position.offset, limit, bytes), top: top)
+        guard let snapshot else { return LogReadResult(.start, some(behind: 0, limit, bytes), head: top) }
+        return LogReadResult(.snapshot(snapshot), some(behind: snapshot.position.offset, limit, bytes), head: top)
     }
 
     /// Returns true if all entries after that offset are stored.

@@ -15,7 +15,7 @@ extension MemoryEngine {
         of table: ClusterTable, prefix: String, after: String?, limit: Int
     ) async throws(ClusterEngineError) -> TablePage {
         try limits.check(prefix: prefix, after: after, of: table)
-        let limit = min(max(1, limit), ClusterEngineLimits.mostNames)
+        let limit = min(max(1, limit), ClusterEngineLimits.maximumNames)
         let bytes = limits.readBytes
         return try change { contents, now in
             (contents.tables[table] ?? MemoryTable())
@@ -24,31 +24,32 @@ extension MemoryEngine {
     }
 
     /// Compares, writes and publishes in one step.
-    public func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+    public func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         try limits.check(change, of: table)
         let limits = limits
         return try attempt { (contents, now) throws(ClusterEngineError) in
             let outcome = try contents.tables[table, default: MemoryTable()].change(change, now: now, limits)
-            if case .changed(let number) = outcome, change.news != nil {
-                Self.tell(contents.tableWatchers[table], .news(number), &contents.news)
+            if case .changed(let number) = outcome, change.notice != nil {
+                Self.notifySubscribers(
+                    contents.tableWatchers[table], .noticesAvailable(number), &contents.pendingNotifications)
             }
             return outcome
         }
     }
 
     /// Returns the notices after a change.
-    public func news(
+    public func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableChangeFeed {
         try limits.check(table)
         return try change { contents, _ in
-            (contents.tables[table] ?? MemoryTable()).news(after: number, limit: max(1, limit))
+            (contents.tables[table] ?? MemoryTable()).changeFeed(after: number, limit: max(1, limit))
         }
     }
 
     /// Subscribes to the arrival of notices.
-    public func watch(
-        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    public func subscribeToChanges(
+        of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try limits.check(table)
         let number = try change { contents, _ in
@@ -65,13 +66,17 @@ extension MemoryEngine {
     }
 
     /// Consumes one unit of each of some rates, or none.
-    public func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    public func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError)
+        -> Duration?
+    {
         try limits.check(takes, of: table)
-        return try change { $0.tables[table, default: MemoryTable()].take(takes, now: $1) }.map { .milliseconds($0) }
+        return try change { $0.tables[table, default: MemoryTable()].consumeRates(takes, now: $1) }.map {
+            .milliseconds($0)
+        }
     }
 
     /// Restores the full rate of a key.
-    public func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+    public func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
         try limits.check(table)
         try limits.check(key)
         try change { contents, _ in contents.tables[table]?.restore(key) ?? () }

@@ -19,8 +19,8 @@ public final class MemoryEngine: ClusterEngine {
         var isClosed = false
         /// The pending notifications of subscribers, in order. They are delivered without the lock, by one thread at a
         /// time.
-        var news: [@Sendable () -> Void] = []
-        var isTelling = false
+        var pendingNotifications: [@Sendable () -> Void] = []
+        var isNotifying = false
     }
 
     /// The limits.
@@ -41,14 +41,14 @@ public final class MemoryEngine: ClusterEngine {
     // MARK: Nodes
 
     /// Announces a node, which is live for this duration; it must announce itself again before that.
-    public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+    public func renewNode(_ node: ClusterNode, info: [UInt8], duration: Duration) async throws(ClusterEngineError) {
         try limits.check(info: info)
-        let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
-        try change { $0.slots.announce(node, info, until: $1 + lasting, now: $1) }
+        let duration = UInt64(try ClusterEngineLimits.milliseconds(duration))
+        try change { $0.slots.announce(node, info, until: $1 + duration, now: $1) }
     }
 
     /// Removes a node at once.
-    public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
+    public func removeNode(_ node: ClusterNode) async throws(ClusterEngineError) {
         try change { contents, _ in contents.slots.withdraw(node) }
     }
 
@@ -68,38 +68,38 @@ public final class MemoryEngine: ClusterEngine {
     }
 
     /// Begins a generation if there is none.
-    public func beginGeneration() async throws(ClusterEngineError) -> String {
+    public func createGeneration() async throws(ClusterEngineError) -> String {
         try change { contents, _ in contents.slots.beginGeneration() }
     }
 
     // MARK: Slots
 
     /// Acquires a slot without an owner, or with an expired lease.
-    public func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
+    public func acquireSlot(
+        _ slot: ClusterSlot, for node: ClusterNode, duration: Duration, generation: String?
     ) async throws(ClusterEngineError) -> SlotAcquisition {
-        let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
+        let duration = UInt64(try ClusterEngineLimits.milliseconds(duration))
         return try attempt { (contents, now) throws(ClusterEngineError) in
             guard generation == nil || generation == contents.slots.generation else { throw .generationLost }
-            return contents.slots.acquire(slot, for: node, until: now + lasting, now: now)
+            return contents.slots.acquire(slot, for: node, until: now + duration, now: now)
         }
     }
 
     /// Extends a lease to this duration from now; false if it is lost.
-    public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
-        let lasting = UInt64(try ClusterEngineLimits.milliseconds(lasting))
+    public func renewLease(_ lease: SlotLease, duration: Duration) async throws(ClusterEngineError) -> Bool {
+        let duration = UInt64(try ClusterEngineLimits.milliseconds(duration))
         return try attempt { (contents, now) throws(ClusterEngineError) in
-            try contents.slots.renew(lease, until: now + lasting)
+            try contents.slots.renew(lease, until: now + duration)
         }
     }
 
     /// Releases a slot; false if its lease is lost.
-    public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+    public func releaseLease(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         try attempt { (contents, _) throws(ClusterEngineError) in try contents.slots.release(lease) }
     }
 
     /// Returns the owner of the slot now.
-    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
+    public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         try change { $0.slots.holder(of: slot, now: $1) }
     }
 
@@ -107,35 +107,35 @@ public final class MemoryEngine: ClusterEngine {
 
     /// Compares, records, appends and publishes in one step.
     public func append(
-        _ append: LogAppend, to log: ClusterLog, under lease: SlotLease
+        _ append: LogAppend, to log: ClusterLog, lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
         try limits.check(append, log, lease)
         let limits = limits
         return try attempt { (contents, now) throws(ClusterEngineError) in
             switch try contents.slots.refusal(of: lease, now: now) {
             case .fenced(let fence): return .fenced(fence)
-            case .leaseOver: return .leaseOver
+            case .leaseOver: return .leaseExpired
             case nil: break
             }
             let outcome = contents.logs[log, default: MemoryClusterLog()]
                 .append(append, fence: lease.fence, now: now, limits)
             if case .accepted(let offset) = outcome, let payload = append.payload {
                 let entry = ClusterLogEntry(LogPosition(fence: lease.fence, offset: offset), payload)
-                Self.tell(contents.watchers[log], .appended(entry), &contents.news)
+                Self.notifySubscribers(contents.watchers[log], .appended(entry), &contents.pendingNotifications)
             }
             return outcome
         }
     }
 
     /// Stores a snapshot, and deletes entries that it makes unnecessary.
-    public func store(
-        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    public func storeSnapshot(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(snapshot: snapshot, log, lease)
         return try attempt { (contents, now) throws(ClusterEngineError) in
             switch try contents.slots.refusal(of: lease, now: now) {
             case .fenced(let fence): return .fenced(fence)
-            case .leaseOver: return .leaseOver
+            case .leaseOver: return .leaseExpired
             case nil: break
             }
             return contents.logs[log, default: MemoryClusterLog()]
@@ -144,24 +144,24 @@ public final class MemoryEngine: ClusterEngine {
     }
 
     /// Removes a log.
-    public func remove(
-        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    public func removeLog(
+        _ log: ClusterLog, at offset: UInt64, lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(log, lease)
         return try attempt { (contents, now) throws(ClusterEngineError) in
             switch try contents.slots.refusal(of: lease, now: now) {
             case .fenced(let fence): return .fenced(fence)
-            case .leaseOver: return .leaseOver
+            case .leaseOver: return .leaseExpired
             case nil: break
             }
-            guard contents.logs[log]?.top.offset ?? 0 == offset else { return .misplaced }
+            guard contents.logs[log]?.top.offset ?? 0 == offset else { return .positionMismatch }
             contents.logs[log] = nil
             return .stored
         }
     }
 
     /// Returns the entries after a position, with a snapshot if necessary.
-    public func read(
+    public func readLog(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReadResult {
         try limits.check(log)
@@ -179,7 +179,7 @@ public final class MemoryEngine: ClusterEngine {
     }
 
     /// Subscribes to the entries appended to a log.
-    public func watch(
+    public func subscribeToLog(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try limits.check(log)
@@ -199,8 +199,8 @@ public final class MemoryEngine: ClusterEngine {
     // MARK: Messages
 
     /// Subscribes to the messages to a node.
-    public func listen(
-        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    public func subscribeToInbox(
+        of node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         let number = try change { contents, _ in
             contents.subscriptions += 1
@@ -216,10 +216,10 @@ public final class MemoryEngine: ClusterEngine {
     }
 
     /// Delivers a message to the subscribers of the node; false if there are none.
-    public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+    public func sendMessage(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try limits.check(message: message)
         return try change { contents, _ in
-            Self.tell(contents.inboxes[node], .message(message), &contents.news)
+            Self.notifySubscribers(contents.inboxes[node], .message(message), &contents.pendingNotifications)
             return contents.inboxes[node] != nil
         }
     }
@@ -229,9 +229,15 @@ public final class MemoryEngine: ClusterEngine {
         let error = ClusterEngineError(.closed, "the coordination store was closed")
         _ = try? change { contents, _ in
             contents.isClosed = true
-            for watchers in contents.watchers.values { Self.tell(watchers, .ended(error), &contents.news) }
-            for inbox in contents.inboxes.values { Self.tell(inbox, .ended(error), &contents.news) }
-            for watchers in contents.tableWatchers.values { Self.tell(watchers, .ended(error), &contents.news) }
+            for watchers in contents.watchers.values {
+                Self.notifySubscribers(watchers, .ended(error), &contents.pendingNotifications)
+            }
+            for inbox in contents.inboxes.values {
+                Self.notifySubscribers(inbox, .ended(error), &contents.pendingNotifications)
+            }
+            for watchers in contents.tableWatchers.values {
+                Self.notifySubscribers(watchers, .ended(error), &contents.pendingNotifications)
+            }
             (contents.watchers, contents.inboxes, contents.tableWatchers) = ([:], [:], [:])
         }
     }
@@ -239,9 +245,15 @@ public final class MemoryEngine: ClusterEngine {
     /// For tests: notifies all subscribers that they may have missed events, as after a lost connection.
     public func breakSubscriptions() {
         _ = try? change { contents, _ in
-            for watchers in contents.watchers.values { Self.tell(watchers, .mayHaveMissed, &contents.news) }
-            for inbox in contents.inboxes.values { Self.tell(inbox, .mayHaveMissed, &contents.news) }
-            for watchers in contents.tableWatchers.values { Self.tell(watchers, .mayHaveMissed, &contents.news) }
+            for watchers in contents.watchers.values {
+                Self.notifySubscribers(watchers, .eventsMissed, &contents.pendingNotifications)
+            }
+            for inbox in contents.inboxes.values {
+                Self.notifySubscribers(inbox, .messagesMissed, &contents.pendingNotifications)
+            }
+            for watchers in contents.tableWatchers.values {
+                Self.notifySubscribers(watchers, .eventsMissed, &contents.pendingNotifications)
+            }
         }
     }
 
@@ -288,12 +300,14 @@ public final class MemoryEngine: ClusterEngine {
 
     /// Notifies the subscribers of a log of an entry.
     package func publish(_ entry: ClusterLogEntry, in log: ClusterLog) throws(ClusterEngineError) {
-        try change { contents, _ in Self.tell(contents.watchers[log], .appended(entry), &contents.news) }
+        try change { contents, _ in
+            Self.notifySubscribers(contents.watchers[log], .appended(entry), &contents.pendingNotifications)
+        }
     }
 
     // MARK: Notifications
 
-    static func tell<Event: Sendable>(
+    static func notifySubscribers<Event: Sendable>(
         _ subscribers: [Int: @Sendable (Event) -> Void]?, _ event: Event, _ news: inout [@Sendable () -> Void]
     ) {
         for (_, receive) in (subscribers ?? [:]).sorted(by: { $0.key < $1.key }) { news.append { receive(event) } }
@@ -314,8 +328,8 @@ public final class MemoryEngine: ClusterEngine {
         let (result, mustTell): (Result?, Bool) = contents.withLock { contents in
             guard !contents.isClosed else { return (nil, false) }
             let result = body(&contents, now)
-            guard !contents.news.isEmpty, !contents.isTelling else { return (result, false) }
-            contents.isTelling = true
+            guard !contents.pendingNotifications.isEmpty, !contents.isNotifying else { return (result, false) }
+            contents.isNotifying = true
             return (result, true)
         }
         if mustTell { tellNews() }
@@ -326,9 +340,9 @@ public final class MemoryEngine: ClusterEngine {
     private func tellNews() {
         while true {
             let news = contents.withLock { contents in
-                defer { contents.news = [] }
-                contents.isTelling = !contents.news.isEmpty
-                return contents.news
+                defer { contents.pendingNotifications = [] }
+                contents.isNotifying = !contents.pendingNotifications.isEmpty
+                return contents.pendingNotifications
             }
             guard !news.isEmpty else { return }
             for tell in news { tell() }

@@ -58,7 +58,7 @@ struct MemorySlots {
     }
 
     mutating func acquire(_ number: ClusterSlot, for node: ClusterNode, until: UInt64, now: UInt64) -> SlotAcquisition {
-        if let holder = holder(of: number, now: now), holder.lease.owner != node { return .held(holder) }
+        if let holder = holder(of: number, now: now), holder.lease.owner != node { return .ownedByOther(holder) }
         var slot = slots[number] ?? Slot(fence: firstFence)
         if slot.owner != node { slot.fence += 1 }
         slot.owner = node

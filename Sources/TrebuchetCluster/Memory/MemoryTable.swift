@@ -11,11 +11,11 @@ struct MemoryTable {
         func isThere(_ now: UInt64) -> Bool { until.map { $0 > now } ?? true }
     }
 
-    private(set) var life: String?
+    private(set) var incarnation: String?
     private(set) var top: UInt64 = 0
     private var cut: UInt64 = 0
     private var entries: [ByteText: Entry] = [:]
-    private var news: [TableChangeFeed.Item] = []
+    private var notices: [TableChangeFeed.Item] = []
     /// The times at which the consumption of each key is restored, by kind and name.
     private var rates: [String: [ByteText: Double]] = [:]
 
@@ -46,47 +46,50 @@ struct MemoryTable {
     mutating func change(
         _ change: TableChange, now: UInt64, _ limits: ClusterEngineLimits
     ) throws(ClusterEngineError) -> TableOutcome {
-        if let expected = change.life, expected != life { throw .tableLost(expected, now: life) }
-        for one in change.expected where value(one.name, now: now)?.version ?? 0 != one.version {
+        if let expected = change.tableIncarnation, expected != incarnation {
+            throw .tableLost(expected, now: incarnation)
+        }
+        for one in change.preconditions where value(one.name, now: now)?.version ?? 0 != one.version {
             return .conflict(one.name)
         }
         entries = entries.filter { $0.value.isThere(now) }
-        let new = change.writes.count { $0.deed != .delete && entries[ByteText($0.name)] == nil }
+        let new = change.writes.count { $0.operation != .delete && entries[ByteText($0.name)] == nil }
         guard new == 0 || entries.count + new <= limits.valuesPerTable else { return .full }
-        if life == nil { life = ClusterTable.newLife() }
+        if incarnation == nil { incarnation = ClusterTable.newLife() }
         top += 1
         for write in change.writes { apply(write, now) }
-        if let bytes = change.news {
-            news.append(TableChangeFeed.Item(top, bytes))
-            while news.count > limits.newsPerTable { cut = news.removeFirst().number }
+        if let bytes = change.notice {
+            notices.append(TableChangeFeed.Item(top, bytes))
+            while notices.count > limits.noticesPerTable { cut = notices.removeFirst().number }
         }
         return .changed(top)
     }
 
     private mutating func apply(_ write: TableChange.Write, _ now: UInt64) {
         let name = ByteText(write.name)
-        switch write.deed {
+        switch write.operation {
         case .put(let bytes): entries[name] = Entry(value: TableValue(bytes, version: top))
-        case .lend(let bytes, let lasting):
+        case .putExpiring(let bytes, let lasting):
             let until = now + UInt64(lasting.milliseconds)
             entries[name] = Entry(value: TableValue(bytes, version: top), until: until)
-        case .add(let number):
+        case .increment(let number):
             let before = entries[name].flatMap { Int64(String(decoding: $0.value.bytes, as: UTF8.self)) } ?? 0
             entries[name] = Entry(value: TableValue(Array(String(before &+ number).utf8), version: top))
         case .delete: entries[name] = nil
         }
     }
 
-    func news(after number: UInt64?, limit: Int) -> TableChangeFeed {
-        let items = news.filter { $0.number > number ?? 0 }
+    func changeFeed(after number: UInt64?, limit: Int) -> TableChangeFeed {
+        let items = notices.filter { $0.number > number ?? 0 }
         return TableChangeFeed(
-            life: life, top: top, cut: cut, Array(items.prefix(limit)), isComplete: items.count <= limit)
+            tableIncarnation: incarnation, head: top, truncatedThrough: cut, Array(items.prefix(limit)),
+            isComplete: items.count <= limit)
     }
 
     // MARK: Rates
 
     /// Returns the milliseconds to wait; nil if the units were consumed.
-    mutating func take(_ takes: [RateConsumption], now: UInt64) -> Int? {
+    mutating func consumeRates(_ takes: [RateConsumption], now: UInt64) -> Int? {
         let now = Double(now)
         var longest = 0.0
         for take in takes {
@@ -99,7 +102,7 @@ struct MemoryTable {
             let name = ByteText(take.key.name)
             var kind = (rates[take.key.kind] ?? [:]).filter { $0.value > now }
             kind[name] = max(now, kind[name] ?? now) + take.interval.fractionalMilliseconds
-            while kind.count > take.kept {
+            while kind.count > take.maximumEntries {
                 // Among equal ones the first in byte order, as in Redis.
                 guard let first = kind.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) else { break }
                 kind[first.key] = nil

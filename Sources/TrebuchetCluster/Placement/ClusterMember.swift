@@ -33,8 +33,8 @@ public final class ClusterMember: Sendable {
         var handovers: [ClusterSlot: Task<Void, Never>] = [:]
         /// The pending notifications of the listener, in order. They are delivered without the lock, by one thread at
         /// a time.
-        var news: [OwnershipChange] = []
-        var isTelling = false
+        var pendingChanges: [OwnershipChange] = []
+        var isNotifying = false
     }
 
     /// The phase of the member's lifecycle.
@@ -132,7 +132,7 @@ public final class ClusterMember: Sendable {
     }
 
     /// Sets the data of this node for its next announcement.
-    package func tell(_ info: [UInt8]) {
+    package func updateInfo(_ info: [UInt8]) {
         state.withLock { state in
             state.info = info
             state.announcedAt = nil
@@ -147,7 +147,7 @@ public final class ClusterMember: Sendable {
     /// - Throws: `dataLoss` when the coordination store has lost data: then the node owns nothing any more, and this
     ///   member acquires no slots again. `invalid` and `closed` end it too; other errors are retried.
     public func run() async throws(ClusterEngineError) {
-        guard state.withLock({ $0.begin() }) else {
+        guard state.withLock({ $0.markStarted() }) else {
             if let failure = state.withLock({ $0.failure }) { throw failure }
             return
         }
@@ -170,7 +170,7 @@ public final class ClusterMember: Sendable {
 
     /// Hands over all slots and withdraws the node; then `run()` returns. If the coordination store is unreachable, it
     /// takes until the leases expire. If `slotWillBeRevoked` does not return, it takes at most
-    /// `ClusterMemberSettings.handoverTimeout` for each `handoversAtOnce` slots.
+    /// `ClusterMemberSettings.handoverTimeout` for each `concurrentHandovers` slots.
     public func drain() async {
         await withCheckedContinuation { continuation in
             beginDraining()
@@ -206,11 +206,11 @@ public final class ClusterMember: Sendable {
     private func stop() {
         let waiting = state.withLock { state in
             state.phase = .ended
-            state.news += state.book.loseAll().map { .lost($0) }
+            state.pendingChanges += state.book.loseAll().map { .lost($0) }
             defer { state.waiting = [] }
             return state.waiting
         }
-        tell()
+        notifyObservers()
         for continuation in waiting { continuation.resume() }
     }
 
@@ -218,9 +218,9 @@ public final class ClusterMember: Sendable {
     func fail(_ error: ClusterEngineError) {
         state.withLock { state in
             state.failure = state.failure ?? error
-            state.news += state.book.loseAll().map { .lost($0) }
+            state.pendingChanges += state.book.loseAll().map { .lost($0) }
         }
-        tell()
+        notifyObservers()
     }
 
     // MARK: Lease expiry
@@ -242,26 +242,26 @@ public final class ClusterMember: Sendable {
         state.withLock { state in
             let over = state.book.expire(at: now)
             if !over.isEmpty, state.book.isEmpty { state.hasLapsed = true }
-            state.news += over.map { .lost($0) }
+            state.pendingChanges += over.map { .lost($0) }
         }
-        tell()
+        notifyObservers()
         return now
     }
 
     // MARK: The listener
 
-    func tell() {
+    func notifyObservers() {
         let isMine = state.withLock { state in
-            guard !state.news.isEmpty, !state.isTelling else { return false }
-            state.isTelling = true
+            guard !state.pendingChanges.isEmpty, !state.isNotifying else { return false }
+            state.isNotifying = true
             return true
         }
         guard isMine else { return }
         while true {
             let news = state.withLock { state in
-                defer { state.news = [] }
-                state.isTelling = !state.news.isEmpty
-                return state.news
+                defer { state.pendingChanges = [] }
+                state.isNotifying = !state.pendingChanges.isEmpty
+                return state.pendingChanges
             }
             guard !news.isEmpty else { return }
             for item in news {
@@ -280,7 +280,7 @@ public final class ClusterMember: Sendable {
             // Under the lock, so that the end of the task finds the entry.
             state.handovers[lease.slot] = Task {
                 await listener?.slotWillBeRevoked(lease)
-                await self.letGo(lease)
+                await self.releaseSlot(lease)
                 self.state.withLock { $0.handovers[lease.slot] = nil }
             }
         }
@@ -288,7 +288,7 @@ public final class ClusterMember: Sendable {
 }
 
 extension ClusterMember.State {
-    fileprivate mutating func begin() -> Bool {
+    fileprivate mutating func markStarted() -> Bool {
         guard phase == .idle else { return false }
         phase = .running
         return true

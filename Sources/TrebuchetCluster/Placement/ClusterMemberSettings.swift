@@ -11,7 +11,7 @@ public struct ClusterMemberSettings: Hashable, Sendable {
     /// The interval at which a node reads the live nodes, and acquires and hands over slots. Default 250 ms.
     public var roundInterval = Duration.milliseconds(250)
     /// The maximum number of slots in handover at once when other nodes join; the next follow after these. Default 32.
-    public var handoversAtOnce = 32
+    public var concurrentHandovers = 32
     /// The maximum duration of `SlotRebalanceListener.slotWillBeRevoked`; after it the slot is handed over
     /// nevertheless. Default 5 s.
     public var handoverTimeout = Duration.seconds(5)
@@ -24,7 +24,7 @@ public struct ClusterMemberSettings: Hashable, Sendable {
     func check() throws(ClusterEngineError) {
         _ = try ClusterEngineLimits.milliseconds(leaseDuration)
         guard leaseMargin >= .zero, leaseMargin * 2 < leaseDuration, roundInterval > .zero,
-            roundInterval * 4 <= leaseDuration - leaseMargin, handoverTimeout >= .zero, handoversAtOnce > 0,
+            roundInterval * 4 <= leaseDuration - leaseMargin, handoverTimeout >= .zero, concurrentHandovers > 0,
             requestsInFlight > 0
         else {
             throw ClusterEngineError(

@@ -15,7 +15,7 @@ struct LeaseTable: Sendable {
     /// The time from a request to the end of its lease, and to its renewal.
     private let span: UInt64
     private let renewal: UInt64
-    private var held: [ClusterSlot: OwnedSlot] = [:]
+    private var ownedSlots: [ClusterSlot: OwnedSlot] = [:]
     /// The times until which other nodes own slots, unless they renew.
     private var elsewhere: [ClusterSlot: UInt64] = [:]
     /// Leases whose release is unconfirmed. Their slots are not acquired until then: a late release would end the new
@@ -31,33 +31,33 @@ struct LeaseTable: Sendable {
 
     // MARK: Queries
 
-    var isEmpty: Bool { held.isEmpty }
-    var count: Int { held.count }
+    var isEmpty: Bool { ownedSlots.isEmpty }
+    var count: Int { ownedSlots.count }
 
     /// The number of slots being handed over.
-    var leavingCount: Int { held.values.count { $0.leavingSince != nil } }
+    var leavingCount: Int { ownedSlots.values.count { $0.leavingSince != nil } }
 
     /// Returns the lease for writes now.
     func lease(of slot: ClusterSlot, at now: UInt64) -> SlotLease? {
-        guard let held = held[slot], now < end(of: held) else { return nil }
+        guard let held = ownedSlots[slot], now < expiration(of: held) else { return nil }
         return held.lease
     }
 
     /// Returns the lease that counts as owned, even if it has just expired: a renewal in progress may still confirm it.
-    func known(_ slot: ClusterSlot) -> SlotLease? { held[slot]?.lease }
+    func known(_ slot: ClusterSlot) -> SlotLease? { ownedSlots[slot]?.lease }
 
     /// Returns true if the lease counts as owned, even if it has just expired.
     func holds(_ lease: SlotLease) -> Bool { known(lease.slot) == lease }
 
     /// The time at which the first lease ends.
-    var nextEnd: UInt64? { held.values.map { end(of: $0) }.min() }
+    var nextEnd: UInt64? { ownedSlots.values.map { expiration(of: $0) }.min() }
 
     /// Returns the leases to renew.
     func due(at now: UInt64) -> [SlotLease] {
-        held.values.filter { now >= $0.askedAt &+ renewal }.map(\.lease).sorted { $0.slot < $1.slot }
+        ownedSlots.values.filter { now >= $0.askedAt &+ renewal }.map(\.lease).sorted { $0.slot < $1.slot }
     }
 
-    private func end(of held: OwnedSlot) -> UInt64 { held.askedAt &+ span }
+    private func expiration(of held: OwnedSlot) -> UInt64 { held.askedAt &+ span }
 
     // MARK: Results of the coordination store
 
@@ -67,7 +67,7 @@ struct LeaseTable: Sendable {
         fences[lease.slot] = lease.fence
         elsewhere[lease.slot] = nil
         guard now < askedAt &+ span else { return false }
-        held[lease.slot] = OwnedSlot(lease: lease, askedAt: askedAt)
+        ownedSlots[lease.slot] = OwnedSlot(lease: lease, askedAt: askedAt)
         return true
     }
 
@@ -87,14 +87,14 @@ struct LeaseTable: Sendable {
     }
 
     mutating func renewed(_ lease: SlotLease, askedAt: UInt64) {
-        guard let known = held[lease.slot], known.lease == lease else { return }
-        held[lease.slot]?.askedAt = max(known.askedAt, askedAt)
+        guard let known = ownedSlots[lease.slot], known.lease == lease else { return }
+        ownedSlots[lease.slot]?.askedAt = max(known.askedAt, askedAt)
     }
 
     /// Removes a lease; false if it was not present.
     mutating func lose(_ lease: SlotLease) -> Bool {
-        guard held[lease.slot]?.lease == lease else { return false }
-        held[lease.slot] = nil
+        guard ownedSlots[lease.slot]?.lease == lease else { return false }
+        ownedSlots[lease.slot] = nil
         return true
     }
 
@@ -107,14 +107,14 @@ struct LeaseTable: Sendable {
     mutating func loseAll() -> [SlotLease] { remove { _ in true } }
 
     private mutating func remove(_ isOver: (OwnedSlot) -> Bool) -> [SlotLease] {
-        let over = held.values.filter(isOver).map(\.lease).sorted { $0.slot < $1.slot }
-        for lease in over { held[lease.slot] = nil }
+        let over = ownedSlots.values.filter(isOver).map(\.lease).sorted { $0.slot < $1.slot }
+        for lease in over { ownedSlots[lease.slot] = nil }
         return over
     }
 
     // MARK: Releases
 
-    mutating func letGo(_ lease: SlotLease) -> Bool {
+    mutating func dropLease(_ lease: SlotLease) -> Bool {
         guard lose(lease) else { return false }
         released[lease.slot] = lease
         return true
@@ -131,7 +131,7 @@ struct LeaseTable: Sendable {
     func claims(_ planned: [ClusterSlot], atMost polls: Int, now: UInt64) -> [ClusterSlot] {
         var left = polls
         return planned.filter { slot in
-            guard held[slot] == nil, released[slot] == nil else { return false }
+            guard ownedSlots[slot] == nil, released[slot] == nil else { return false }
             guard let end = elsewhere[slot], now < end else { return true }
             left -= 1
             return left >= 0
@@ -142,15 +142,15 @@ struct LeaseTable: Sendable {
     mutating func giveAway(atMost limit: Int, at now: UInt64, _ isOthers: (ClusterSlot) -> Bool) -> [SlotLease] {
         let free = limit - leavingCount
         guard free > 0 else { return [] }
-        let leaving = held.values.filter { $0.leavingSince == nil && isOthers($0.lease.slot) }.map(\.lease)
+        let leaving = ownedSlots.values.filter { $0.leavingSince == nil && isOthers($0.lease.slot) }.map(\.lease)
             .sorted { $0.slot < $1.slot }.prefix(free)
-        for lease in leaving { held[lease.slot]?.leavingSince = now }
+        for lease in leaving { ownedSlots[lease.slot]?.leavingSince = now }
         return Array(leaving)
     }
 
     /// Returns the leases whose handover began at or before `moment`.
     func leaving(since moment: UInt64) -> [SlotLease] {
-        held.values.filter { $0.leavingSince.map { $0 <= moment } ?? false }.map(\.lease)
+        ownedSlots.values.filter { $0.leavingSince.map { $0 <= moment } ?? false }.map(\.lease)
             .sorted { $0.slot < $1.slot }
     }
 }

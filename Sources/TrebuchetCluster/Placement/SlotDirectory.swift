@@ -59,7 +59,7 @@ public final class SlotDirectory: Sendable {
         if let member, member.keeps(slot) { return member.node }
         let (known, asking) = state.withLock { state -> (ClusterNode?, OwnerLookup?) in
             if let known = state.owners[slot] { return (known, nil) }
-            let asking = state.asking[slot] ?? ask(slot)
+            let asking = state.asking[slot] ?? startLookup(slot)
             state.asking[slot] = asking
             return (nil, asking)
         }
@@ -119,7 +119,7 @@ public final class SlotDirectory: Sendable {
     }
 
     /// Removes the owner of a slot, because that node refused or has no subscriber. A newer entry stays.
-    public func forget(_ slot: ClusterSlot, ownedBy node: ClusterNode) {
+    public func invalidate(_ slot: ClusterSlot, ownedBy node: ClusterNode) {
         state.withLock { if $0.owners[slot] == node { $0.owners[slot] = nil } }
     }
 
@@ -136,11 +136,11 @@ public final class SlotDirectory: Sendable {
     package func forget(_ slot: ClusterSlot) { state.withLock { $0.owners[slot] = nil } }
 
     /// Starts a lookup. Called under the lock.
-    private func ask(_ slot: ClusterSlot) -> OwnerLookup {
+    private func startLookup(_ slot: ClusterSlot) -> OwnerLookup {
         Task {
             var answer: Result<ClusterNode?, ClusterEngineError>
             do throws(ClusterEngineError) {
-                let owner = try await engine.holder(of: slot)?.lease.owner
+                let owner = try await engine.owner(of: slot)?.lease.owner
                 // The member knows its own leases best: without a lease it does not own the slot, or not yet.
                 answer = .success(owner == member?.node ? nil : owner)
             } catch {

@@ -136,7 +136,7 @@ extension RedisClient {
             }
             topic.wasConfirmed = true
             finishJoining(topic, nil)
-        case .failure(.reply(let reply)): end(topic, .reply(reply))
+        case .failure(.reply(let reply)): endSubscription(topic, .reply(reply))
         // The connection is lost. Unconfirmed subscriptions fail; the others continue with the next one.
         case .failure(let error): leaveJoining(topic, error)
         }
@@ -156,7 +156,7 @@ extension RedisClient {
         finishJoining(topic, error)
     }
 
-    private func end(_ topic: RedisChannelSubscribers, _ error: RedisError) {
+    private func endSubscription(_ topic: RedisChannelSubscribers, _ error: RedisError) {
         topics[topic.name] = nil
         let old = topic.subscribers.filter { topic.joining[$0.key] == nil }
         subscriberCount -= topic.subscribers.count
@@ -172,7 +172,7 @@ extension RedisClient {
 
     /// Ends all subscriptions, because there will be no more connections.
     func endTopics(_ error: RedisError) {
-        for topic in topics.values { end(topic, error) }
+        for topic in topics.values { endSubscription(topic, error) }
     }
 
     func didPush(_ elements: [RESPValue]) {
@@ -181,7 +181,7 @@ extension RedisClient {
             for subscriber in topic.subscribers.values { subscriber(.message(message)) }
         } else if elements[0].isText("sunsubscribe") {
             // The channel's part of the cluster has moved to another node.
-            end(topic, .unavailable("the channel has moved to another node"))
+            endSubscription(topic, .unavailable("the channel has moved to another node"))
         }
     }
 }

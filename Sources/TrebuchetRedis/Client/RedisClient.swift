@@ -69,7 +69,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         self.target = target
         self.settings = settings
         self.scripts = scripts
-        backoff = Backoff(first: settings.firstReconnectDelay, limit: settings.longestReconnectDelay)
+        backoff = Backoff(first: settings.firstReconnectDelay, limit: settings.maximumReconnectDelay)
     }
 
     deinit {
@@ -258,7 +258,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private func open(_ connection: RedisConnection) {
         greetingTimer?.cancel()
         state = .open(connection)
-        connections.add()
+        connections.increment()
         openedAt = reactor.now
         for topic in topics.values { sendSubscribe(topic, over: connection) }
         let all = waiting
@@ -346,5 +346,5 @@ package final class ConnectionCount: Sendable {
 
     package var value: Int { count.load(ordering: .acquiring) }
 
-    func add() { count.add(1, ordering: .releasing) }
+    func increment() { count.add(1, ordering: .releasing) }
 }

@@ -108,13 +108,13 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         var rest = UnsafeRawBufferPointer(bytes)
         do throws(RESPViolation) {
-            while channel.isOpen, let value = try parser.next(&rest) { take(value) }
+            while channel.isOpen, let value = try parser.next(&rest) { receiveValue(value) }
         } catch {
             giveUp("invalid RESP3: \(error)")
         }
     }
 
-    private func take(_ value: RESPValue) {
+    private func receiveValue(_ value: RESPValue) {
         if case .push(let elements) = value {
             switch head < pending.count ? pending[head].expected : .answer {
             case .joined(let channel) where elements.says("ssubscribe", of: channel): break

@@ -17,7 +17,7 @@ public struct RedisSettings: Sendable {
     /// The pause after the first failed connection attempt; it doubles with each further one. Default 50 ms.
     public var firstReconnectDelay = Duration.milliseconds(50)
     /// The maximum pause between connection attempts. Default 2 s.
-    public var longestReconnectDelay = Duration.seconds(2)
+    public var maximumReconnectDelay = Duration.seconds(2)
     /// The interval at which sentinels, or a cluster, are queried for the current topology. Default 1 s.
     public var topologyInterval = Duration.seconds(1)
     /// The maximum number of redirections of a command between nodes of a cluster. Default 5.

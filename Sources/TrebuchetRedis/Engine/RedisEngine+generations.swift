@@ -12,7 +12,7 @@ extension RedisEngine {
 
     /// Begins a generation if there is none. All slots belong to it when this returns, so that a slot without it has
     /// been lost.
-    public func beginGeneration() async throws(ClusterEngineError) -> String {
+    public func createGeneration() async throws(ClusterEngineError) -> String {
         while true {
             let words =
                 try await run(EngineScripts.beginGeneration, [keys.generation], [.text(ClusterTable.newLife())])

@@ -33,7 +33,7 @@ extension RedisEngine {
         of table: ClusterTable, prefix: String, after: String?, limit: Int
     ) async throws(ClusterEngineError) -> TablePage {
         try limits.check(prefix: prefix, after: after, of: table)
-        let limit = min(max(1, limit), ClusterEngineLimits.mostNames)
+        let limit = min(max(1, limit), ClusterEngineLimits.maximumNames)
         let isBehind = after.map { prefix.precedesInBytes($0) || prefix.isSameBytes(as: $0) } ?? false
         let lowest = isBehind ? "(\(after ?? "")" : "[\(prefix)"
         // UTF-8 text never contains the byte 255.
@@ -53,21 +53,21 @@ extension RedisEngine {
     }
 
     /// Compares, writes and publishes in one script.
-    public func change(_ change: TableChange, of table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
+    public func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         try limits.check(change, of: table)
         var arguments: [RedisArgument] = [
-            .text(change.life ?? ""), .text(ClusterTable.newLife()), .integer(Int64(limits.valuesPerTable)),
-            .integer(Int64(limits.newsPerTable)), .bytes(keys.part(.published, of: table)),
-            change.news == nil ? "" : "n", .bytes(change.news ?? []), .integer(Int64(change.expected.count)),
+            .text(change.tableIncarnation ?? ""), .text(ClusterTable.newLife()), .integer(Int64(limits.valuesPerTable)),
+            .integer(Int64(limits.noticesPerTable)), .bytes(keys.part(.published, of: table)),
+            change.notice == nil ? "" : "n", .bytes(change.notice ?? []), .integer(Int64(change.preconditions.count)),
         ]
-        for one in change.expected { arguments += [.text(one.name), .text(String(one.version))] }
+        for one in change.preconditions { arguments += [.text(one.name), .text(String(one.version))] }
         for write in change.writes {
             arguments.append(.text(write.name))
-            switch write.deed {
+            switch write.operation {
             case .put(let bytes): arguments += ["p", "", .bytes(bytes)]
-            case .lend(let bytes, let lasting):
+            case .putExpiring(let bytes, let lasting):
                 arguments += ["l", .integer(Int64(try ClusterEngineLimits.milliseconds(lasting))), .bytes(bytes)]
-            case .add(let number): arguments += ["a", .integer(number), ""]
+            case .increment(let number): arguments += ["a", .integer(number), ""]
             case .delete: arguments += ["d", "", ""]
             }
         }
@@ -76,14 +76,14 @@ extension RedisEngine {
         guard let word = words.first else { throw Self.damaged("table '\(table)'") }
         if word.isText("full") { return .full }
         guard words.count == 2, let what = words[1].text else { throw Self.damaged("table '\(table)'") }
-        if word.isText("lost") { throw .tableLost(change.life ?? "", now: what.isEmpty ? nil : what) }
+        if word.isText("lost") { throw .tableLost(change.tableIncarnation ?? "", now: what.isEmpty ? nil : what) }
         if word.isText("conflict") { return .conflict(what) }
         guard word.isText("changed"), let number = UInt64(what) else { throw Self.damaged("table '\(table)'") }
         return .changed(number)
     }
 
     /// Returns the notices after a change.
-    public func news(
+    public func changeFeed(
         of table: ClusterTable, after number: UInt64?, limit: Int
     ) async throws(ClusterEngineError) -> TableChangeFeed {
         try limits.check(table)
@@ -104,33 +104,36 @@ extension RedisEngine {
             items.append(TableChangeFeed.Item(number, bytes))
         }
         return TableChangeFeed(
-            life: life.isEmpty ? nil : life, top: top, cut: cut, items, isComplete: words[3].number == 1)
+            tableIncarnation: life.isEmpty ? nil : life, head: top, truncatedThrough: cut, items,
+            isComplete: words[3].number == 1)
     }
 
     /// Subscribes to the arrival of notices. After a lost connection it is resumed automatically.
-    public func watch(
-        _ table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
+    public func subscribeToChanges(
+        of table: ClusterTable, _ receive: @escaping @Sendable (TableEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try limits.check(table)
         return try await subscribe(keys.part(.published, of: table)) { event in
             switch event {
             case .message(let bytes):
                 // Other messages on the channel are ignored.
-                if let number = UInt64(String(decoding: bytes, as: UTF8.self)) { receive(.news(number)) }
-            case .mayHaveMissed: receive(.mayHaveMissed)
+                if let number = UInt64(String(decoding: bytes, as: UTF8.self)) { receive(.noticesAvailable(number)) }
+            case .mayHaveMissed: receive(.eventsMissed)
             case .ended(let error): receive(.ended(ClusterEngineError(error)))
             }
         }
     }
 
     /// Consumes one unit of each of some rates, or none.
-    public func take(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError) -> Duration? {
+    public func consumeRates(_ takes: [RateConsumption], of table: ClusterTable) async throws(ClusterEngineError)
+        -> Duration?
+    {
         try limits.check(takes, of: table)
         guard !takes.isEmpty else { return nil }
         let arguments = takes.flatMap { take -> [RedisArgument] in
             [
                 .text(take.key.name), .text("\(take.interval.fractionalMilliseconds)"), .integer(Int64(take.burst)),
-                .integer(Int64(take.kept)),
+                .integer(Int64(take.maximumEntries)),
             ]
         }
         let sets = takes.map { keys.rate($0.key.kind, of: table) }
@@ -141,7 +144,7 @@ extension RedisEngine {
     }
 
     /// Restores the full rate of a key.
-    public func restore(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
+    public func resetRate(_ key: RateKey, of table: ClusterTable) async throws(ClusterEngineError) {
         try limits.check(table)
         try limits.check(key)
         let set = keys.rate(key.kind, of: table)

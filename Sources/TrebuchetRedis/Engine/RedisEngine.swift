@@ -13,7 +13,7 @@ public final class RedisEngine: ClusterEngine {
     private let durability: RedisDurability
     let confirmation: RedisConfirmation?
     /// A Boolean value that indicates whether the durability is `.replicated`.
-    public var confirms: Bool { confirmation != nil }
+    public var confirmsWrites: Bool { confirmation != nil }
     /// Those for commands, to all servers.
     public var connectionCount: Int { route.connectionCount }
     let keys: EngineKeys
@@ -121,16 +121,16 @@ public final class RedisEngine: ClusterEngine {
     // MARK: Nodes
 
     /// Announces a node, which is live for this duration; it must announce itself again before that.
-    public func announce(_ node: ClusterNode, info: [UInt8], lasting: Duration) async throws(ClusterEngineError) {
+    public func renewNode(_ node: ClusterNode, info: [UInt8], duration: Duration) async throws(ClusterEngineError) {
         try limits.check(info: info)
-        let lasting = try ClusterEngineLimits.milliseconds(lasting)
+        let duration = try ClusterEngineLimits.milliseconds(duration)
         _ = try await run(
             EngineScripts.announce, keys.nodes,
-            [.text(node.description), .bytes(info), .integer(Int64(lasting))])
+            [.text(node.description), .bytes(info), .integer(Int64(duration))])
     }
 
     /// Removes a node when the server executes the request.
-    public func withdraw(_ node: ClusterNode) async throws(ClusterEngineError) {
+    public func removeNode(_ node: ClusterNode) async throws(ClusterEngineError) {
         let key = keys.nodes[0]
         _ = try await asking { () async throws(RedisError) in
             try await route.send(RedisCommand("ZREM", [.bytes(key), .text(node.description)]), key: key)
@@ -153,17 +153,17 @@ public final class RedisEngine: ClusterEngine {
     // MARK: Slots
 
     /// Acquires a slot without an owner, or with a lease that has expired by the server's clock.
-    public func acquire(
-        _ slot: ClusterSlot, for node: ClusterNode, lasting: Duration, in generation: String?
+    public func acquireSlot(
+        _ slot: ClusterSlot, for node: ClusterNode, duration: Duration, generation: String?
     ) async throws(ClusterEngineError) -> SlotAcquisition {
-        let lasting = try ClusterEngineLimits.milliseconds(lasting)
+        let duration = try ClusterEngineLimits.milliseconds(duration)
         let answer =
             try await run(
                 EngineScripts.acquire, [keys.owner(of: slot)],
-                [.text(node.description), .integer(Int64(lasting)), .text(generation ?? "")], confirmation
+                [.text(node.description), .integer(Int64(duration)), .text(generation ?? "")], confirmation
             ).elements ?? []
         if answer.first?.isText("lost") == true { throw .generationLost }
-        if answer.first?.isText("held") == true { return .held(try Self.holder(of: slot, answer.dropFirst())) }
+        if answer.first?.isText("held") == true { return .ownedByOther(try Self.holder(of: slot, answer.dropFirst())) }
         guard answer.count == 2, answer[0].isText("acquired"), let fence = answer[1].number else {
             throw Self.damaged("the owner of \(slot)")
         }
@@ -171,23 +171,23 @@ public final class RedisEngine: ClusterEngine {
     }
 
     /// Extends a lease to this duration from now; false if it is lost.
-    public func renew(_ lease: SlotLease, lasting: Duration) async throws(ClusterEngineError) -> Bool {
-        let lasting = try ClusterEngineLimits.milliseconds(lasting)
+    public func renewLease(_ lease: SlotLease, duration: Duration) async throws(ClusterEngineError) -> Bool {
+        let duration = try ClusterEngineLimits.milliseconds(duration)
         let answer = try await run(
-            EngineScripts.renew, [keys.owner(of: lease.slot)], Self.words(lease) + [.integer(Int64(lasting))])
+            EngineScripts.renew, [keys.owner(of: lease.slot)], Self.words(lease) + [.integer(Int64(duration))])
         try Self.checkFence(answer, lease)
         return answer.number == 1
     }
 
     /// Releases a slot; false if its lease is lost.
-    public func release(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
+    public func releaseLease(_ lease: SlotLease) async throws(ClusterEngineError) -> Bool {
         let answer = try await run(EngineScripts.release, [keys.owner(of: lease.slot)], Self.words(lease))
         try Self.checkFence(answer, lease)
         return answer.number == 1
     }
 
     /// Returns the owner of the slot now.
-    public func holder(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
+    public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> SlotOwner? {
         let answer = try await run(EngineScripts.holder, [keys.owner(of: slot)], []).elements ?? []
         return answer.isEmpty ? nil : try Self.holder(of: slot, answer[...])
     }
@@ -217,12 +217,12 @@ public final class RedisEngine: ClusterEngine {
 
     /// Compares, records, appends and publishes in one script.
     public func append(
-        _ change: LogAppend, to log: ClusterLog, under lease: SlotLease
+        _ change: LogAppend, to log: ClusterLog, lease: SlotLease
     ) async throws(ClusterEngineError) -> AppendOutcome {
         try limits.check(change, log, lease)
         var arguments = Self.words(lease)
         arguments += [
-            .text(String(change.expectedTop)), .bytes(keys.part(.published, of: log)),
+            .text(String(change.expectedHead)), .bytes(keys.part(.published, of: log)),
             .integer(Int64(limits.entriesPerLog)),
             change.call == nil ? "e" : change.payload == nil ? "c" : "ec", .bytes(change.payload ?? []),
         ]
@@ -239,7 +239,7 @@ public final class RedisEngine: ClusterEngine {
         if let refusal = Self.refusal(words) {
             switch refusal {
             case .fenced(let fence): return .fenced(fence)
-            case .leaseOver: return .leaseOver
+            case .leaseOver: return .leaseExpired
             }
         }
         guard let word = words.first else { throw Self.damaged("log '\(log)'") }
@@ -247,7 +247,7 @@ public final class RedisEngine: ClusterEngine {
         guard words.count == 2 else { throw Self.damaged("log '\(log)'") }
         if word.isText("repeated"), let reply = words[1].bytes { return .repeated(reply) }
         guard let offset = words[1].number.flatMap({ UInt64(exactly: $0) }) else { throw Self.damaged("log '\(log)'") }
-        if word.isText("top") { return .topDiffers(offset) }
+        if word.isText("top") { return .headMismatch(offset) }
         guard word.isText("accepted") else { throw Self.damaged("log '\(log)'") }
         return .accepted(offset)
     }
@@ -265,8 +265,8 @@ public final class RedisEngine: ClusterEngine {
     }
 
     /// Stores a snapshot, and deletes entries that it makes unnecessary.
-    public func store(
-        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, under lease: SlotLease, keepingLast: Int
+    public func storeSnapshot(
+        _ snapshot: [UInt8], at offset: UInt64, of log: ClusterLog, lease: SlotLease, keepingLast: Int
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(snapshot: snapshot, log, lease)
         let answer = try await run(
@@ -278,8 +278,8 @@ public final class RedisEngine: ClusterEngine {
     }
 
     /// Removes a log.
-    public func remove(
-        _ log: ClusterLog, at offset: UInt64, under lease: SlotLease
+    public func removeLog(
+        _ log: ClusterLog, at offset: UInt64, lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(log, lease)
         let parts = [EngineKeys.KeyPart.meta, .log, .done, .calls].map { keys.part($0, of: log) }
@@ -296,16 +296,16 @@ public final class RedisEngine: ClusterEngine {
         let words = answer.elements ?? []
         switch refusal(words) {
         case .fenced(let fence): return .fenced(fence)
-        case .leaseOver: return .leaseOver
+        case .leaseOver: return .leaseExpired
         case nil: break
         }
         if words.first?.isText("stored") == true { return .stored }
         guard words.first?.isText("misplaced") == true else { throw damaged("log '\(log)'") }
-        return .misplaced
+        return .positionMismatch
     }
 
     /// Returns the entries after a position, with a snapshot if necessary.
-    public func read(
+    public func readLog(
         _ log: ClusterLog, after position: LogPosition?, limit: Int
     ) async throws(ClusterEngineError) -> LogReadResult {
         try limits.check(log)
@@ -332,7 +332,7 @@ public final class RedisEngine: ClusterEngine {
     }
 
     /// Subscribes to the entries appended to a log. After a lost connection it is resumed automatically.
-    public func watch(
+    public func subscribeToLog(
         _ log: ClusterLog, _ receive: @escaping @Sendable (LogEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try limits.check(log)
@@ -341,7 +341,7 @@ public final class RedisEngine: ClusterEngine {
             case .message(let bytes):
                 // Other messages on the channel are ignored.
                 if let entry = ClusterLogEntry(published: bytes) { receive(.appended(entry)) }
-            case .mayHaveMissed: receive(.mayHaveMissed)
+            case .mayHaveMissed: receive(.eventsMissed)
             case .ended(let error): receive(.ended(ClusterEngineError(error)))
             }
         }
@@ -350,20 +350,20 @@ public final class RedisEngine: ClusterEngine {
     // MARK: Messages
 
     /// Subscribes to the messages to a node. After a lost connection it is resumed automatically.
-    public func listen(
-        as node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
+    public func subscribeToInbox(
+        of node: ClusterNode, _ receive: @escaping @Sendable (InboxEvent) -> Void
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         try await subscribe(keys.inbox(of: node)) { event in
             switch event {
             case .message(let bytes): receive(.message(bytes))
-            case .mayHaveMissed: receive(.mayHaveMissed)
+            case .mayHaveMissed: receive(.messagesMissed)
             case .ended(let error): receive(.ended(ClusterEngineError(error)))
             }
         }
     }
 
     /// Publishes to the node's channel; false if the server has no subscriber.
-    public func send(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+    public func sendMessage(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try limits.check(message: message)
         let inbox = keys.inbox(of: node)
         let listeners = try await asking { () async throws(RedisError) in

@@ -42,7 +42,7 @@ package struct RESPParser: Sendable {
     private let limits: RESPLimits
     private var part = ParseResult.line
     /// The bytes of an incomplete line or text.
-    private var kept: [UInt8] = []
+    private var bufferedBytes: [UInt8] = []
     private var open: [Open] = []
     private var elementsLeft: Int
     private var bytesLeft: Int
@@ -54,7 +54,7 @@ package struct RESPParser: Sendable {
     }
 
     /// The number of buffered bytes and elements.
-    package var keptCount: Int { kept.count + open.reduce(0) { $0 + $1.elements.count } }
+    package var keptCount: Int { bufferedBytes.count + open.reduce(0) { $0 + $1.elements.count } }
 
     /// Consumes `rest` up to the end of a value; nil if all was consumed and more is needed.
     package mutating func next(_ rest: inout UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue? {
@@ -75,7 +75,7 @@ package struct RESPParser: Sendable {
             return nil
         } catch {
             part = .failed(error)
-            kept = []
+            bufferedBytes = []
             open = []
             throw error
         }
@@ -88,18 +88,18 @@ package struct RESPParser: Sendable {
             $0 - UnsafeMutableRawPointer(mutating: rest.baseAddress!)
         }
         let taken = UnsafeRawBufferPointer(rebasing: rest[..<(end.map { $0 + 1 } ?? rest.count)])
-        guard kept.count + taken.count <= limits.lineBytes else {
+        guard bufferedBytes.count + taken.count <= limits.lineBytes else {
             throw RESPViolation(description: "a line is longer than \(limits.lineBytes) bytes")
         }
         rest = UnsafeRawBufferPointer(rebasing: rest[taken.count...])
         guard end != nil else {
-            kept.append(contentsOf: taken)
+            bufferedBytes.append(contentsOf: taken)
             return nil
         }
-        guard !kept.isEmpty else { return try read(taken) }
-        kept.append(contentsOf: taken)
+        guard !bufferedBytes.isEmpty else { return try read(taken) }
+        bufferedBytes.append(contentsOf: taken)
         var line: [UInt8] = []
-        swap(&line, &kept)
+        swap(&line, &bufferedBytes)
         // A closure cannot throw a typed error here, so its result is returned.
         let outcome: Result<RESPValue?, RESPViolation> = line.withUnsafeBytes { line in
             do throws(RESPViolation) { return .success(try read(line)) } catch { return .failure(error) }
@@ -164,7 +164,7 @@ package struct RESPParser: Sendable {
             return nil
         case UInt8(ascii: "*"), UInt8(ascii: "~"), UInt8(ascii: "%"), UInt8(ascii: ">"), UInt8(ascii: "|"):
             if length == -1, kind == UInt8(ascii: "*") { return .null }
-            return try begin(kind, length)
+            return try startValue(kind, length)
         default: throw RESPViolation(description: "a value of unknown type \(kind)")
         }
     }
@@ -176,31 +176,31 @@ package struct RESPParser: Sendable {
     ) throws(RESPViolation) -> RESPValue? {
         let count = min(left, rest.count)
         // Usually all bytes arrive at once, which needs one allocation.
-        kept.append(contentsOf: rest[..<count])
+        bufferedBytes.append(contentsOf: rest[..<count])
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         guard count == left else {
             part = .bulk(kind: kind, left: left - count)
             return nil
         }
         part = .line
-        guard kept.suffix(2).elementsEqual([0x0D, 0x0A]) else {
+        guard bufferedBytes.suffix(2).elementsEqual([0x0D, 0x0A]) else {
             throw RESPViolation(description: "a string longer than its length")
         }
-        kept.removeLast(2)
+        bufferedBytes.removeLast(2)
         if kind == UInt8(ascii: "=") {
-            guard kept.count >= 4, kept[3] == UInt8(ascii: ":") else {
+            guard bufferedBytes.count >= 4, bufferedBytes[3] == UInt8(ascii: ":") else {
                 throw RESPViolation(description: "a verbatim string without a format")
             }
-            kept.removeFirst(4)
+            bufferedBytes.removeFirst(4)
         }
         var text: [UInt8] = []
-        swap(&text, &kept)
+        swap(&text, &bufferedBytes)
         return kind == UInt8(ascii: "!") ? .error(RedisErrorReply(String(decoding: text, as: UTF8.self))) : .bulk(text)
     }
 
     // MARK: Arrays
 
-    private mutating func begin(_ kind: UInt8, _ length: Int64) throws(RESPViolation) -> RESPValue? {
+    private mutating func startValue(_ kind: UInt8, _ length: Int64) throws(RESPViolation) -> RESPValue? {
         let isPairs = kind == UInt8(ascii: "%") || kind == UInt8(ascii: "|")
         guard length >= 0, length <= elementsLeft / (isPairs ? 2 : 1) else {
             throw RESPViolation(description: "\(length) elements; the limit for a reply is \(limits.elements)")

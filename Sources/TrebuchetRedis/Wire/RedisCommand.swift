@@ -7,7 +7,7 @@ package struct RedisCommand: Sendable {
     /// - Parameter name: one word. The second word of a two-word command is its first argument.
     package init(_ name: StaticString, _ arguments: [RedisArgument] = []) {
         bytes = []
-        bytes.reserveCapacity(arguments.reduce(32 + name.utf8CodeUnitCount) { $0 + $1.mostBytes + 16 })
+        bytes.reserveCapacity(arguments.reduce(32 + name.utf8CodeUnitCount) { $0 + $1.maximumBytes + 16 })
         append(kind: UInt8(ascii: "*"), count: arguments.count + 1)
         append(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
         for argument in arguments {
@@ -50,7 +50,7 @@ package enum RedisArgument: Sendable {
     case text(String)
     case integer(Int64)
 
-    fileprivate var mostBytes: Int {
+    fileprivate var maximumBytes: Int {
         switch self {
         case .bytes(let bytes): bytes.count
         case .text(let text): text.utf8.count

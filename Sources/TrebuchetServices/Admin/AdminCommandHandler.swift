@@ -4,7 +4,7 @@ internal import Trebuchet
 /// Executes requests of administrators with the services of a server. It is not reachable by clients.
 struct AdminCommandHandler: Sendable {
     /// The maximum number of entries of a page.
-    static let longestPage = 1_000
+    static let maximumPageLength = 1_000
     /// The size in bytes at which a page of documents or members ends, so that it fits into a line.
     private static let pageBytes = 1 << 20
 
@@ -125,8 +125,8 @@ struct AdminCommandHandler: Sendable {
     }
 
     private func page(_ limit: Int) throws -> Int {
-        guard (1...Self.longestPage).contains(limit) else {
-            throw CommandRejected("the page size must be 1 to \(Self.longestPage) entries")
+        guard (1...Self.maximumPageLength).contains(limit) else {
+            throw CommandRejected("the page size must be 1 to \(Self.maximumPageLength) entries")
         }
         return limit
     }

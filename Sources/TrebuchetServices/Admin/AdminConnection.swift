@@ -16,7 +16,7 @@ package final class AdminConnection: Sendable {
     }
 
     /// Bytes of one line. Default 4 MiB.
-    package static let longestLine = 4 << 20
+    package static let maximumLineLength = 4 << 20
     /// The number of bytes at which queued messages are sent.
     private static let chunk = 64 << 10
 
@@ -88,7 +88,9 @@ package final class AdminConnection: Sendable {
         while true {
             if let line = contents.withLock({ $0.takeLine() }) { return line }
             let waiting = contents.withLock { $0.unread.count }
-            guard waiting <= Self.longestLine else { throw Broken("line is longer than \(Self.longestLine) bytes") }
+            guard waiting <= Self.maximumLineLength else {
+                throw Broken("line is longer than \(Self.maximumLineLength) bytes")
+            }
             let count = recv(descriptor, &buffer, buffer.count, 0)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw Self.broken("reading") }
@@ -112,8 +114,8 @@ package final class AdminConnection: Sendable {
         var line = ByteBuffer()
         try ValueCoder().encode(message, into: &line)
         line.append(UInt8(ascii: "\n"))
-        guard line.bytes.count <= Self.longestLine else {
-            throw Broken("line is longer than \(Self.longestLine) bytes")
+        guard line.bytes.count <= Self.maximumLineLength else {
+            throw Broken("line is longer than \(Self.maximumLineLength) bytes")
         }
         let isMuch = contents.withLock { contents in
             contents.unsent += line.bytes

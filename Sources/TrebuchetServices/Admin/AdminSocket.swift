@@ -13,7 +13,7 @@ public import Trebuchet
 ///     admin.close()
 public final class AdminSocket: Sendable {
     /// The maximum number of connections at once. Default 4; more are refused with a message.
-    public static let mostConnections = 4
+    public static let maximumConnections = 4
     /// The maximum time to wait for an administrator, in seconds. Default 300.
     public static let idleTime = 300
 
@@ -95,12 +95,12 @@ public final class AdminSocket: Sendable {
             return refuse(link, "only the server's user is authorized")
         }
         let isAdmitted = state.withLock { state in
-            guard !state.isClosed, state.links.count < Self.mostConnections else { return false }
+            guard !state.isClosed, state.links.count < Self.maximumConnections else { return false }
             state.links[ObjectIdentifier(link)] = link
             return true
         }
         guard isAdmitted else {
-            return refuse(link, "the admin socket has reached its limit of \(Self.mostConnections) connections")
+            return refuse(link, "the admin socket has reached its limit of \(Self.maximumConnections) connections")
         }
         Task {
             await serve(link, uid)

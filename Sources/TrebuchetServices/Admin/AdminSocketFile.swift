@@ -33,7 +33,7 @@ struct AdminSocketFile {
     }
 
     /// The maximum length of a path in a socket address, in bytes.
-    static let longestPath = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
+    static let maximumPathLength = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
     /// Listens at a path. The socket of a dead server is replaced. A listening socket is an error, and so is any other file: a
     /// regular file, a link, or a socket of another user.
@@ -41,7 +41,7 @@ struct AdminSocketFile {
         let path = try Self.resolve(given)
         // Another server that starts here must wait until this one listens; otherwise it would take this one for dead.
         let lock = path + ".lock"
-        let held = try Self.take(lock)
+        let held = try Self.acquire(lock)
         defer {
             unlink(lock)
             close(held)
@@ -100,9 +100,9 @@ struct AdminSocketFile {
 
     private static func check(_ path: String) throws(AdminSocketError) {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw AdminSocketError("'\(path)' is not a socket path") }
-        guard path.utf8.count <= longestPath else {
+        guard path.utf8.count <= maximumPathLength else {
             throw AdminSocketError(
-                "the socket path \(path) has \(path.utf8.count) bytes, more than \(longestPath); set a shorter one "
+                "the socket path \(path) has \(path.utf8.count) bytes, more than \(maximumPathLength); set a shorter one "
                     + "with --admin-socket")
         }
     }
@@ -124,7 +124,7 @@ struct AdminSocketFile {
     }
 
     /// Creates and locks a file. Only this user can open it, because each process that can open a file can lock it.
-    private static func take(_ path: String) throws(AdminSocketError) -> Int32 {
+    private static func acquire(_ path: String) throws(AdminSocketError) -> Int32 {
         while true {
             let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
             guard descriptor >= 0 else { throw .failed("making", path) }
@@ -179,7 +179,7 @@ struct AdminSocketFile {
     ) -> Outcome {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(longestPath)) }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(maximumPathLength)) }
         return withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
         }

@@ -66,7 +66,7 @@ extension AuthError: LocalizedError, CustomStringConvertible {
         case .addressTaken: "another account has this address"
         case .notDeleted: "the data of this account could not be deleted; try again later"
         case .invalidLabel:
-            "a label must be a string of at most \(SessionInfo.longestLabel) bytes without control characters"
+            "a label must be a string of at most \(SessionInfo.maximumLabelLength) bytes without control characters"
         case .unknownProvider: "unknown provider"
         case .invalidToken(let why): "the token was not accepted: \(why)"
         case .providerUnavailable: "the provider is temporarily unavailable; try again later"

@@ -7,7 +7,7 @@
 /// One session of an account, as shown to its user.
 public struct SessionInfo: Codable, Sendable, Hashable, Identifiable {
     /// The maximum length of a label in bytes.
-    public static let longestLabel = 64
+    public static let maximumLabelLength = 64
 
     /// The identifier of the session. It is no secret: only the account's user can end the session with it.
     public let id: String

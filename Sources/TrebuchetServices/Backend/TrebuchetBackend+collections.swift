@@ -11,7 +11,7 @@ extension TrebuchetBackend {
     /// Stores pending writes and read results of collections. After a restart the results are shown before there is a
     /// connection. They are marked as `isStale` until the server has sent newer ones.
     ///
-    /// Call it before a collection is used. Writes are stored as ``keepPendingWrites(in:files:)`` says. Results are written
+    /// Call it before a collection is used. Writes are stored as ``persistPendingWrites(in:files:)`` says. Results are written
     /// within a second, and when the backend is closed. The newest result of each account, collection and query is kept; of all
     /// of those, the most recently used. A damaged file is ignored. Signing an account out removes its results; its pending
     /// writes stay.
@@ -20,10 +20,10 @@ extension TrebuchetBackend {
     ///   - folder: a folder for this backend only, and for one server. It is created with mode 0700 when it is missing.
     ///   - limit: bytes of all results; they have at most 1,000 files. Default 64 MiB.
     ///   - log: receives lines about files that are damaged or could not be written. Default: standard error.
-    public func keepOffline(
+    public func enableOfflineStorage(
         in folder: URL, limit: Int = 64 << 20, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
-        keepPendingWrites(in: folder)
+        persistPendingWrites(in: folder)
         collections.keepResults { QueryResultCache(in: $0, server: client.address, limit: limit, log: log) }
     }
 
@@ -39,7 +39,7 @@ extension TrebuchetBackend {
     /// Files that other users of the machine can read or write are refused: a user that reads them can write as this client.
     ///
     /// - Parameter files: Default: the disk, with files that only their owner can read.
-    public func keepPendingWrites(in folder: URL, files: any FileStorage = DiskFileStorage.secrets) {
+    public func persistPendingWrites(in folder: URL, files: any FileStorage = DiskFileStorage.secrets) {
         collections.keepWrites(in: folder, files)
     }
 

@@ -39,7 +39,7 @@ public final class TrebuchetBackend: Sendable {
         var options = options
         options.token = { try await session.token() }
         client = TrebuchetClient(transport: transport, options: options)
-        session.use(client)
+        session.setClient(client)
         self.session = session
         rooms = JoinedRooms(client, session.signIns)
         collections = ClientCollections(session)
@@ -51,7 +51,7 @@ public final class TrebuchetBackend: Sendable {
     public init(client: TrebuchetClient) {
         self.client = client
         session = ClientSession()
-        session.use(client)
+        session.setClient(client)
         rooms = JoinedRooms(client, session.signIns)
         collections = ClientCollections(session)
         session.report(to: collections)
@@ -71,7 +71,7 @@ public final class TrebuchetBackend: Sendable {
     public static var current: TrebuchetBackend? { scoped ?? standard.withLock { $0 } }
 
     /// Sets the backend of the process; nil removes it.
-    public static func use(_ backend: TrebuchetBackend?) {
+    public static func setCurrent(_ backend: TrebuchetBackend?) {
         // The previous backend is freed outside the lock.
         let before = standard.withLock { standard in
             defer { standard = backend }
@@ -83,7 +83,7 @@ public final class TrebuchetBackend: Sendable {
     /// Leaves all rooms at once, including those that values show; these then show no members, and ``RoomError/left``. Returns
     /// when the server has confirmed, or after `limit`. For apps that terminate: the other members see it without the grace
     /// period.
-    public func leaveRooms(within limit: Duration = .seconds(2)) async {
+    public func leaveAllRooms(timeout limit: Duration = .seconds(2)) async {
         rooms.leaveAll()
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [rooms] in
@@ -96,7 +96,7 @@ public final class TrebuchetBackend: Sendable {
     }
 
     /// Runs `body` with this backend as the one of its keys.
-    public func scope<Result>(_ body: () throws -> Result) rethrows -> Result {
+    public func withCurrent<Result>(_ body: () throws -> Result) rethrows -> Result {
         try Self.$scoped.withValue(self, operation: body)
     }
 

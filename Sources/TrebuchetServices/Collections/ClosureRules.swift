@@ -30,16 +30,16 @@ public struct ClosureRules: CollectionRules {
         self.read = read
     }
 
-    /// Returns the result of the `read` closure for `read`; true for all other actions, which ``check(_:_:in:)`` decides.
-    public func may(
+    /// Returns the result of the `read` closure for `read`; true for all other actions, which ``validate(_:_:in:)`` decides.
+    public func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool { action != .read || read?(principal, document, collection) ?? true }
 
     /// Calls the `write` closure.
-    public func check(
+    public func validate(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) { try write(principal, change, collection) }
 
     /// Returns true without a `read` closure.
-    public func readersAreAlike(in collection: String) -> Bool { read == nil }
+    public func hasUniformReaders(in collection: String) -> Bool { read == nil }
 }

@@ -41,7 +41,7 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     /// - Parameters:
     ///   - of: `documents` or `bytes`.
     ///   - limit: the current quota.
-    ///   - setting: the setting of the quota: `principalShare` or `hostShare`.
+    ///   - setting: the setting of the quota: `principalQuotaDivisor` or `hostQuotaDivisor`.
     case shareUsedUp(of: String, limit: Int, setting: String)
     /// The documents of the collection have the maximum number of bytes.
     case collectionTooLarge(limit: Int)
@@ -96,7 +96,7 @@ extension CollectionError: CustomStringConvertible {
         case .unknownCaller:
             "the server does not identify callers; set an AccessPolicy with identifiesCallers = true"
         case .invalidName:
-            "a collection's name has 1 to \(CollectionLimits.longestName) letters, digits, '-', '_' and '.'"
+            "a collection's name has 1 to \(CollectionLimits.maximumNameLength) letters, digits, '-', '_' and '.'"
         case .invalidDocument(let reason): "the document cannot be stored: \(reason)"
         case .invalidQuery(let reason): "invalid query: \(reason)"
         case .notFound(let id): "there is no document '\(id)'"

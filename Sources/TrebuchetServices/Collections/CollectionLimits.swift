@@ -10,10 +10,10 @@ public struct CollectionLimits: Sendable {
     public var collectionBytes = 8 << 20
     /// The divisor of a principal's quota of the documents and bytes of a collection: with 16, a sixteenth is always available.
     /// A principal may use more while at least as much stays free. With 1, there is no separate quota. Default 16.
-    public var principalShare = 16
+    public var principalQuotaDivisor = 16
     /// The divisor of the quota of one host, an IPv4 address or a /64 network of IPv6; loopback callers do not count. Default
     /// 16.
-    public var hostShare = 16
+    public var hostQuotaDivisor = 16
     /// Collections that are in memory at once. A new one replaces the collection that was unused for the longest time; it is
     /// refused when all are in use. Default 1,000.
     public var collections = 1_000
@@ -37,11 +37,11 @@ public struct CollectionLimits: Sendable {
     public var writesToCollection: RateLimit?
     /// Writes that all connections of one principal may make together. Default 400 a second, 2,000 at once.
     public var writesPerPrincipal = RateLimit(callsPerSecond: 400, burst: 2_000)
-    /// Writes that all connections of one host, as for ``hostShare``, may make together. Default 1,000 a second, 5,000 at once.
+    /// Writes that all connections of one host, as for ``hostQuotaDivisor``, may make together. Default 1,000 a second, 5,000 at once.
     public var writesPerHost = RateLimit(callsPerSecond: 1_000, burst: 5_000)
     /// Clients of one collection whose last writes are recorded, so that a repeated write is not executed twice. Those with the
     /// oldest writes are evicted first. Default 10,000.
-    public var rememberedClients = 10_000
+    public var deduplicatedClients = 10_000
     /// The time for which a query without readers stays open. Default 30 seconds: long enough to reconnect.
     public var idleQueryTime = Duration.seconds(30)
 
@@ -50,9 +50,9 @@ public struct CollectionLimits: Sendable {
     public var idleTime = Duration.seconds(300)
 
     /// The lifetime of documents that are created without one; nil, the default, for no limit.
-    public var lifetime: Duration?
-    /// The lifetimes for the collections with these names, in place of `lifetime`.
-    public var lifetimes: [String: Duration] = [:]
+    public var documentLifetime: Duration?
+    /// The lifetimes for the collections with these names, in place of `documentLifetime`.
+    public var documentLifetimes: [String: Duration] = [:]
 
     /// The maximum number of commands in a transaction. Each counts as a write.
     static let commandsPerTransaction = 100
@@ -60,7 +60,7 @@ public struct CollectionLimits: Sendable {
     static let mutationBytes = 512 << 10
     /// The maximum nesting depth of a document, itself included. Clients receive it inside other values.
     static let deepest = JSONValue.deepest
-    static let longestLifetime = Duration.seconds(100 * 366 * 86_400)
+    static let maximumLifetime = Duration.seconds(100 * 366 * 86_400)
 
     /// The maximum size of a collection in the coordination store of a cluster, whatever the limits are: a store keeps 16 MiB
     /// of one.
@@ -70,15 +70,15 @@ public struct CollectionLimits: Sendable {
 
     /// The maximum number of writes in a call, and of recorded writes for each client.
     static let mutationsPerCall = 32
-    static let longestName = 128
+    static let maximumNameLength = 128
 
     /// Creates limits with the default values.
     public init() {}
 
-    func lifetime(in collection: String) -> Duration? { lifetimes[collection] ?? lifetime }
+    func lifetime(in collection: String) -> Duration? { documentLifetimes[collection] ?? documentLifetime }
 
     static func isName(_ name: some StringProtocol) -> Bool {
-        (1...longestName).contains(name.utf8.count)
+        (1...maximumNameLength).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -64,47 +64,47 @@ public enum ReaderGroup: Sendable, Hashable {
 /// Authorization rules for collections. The methods run on a reactor and must not block.
 public protocol CollectionRules: Sendable {
     /// Returns whether a caller may perform an action. It is called before a caller receives a document, and by the default
-    /// implementation of ``check(_:_:in:)``.
+    /// implementation of ``validate(_:_:in:)``.
     ///
     /// - Parameters:
     ///   - principal: the caller's principal; nil when the caller is not signed in.
     ///   - document: the current document, or the new one for `create`. Links are updates.
-    func may(
+    func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool
 
     /// Validates a change before a document is created, updated or deleted; throws the error for the client. By default it
-    /// calls ``may(_:_:_:in:)`` for the current document.
-    func check(
+    /// calls ``isAllowed(_:_:_:in:)`` for the current document.
+    func validate(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError)
 
     /// Returns whether all callers may read the same documents of a collection. Then they share the evaluation of their
-    /// queries, and `may` is not called for `read`. Default: false.
-    func readersAreAlike(in collection: String) -> Bool
+    /// queries, and `isAllowed` is not called for `read`. Default: false.
+    func hasUniformReaders(in collection: String) -> Bool
 
     /// Returns the group of callers that may read the same as a principal. By default it is `everybody` where readers are
     /// alike, otherwise `alone`.
-    func readers(like principal: Principal?, in collection: String) -> ReaderGroup
+    func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup
 
     /// Returns the limits of a collection. By default they are the server's limits, which are the second argument.
     func limits(of collection: String, _ limits: CollectionLimits) -> CollectionLimits
 }
 
 extension CollectionRules {
-    /// Calls ``may(_:_:_:in:)`` for the current document, and throws `forbidden` for a refusal.
-    public func check(
+    /// Calls ``isAllowed(_:_:_:in:)`` for the current document, and throws `forbidden` for a refusal.
+    public func validate(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) {
-        guard may(principal, change.action, change.document, in: collection) else { throw change.forbidden() }
+        guard isAllowed(principal, change.action, change.document, in: collection) else { throw change.forbidden() }
     }
 
     /// Returns false: each principal has separate queries.
-    public func readersAreAlike(in collection: String) -> Bool { false }
+    public func hasUniformReaders(in collection: String) -> Bool { false }
 
     /// Returns `everybody` where readers are alike, otherwise `alone`.
-    public func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
-        readersAreAlike(in: collection) ? .everybody : .alone
+    public func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup {
+        hasUniformReaders(in: collection) ? .everybody : .alone
     }
 
     /// Returns the server's limits.
@@ -118,7 +118,7 @@ public struct CreatorRules: CollectionRules {
     public init() {}
 
     /// Returns true for reading and creating; for other actions, when the caller is the creator or there is none.
-    public func may(
+    public func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {
         switch action {
@@ -129,5 +129,5 @@ public struct CreatorRules: CollectionRules {
     }
 
     /// Returns true: all callers may read all documents.
-    public func readersAreAlike(in collection: String) -> Bool { true }
+    public func hasUniformReaders(in collection: String) -> Bool { true }
 }

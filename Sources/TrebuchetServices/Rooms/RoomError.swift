@@ -44,7 +44,7 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
     case tooManyWaiting(limit: Int)
     /// The client has missed events that the server no longer stores.
     case eventsMissed(count: Int)
-    /// The client has left its rooms, by `TrebuchetBackend.leaveRooms(within:)`.
+    /// The client has left its rooms, by `TrebuchetBackend.leaveAllRooms(timeout:)`.
     case left
     /// There is no `TrebuchetBackend` that the key could use.
     case noBackend
@@ -74,7 +74,7 @@ extension RoomError: CustomStringConvertible {
         case .unknownCaller:
             "the server does not identify callers; set an AccessPolicy with identifiesCallers = true"
         case .invalidName:
-            "a name is empty or longer than \(RoomLimits.longestName) bytes, or an attempt is shorter than 16"
+            "a name is empty or longer than \(RoomLimits.maximumNameLength) bytes, or an attempt is shorter than 16"
         case .notJoined: "this connection is not in the room; join it first"
         case .unknownToken: "no membership of the room has this token; join without a token"
         case .notYours: "the membership belongs to another user"

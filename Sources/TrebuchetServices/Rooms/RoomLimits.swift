@@ -2,12 +2,12 @@ public import Trebuchet
 
 /// Limits for rooms and their members. Each limit has its own error (``RoomError``).
 public struct RoomLimits: Sendable {
-    static let longestName = 256
+    static let maximumNameLength = 256
 
     /// The time for which a membership without a connection waits for its client to reconnect. Default 10 s.
-    public var grace = Duration.seconds(10)
+    public var reconnectTime = Duration.seconds(10)
     /// The maximum lifetime of a room that no client has joined. Default 2 s.
-    public var unjoinedTime = Duration.seconds(2)
+    public var unjoinedRoomTime = Duration.seconds(2)
     /// Rooms of the server at once. Default 50,000.
     public var rooms = 50_000
     /// Rooms that one connection may be in at once. Default 100.
@@ -53,7 +53,7 @@ public struct RoomLimits: Sendable {
     static let memberOverhead = 256
 
     /// The maximum number of bytes of a presence or an event in a room that writes notes for its next owner.
-    static let mostNoted = 512 << 10
+    static let maximumRecordedEntries = 512 << 10
     /// The interval between two notes of presences. At the next owner a presence is at most this much older, until the client
     /// has joined there.
     static let notingInterval = Duration.seconds(1)

@@ -7,19 +7,19 @@ public protocol RoomRules: Sendable {
     /// - Parameters:
     ///   - principal: the caller's principal; nil when the caller is not signed in.
     ///   - room: the type and the id of the room, as `chat-lobby`.
-    func mayJoin(_ principal: Principal?, _ room: String) -> Bool
+    func canJoin(_ principal: Principal?, _ room: String) -> Bool
     /// Returns whether a principal may see that a room exists and how many members it has. For `chat-`, without an id: whether
     /// the principal may list rooms of the type at all.
-    func mayList(_ principal: Principal?, _ room: String) -> Bool
+    func canList(_ principal: Principal?, _ room: String) -> Bool
     /// Returns whether a member may publish to a topic of the room. Default: true.
-    func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool
+    func canPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool
     /// Returns the maximum number of members of a room. Default: the server's limit, which is the second argument.
     func memberLimit(of room: String, _ limit: Int) -> Int
 }
 
 extension RoomRules {
     /// Returns true: each member of a room may publish there.
-    public func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool { true }
+    public func canPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool { true }
     /// Returns the server's limit.
     public func memberLimit(of room: String, _ limit: Int) -> Int { limit }
 }
@@ -30,7 +30,7 @@ public struct OpenRooms: RoomRules {
     public init() {}
 
     /// Returns true, also for callers that are not signed in.
-    public func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
+    public func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
     /// Returns false.
-    public func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
+    public func canList(_ principal: Principal?, _ room: String) -> Bool { false }
 }

@@ -43,7 +43,7 @@ struct Roster: Sendable, Equatable {
         let known = numbers[stay]
         guard let data else {
             guard let known else { return }
-            note(known)
+            recordEventNumber(known)
             byNumber[known] = nil
             numbers[stay] = nil
             // The observers have never received this member.
@@ -55,7 +55,7 @@ struct Roster: Sendable, Equatable {
             set(nil, of: stay)
         }
         let number = numbers[stay] ?? lastNumber + 1
-        note(number)
+        recordEventNumber(number)
         lastNumber = max(lastNumber, number)
         numbers[stay] = number
         byNumber[number] = Member(id: stay, principal: principal, data: data)
@@ -64,7 +64,7 @@ struct Roster: Sendable, Equatable {
     /// Above this number of bytes, a changed presence is sent in parts only when the parts are shorter than the whole.
     private static let smallestCut = 4 << 10
 
-    private mutating func note(_ number: Int) {
+    private mutating func recordEventNumber(_ number: Int) {
         if sent[number] == nil { sent[number] = .some(byNumber[number]?.data) }
     }
 }

@@ -45,7 +45,7 @@ extension RuleReader {
         field.longest = count(members["maxLength"], "\(path).maxLength", from: 0)
         field.writers = roles(members["write"], "\(path).write", isOfDocument: true)
         if let length = members["maxLength"], let kind = field.kind, kind != .string, kind != .array {
-            note(length.offset, "\(path).maxLength", "requires a string or an array, and this is \(kind.text)")
+            recordError(length.offset, "\(path).maxLength", "requires a string or an array, and this is \(kind.text)")
         }
         if let values = members["enum"] { field.values = fieldValues(values, field.kind, "\(path).enum") }
         return field
@@ -60,7 +60,7 @@ extension RuleReader {
                 what = "'\(Self.shown(name))' is not a type"
                 hint = Self.hint(name, known) ?? hint
             }
-            note(value.offset, path, "\(what); \(hint)")
+            recordError(value.offset, path, "\(what); \(hint)")
             return nil
         }
         return kind
@@ -68,14 +68,14 @@ extension RuleReader {
 
     private mutating func fieldValues(_ value: LocatedJSON, _ kind: FieldRule.Kind?, _ path: String) -> [JSONValue]? {
         guard case .array(let elements) = value.content, !elements.isEmpty else {
-            note(value.offset, path, "must be an array of the allowed values")
+            recordError(value.offset, path, "must be an array of the allowed values")
             return nil
         }
         for element in elements {
             if element.value == .null {
-                note(element.offset, path, "null is not allowed; for an optional field omit 'required'")
+                recordError(element.offset, path, "null is not allowed; for an optional field omit 'required'")
             } else if let kind, !kind.includes(element.value) {
-                note(element.offset, path, "has a value that is not \(kind.text)")
+                recordError(element.offset, path, "has a value that is not \(kind.text)")
             }
         }
         return elements.map(\.value)

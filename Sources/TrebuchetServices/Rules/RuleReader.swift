@@ -5,11 +5,11 @@ struct RuleReader {
     private let file: String
     private let text: [UInt8]
     /// The maximum number of reported problems; the rest is counted.
-    private static let mostProblems = 1_000
+    private static let maximumProblems = 1_000
     /// The maximum number of warnings, because each needs a search for its line.
-    private static let mostWarnings = 100
+    private static let maximumWarnings = 100
     /// The maximum number of entries for collections, and for rooms: each lookup of a name compares all of them.
-    private static let mostEntries = 1_000
+    private static let maximumEntries = 1_000
 
     private var found: [(offset: Int, member: String, message: String)] = []
     private var untold = 0
@@ -25,8 +25,8 @@ struct RuleReader {
 
     // MARK: Problems
 
-    mutating func note(_ offset: Int, _ member: String, _ message: @autoclosure () -> String) {
-        guard found.count < Self.mostProblems else { return untold += 1 }
+    mutating func recordError(_ offset: Int, _ member: String, _ message: @autoclosure () -> String) {
+        guard found.count < Self.maximumProblems else { return untold += 1 }
         found.append((offset, member, message()))
     }
 
@@ -60,7 +60,7 @@ struct RuleReader {
         }
         book.warnings = book.traps.map { trap in
             (places[trap.member] ?? 0, trap)
-        }.sorted { $0.0 < $1.0 }.prefix(Self.mostWarnings).map { offset, trap in
+        }.sorted { $0.0 < $1.0 }.prefix(Self.maximumWarnings).map { offset, trap in
             RuleProblem(
                 file: file, line: line(offset), column: nil, member: Self.shown(trap.member), message: trap.message)
         }
@@ -105,7 +105,7 @@ struct RuleReader {
         var members: [String: LocatedJSON] = [:]
         for member in allMembers(of: value, path) {
             guard known.contains(member.name) else {
-                note(
+                recordError(
                     member.offset, path,
                     "unknown member '\(Self.shown(member.name))'; "
                         + (Self.hint(member.name, known) ?? "known are \(known.joined(separator: ", "))"))
@@ -119,19 +119,19 @@ struct RuleReader {
     /// Returns a suggestion for an unknown name; nil for a name longer than any known one, because the comparison would be
     /// slow.
     static func hint(_ name: String, _ known: [String]) -> String? {
-        guard name.utf8.count <= CollectionLimits.longestName else { return nil }
+        guard name.utf8.count <= CollectionLimits.maximumNameLength else { return nil }
         return NearestMatch.find(name, in: Array(known.prefix(100))).map { "did you mean '\($0)'?" }
     }
 
     mutating func allMembers(of value: LocatedJSON, _ path: String) -> [LocatedJSON.Member] {
         guard case .object(let all) = value.content else {
-            note(value.offset, path, "must be an object")
+            recordError(value.offset, path, "must be an object")
             return []
         }
         var names: Set<ByteText> = []
         return all.filter { member in
             let isNew = names.insert(ByteText(member.name)).inserted
-            if !isNew { note(member.offset, path, "duplicate member '\(Self.shown(member.name))'") }
+            if !isNew { recordError(member.offset, path, "duplicate member '\(Self.shown(member.name))'") }
             return isNew
         }
     }
@@ -142,14 +142,14 @@ struct RuleReader {
     ) -> [Entry] {
         guard let value else { return [] }
         let members = allMembers(of: value, path)
-        guard members.count <= Self.mostEntries else {
-            note(value.offset, path, "has \(members.count) entries; at most \(Self.mostEntries) are allowed")
+        guard members.count <= Self.maximumEntries else {
+            recordError(value.offset, path, "has \(members.count) entries; at most \(Self.maximumEntries) are allowed")
             return []
         }
         return members.map { member in
             let isName = CollectionLimits.isName(member.name.filter { $0 != "*" } + "x")
             if !isName || member.name.isEmpty {
-                note(
+                recordError(
                     member.offset, path,
                     "'\(Self.shown(member.name))' is not a valid name; use letters, digits, -, _ and ., and * for any")
             }
@@ -160,16 +160,16 @@ struct RuleReader {
 
     private mutating func declaredRoles(_ value: LocatedJSON) -> [String] {
         guard case .array(let elements) = value.content else {
-            note(value.offset, "roles", "must be an array of names")
+            recordError(value.offset, "roles", "must be an array of names")
             return []
         }
         return elements.compactMap { element in
             guard case .scalar(.string(let name)) = element.content, CollectionLimits.isName(name) else {
-                note(element.offset, "roles", "a role's name must be a string of letters, digits, -, _ and .")
+                recordError(element.offset, "roles", "a role's name must be a string of letters, digits, -, _ and .")
                 return nil
             }
             guard !RoleSet.words.contains(name) else {
-                note(element.offset, "roles", "'\(name)' is built in and must not be listed")
+                recordError(element.offset, "roles", "'\(name)' is built in and must not be listed")
                 return nil
             }
             return name
@@ -186,38 +186,38 @@ struct RuleReader {
         var names: [String] = []
         for element in elements {
             guard case .scalar(.string(let name)) = element.content else {
-                note(element.offset, path, "must be a role, or an array of roles, as \"user\"")
+                recordError(element.offset, path, "must be a role, or an array of roles, as \"user\"")
                 continue
             }
             if !knownRoles.contains(name) {
-                note(
+                recordError(
                     element.offset, path,
                     "'\(Self.shown(name))' is not a role; "
                         + (Self.hint(name, known) ?? "declare custom roles in 'roles' at the top level"))
             } else if RoleSet.ofDocuments.contains(name), !isOfDocument {
-                note(
+                recordError(
                     element.offset, path,
                     "'\(name)' has no effect here, because there is no creator yet; use '\(RoleSet.signedIn)'")
             } else if name == RoleSet.nobody, elements.count > 1 {
-                note(element.offset, path, "'nobody' cannot be combined with other roles")
+                recordError(element.offset, path, "'nobody' cannot be combined with other roles")
             }
             names.append(name)
         }
-        if elements.isEmpty { note(value.offset, path, "must not be empty; write \"nobody\"") }
+        if elements.isEmpty { recordError(value.offset, path, "must not be empty; write \"nobody\"") }
         return RoleSet(names)
     }
 
     mutating func bool(_ value: LocatedJSON?, _ path: String) -> Bool? {
         guard let value else { return nil }
         if case .scalar(.bool(let bool)) = value.content { return bool }
-        note(value.offset, path, "must be true or false")
+        recordError(value.offset, path, "must be true or false")
         return nil
     }
 
     mutating func count(_ value: LocatedJSON?, _ path: String, from least: Int = 1) -> Int? {
         guard let value else { return nil }
         if case .scalar(.integer(let number)) = value.content, number >= least, number <= 1 << 40 { return Int(number) }
-        note(value.offset, path, "must be an integer of at least \(least)")
+        recordError(value.offset, path, "must be an integer of at least \(least)")
         return nil
     }
 
@@ -227,7 +227,7 @@ struct RuleReader {
         case .scalar(.integer(let number)) where number > 0 && number <= 1 << 40: return Double(number)
         case .scalar(.number(let number)) where number > 0 && number <= 0x1p40: return number
         default:
-            note(value.offset, path, "must be a number greater than 0")
+            recordError(value.offset, path, "must be a number greater than 0")
             return nil
         }
     }

@@ -101,19 +101,19 @@ extension RoomRuleEntry {
 
 extension RulesFile: CollectionRules {
     /// Returns whether the collection's entries authorize an action.
-    public func may(
+    public func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool { self.collection(collection).admits(principal, action, document) }
 
     /// Throws `forbidden` with the rule that refuses the change, and the field when the rule is about one.
-    public func check(
+    public func validate(
         _ principal: Principal?, _ change: DocumentChangeRequest, in collection: String
     ) throws(CollectionError) { try self.collection(collection).check(principal, change) }
 
     /// Returns the callers with which a principal shares queries. It is `everybody` when all callers may read. Otherwise
     /// callers share queries when a role authorizes them for all documents, or when they may read none. A caller that may read
     /// some documents has separate queries.
-    public func readers(like principal: Principal?, in collection: String) -> ReaderGroup {
+    public func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup {
         self.collection(collection).readers(principal)
     }
 
@@ -125,17 +125,17 @@ extension RulesFile: CollectionRules {
 
 extension RulesFile: RoomRules {
     /// Returns whether the room's entries authorize joins; without an entry, true.
-    public func mayJoin(_ principal: Principal?, _ room: String) -> Bool {
+    public func canJoin(_ principal: Principal?, _ room: String) -> Bool {
         self.room(room).join?.admits(principal) == true
     }
 
     /// Returns whether the room's entries authorize listing; without an entry, false.
-    public func mayList(_ principal: Principal?, _ room: String) -> Bool {
+    public func canList(_ principal: Principal?, _ room: String) -> Bool {
         self.room(room).list?.admits(principal) == true
     }
 
     /// Returns whether the room's entries authorize publishing, to any topic; without an entry, true.
-    public func mayPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool {
+    public func canPublish(_ principal: Principal?, _ topic: String, in room: String) -> Bool {
         self.room(room).publish?.admits(principal) == true
     }
 

@@ -34,11 +34,11 @@ struct ArrayTypeCache: ~Copyable {
         // Types are aligned to eight bytes.
         let place = places + name.shortHash(bits: 5)
         if place.pointee.type == name { return place.pointee.array }
-        return look(type, place)
+        return withCachedType(type, place)
     }
 
     @inline(never)
-    private func look<Value>(
+    private func withCachedType<Value>(
         _ type: Value.Type, _ place: UnsafeMutablePointer<(type: ObjectIdentifier?, array: (any ReadableArray.Type)?)>
     ) -> (any ReadableArray.Type)? {
         place.pointee = (ObjectIdentifier(type), type as? any ReadableArray.Type)

@@ -93,15 +93,15 @@ struct JSONIndex: ~Copyable {
             let text = try cursor.string()
             append(start, Int(text.count) << 1 | (text.isEscaped ? 1 : 0))
         case 0x5B:
-            let mark = try begin(&cursor, level)
+            let mark = try startContainer(&cursor, level)
             var (isFirst, elements) = (true, 0)
             while try cursor.hasElement(&isFirst) {
                 try value(&cursor, level: level + 1, hashesBefore: hashesBefore)
                 elements += 1
             }
-            end(mark, elements, 0)
+            endContainer(mark, elements, 0)
         case 0x7B:
-            let mark = try begin(&cursor, level)
+            let mark = try startContainer(&cursor, level)
             var (isFirst, members, mayRepeat) = (true, 0, false)
             while let range = try cursor.name(&isFirst) {
                 let name = name(range, cursor)
@@ -115,7 +115,7 @@ struct JSONIndex: ~Copyable {
                 try value(&cursor, level: level + 1, hashesBefore: hashesBefore + min(members + 1, Self.comparedNames))
                 members += 1
             }
-            end(mark, members, mayRepeat || members > Self.comparedNames ? Self.mayRepeat : 0)
+            endContainer(mark, members, mayRepeat || members > Self.comparedNames ? Self.mayRepeat : 0)
         case 0x2D, 0x30...0x39:
             let start = cursor.at
             try cursor.number()
@@ -126,7 +126,7 @@ struct JSONIndex: ~Copyable {
         }
     }
 
-    private mutating func begin(_ cursor: inout JSONCursor, _ level: Int) throws(EnvelopeError) -> Int {
+    private mutating func startContainer(_ cursor: inout JSONCursor, _ level: Int) throws(EnvelopeError) -> Int {
         guard level < JSONWriter.deepest else { throw cursor.error("values nest deeper than \(JSONWriter.deepest)") }
         let mark = count
         append(cursor.at, 0)
@@ -135,7 +135,7 @@ struct JSONIndex: ~Copyable {
         return mark
     }
 
-    private mutating func end(_ mark: Int, _ elements: Int, _ flag: UInt32) {
+    private mutating func endContainer(_ mark: Int, _ elements: Int, _ flag: UInt32) {
         marks[mark].info = UInt32(truncatingIfNeeded: count)
         marks[mark + 1].info = UInt32(truncatingIfNeeded: elements) | flag
     }

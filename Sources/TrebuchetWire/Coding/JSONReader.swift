@@ -144,7 +144,7 @@ final class JSONReader {
 
     /// Returns the mark behind an array or object.
     @inline(__always)
-    func end(_ mark: Int) -> Int { Int(tape.marks[mark].info) }
+    func endMark(of mark: Int) -> Int { Int(tape.marks[mark].info) }
 
     func count(_ mark: Int) -> Int { Int(tape.marks[mark + 1].info & ~JSONIndex.mayRepeat) }
 
@@ -177,7 +177,9 @@ final class JSONReader {
             return placeInTable(name, object).map { $0 + 1 }
         }
         let likely = Int(tape.marks[object + 1].start)
-        guard let found = likely < end(object) && isName(likely, name) ? likely : search(name, in: object, from: likely)
+        guard
+            let found = likely < endMark(of: object) && isName(likely, name)
+                ? likely : search(name, in: object, from: likely)
         else { return nil }
         if isTaken { tape.marks[object + 1].start = UInt32(truncatingIfNeeded: next(found + 1)) }
         return found + 1
@@ -191,11 +193,11 @@ final class JSONReader {
     }
 
     /// The number of members above which an object is searched by a table.
-    private static let mostSearched = 24
+    private static let maximumSearched = 24
 
     private func search(_ name: UnsafeRawBufferPointer, in object: Int, from likely: Int) -> Int? {
-        guard count(object) <= Self.mostSearched else { return placeInTable(name, object) }
-        let end = end(object)
+        guard count(object) <= Self.maximumSearched else { return placeInTable(name, object) }
+        let end = endMark(of: object)
         for (first, last) in [(likely, end), (object + 2, likely)] {
             var mark = first
             while mark < last {
@@ -225,7 +227,7 @@ final class JSONReader {
         var table = NameTable(capacity: count(object))
         var hasRepeated = false
         var mark = object + 2
-        while mark < end(object) {
+        while mark < endMark(of: object) {
             if table.insert(name(mark), mark, { self.name($0) }) != mark { hasRepeated = true }
             mark = next(mark + 1)
         }
@@ -239,7 +241,7 @@ final class JSONReader {
         var names: [String] = []
         names.reserveCapacity(count(object))
         var mark = object + 2
-        while mark < end(object) {
+        while mark < endMark(of: object) {
             if !isRepeating || placeInTable(name(mark), object) == mark {
                 names.append(String(decoding: name(mark), as: UTF8.self))
             }
@@ -293,11 +295,11 @@ final class JSONReader {
         var outer = outer
         while outer < mark {
             let isObject = first(outer) == 0x7B
-            guard isObject || first(outer) == 0x5B, mark < end(outer) else { return }
+            guard isObject || first(outer) == 0x5B, mark < endMark(of: outer) else { return }
             var (child, index) = (outer + 2, 0)
             while true {
                 let value = isObject ? child + 1 : child
-                guard value < end(outer) else { return }
+                guard value < endMark(of: outer) else { return }
                 if mark < next(value) {
                     path.append(step(Int32(truncatingIfNeeded: isObject ? child : index), in: outer))
                     outer = value

@@ -97,7 +97,7 @@ final class JSONWriter {
     }
 
     private func reset() {
-        keyed.end()
+        keyed.removeRetained()
         top = -1
         hasRepeatedNames = false
         isTooDeep = false
@@ -217,11 +217,11 @@ final class JSONWriter {
         while at < buffer.count {
             var cursor = JSONCursor(buffer.bytes)
             cursor.at = at
-            _ = cursor.take(0x2C)
+            _ = cursor.consume(0x2C)
             let offset = cursor.at
             guard (try? cursor.string()) != nil else { break }
             let end = cursor.at
-            guard cursor.take(0x3A), (try? cursor.value()) != nil else { break }
+            guard cursor.consume(0x3A), (try? cursor.value()) != nil else { break }
             at = cursor.at
             remember(nameAt: offset, until: end, frame)
             frame.pointee.count += 1
@@ -293,7 +293,7 @@ final class JSONWriter {
         (own + count).initialize(to: WrittenName(hash: hash, offset: UInt32(truncatingIfNeeded: offset)))
     }
 
-    /// Returns the bytes of a name without its quotes; it ends with a quote before `end`.
+    /// Returns the bytes of a name without its quotes; it ends with a quote before `removeRetained`.
     private func bytes(of name: WrittenName, until end: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: buffer.bytes[Int(name.offset) + 1..<end - 1])
     }

@@ -3,7 +3,7 @@ protocol PooledContainerState: AnyObject {
     /// The type-erased container with this state.
     associatedtype Container
     /// Retains the reader or writer from now on, because the container is retained elsewhere.
-    func keep()
+    func retainOwner()
 }
 
 /// A pool of keyed containers, one for each key type. Creating a container needs two runtime lookups and an allocation, which
@@ -26,7 +26,7 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
     /// A slot of the pool.
     private struct Entry {
         var keys: ObjectIdentifier?
-        var kept: PooledContainer?
+        var container: PooledContainer?
         /// The container's box from the standard library. `kept` retains it, so it has one reference while it is unused.
         var box: Unmanaged<AnyObject>?
 
@@ -41,7 +41,7 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
     private static var bits: Int { 5 }
 
     private let entries: UnsafeMutablePointer<Entry>
-    /// A bit for each entry that was used since `end`.
+    /// A bit for each entry that was used since `removeRetained`.
     private var used: UInt32 = 0
 
     init() {
@@ -60,29 +60,29 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
     /// Each container has its own function, because a request by container type would need a runtime lookup. The result belongs
     /// to the pool and is not retained.
     @inline(__always)
-    mutating func take(_ keys: ObjectIdentifier) -> Unmanaged<PooledContainer>? {
+    mutating func dequeue(_ keys: ObjectIdentifier) -> Unmanaged<PooledContainer>? {
         let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
         guard entry.pointee.keys == keys, entry.pointee.isFree() else { return nil }
         used |= 1 << UInt32(truncatingIfNeeded: index)
-        return .passUnretained(entry.pointee.kept.unsafelyUnwrapped)
+        return .passUnretained(entry.pointee.container.unsafelyUnwrapped)
     }
 
     /// Adds a new container to the pool if there is space.
-    mutating func add<Container>(_ container: Container, _ place: Place, _ keys: ObjectIdentifier) {
+    mutating func insert<Container>(_ container: Container, _ place: Place, _ keys: ObjectIdentifier) {
         let index = keys.shortHash(bits: Self.bits)
         let entry = entries + index
         // The standard library's container is a reference to a box and nothing else. If that ever changes, containers are not
         // pooled.
         guard MemoryLayout<Container>.size == MemoryLayout<AnyObject>.size,
             entry.pointee.box == nil || entry.pointee.isFree()
-        else { return place.keep() }
+        else { return place.retainOwner() }
         // Both functions return their result indirectly, so they have the same representation. The result is only requested as
         // its own type.
         let give = unsafeBitCast(Self.giver(of: container), to: (() -> Place.Container).self)
         // The size check above ensures that it is a reference.
         let box = unsafeBitCast(container, to: Unmanaged<AnyObject>.self)
-        entry.pointee = Entry(keys: keys, kept: PooledContainer(give, place), box: box)
+        entry.pointee = Entry(keys: keys, container: PooledContainer(give, place), box: box)
         used |= 1 << UInt32(truncatingIfNeeded: index)
     }
 
@@ -91,12 +91,12 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
     private static func giver<Container>(of container: Container) -> () -> Container { { container } }
 
     /// Ends an encoding or decoding: containers that are still retained elsewhere leave the pool.
-    mutating func end() {
+    mutating func removeRetained() {
         while used != 0 {
             let entry = entries + used.trailingZeroBitCount
             used &= used &- 1
             guard !entry.pointee.isFree() else { continue }
-            entry.pointee.kept?.place.keep()
+            entry.pointee.container?.place.retainOwner()
             entry.pointee = Entry()
         }
     }
@@ -106,7 +106,7 @@ struct KeyedContainerPool<Place: PooledContainerState>: ~Copyable {
 final class KeyedDecodingState: PooledContainerState {
     typealias Container = KeyedDecodingContainer<JSONStep>
 
-    /// The reader. It is alive during the decoding, when the caller retains it; afterwards `keep` retains it for the container.
+    /// The reader. It is alive during the decoding, when the caller retains it; afterwards `retainOwner` retains it for the container.
     var reader: Unmanaged<JSONReader>
     var mark: Int
     private var kept: JSONReader?
@@ -116,13 +116,13 @@ final class KeyedDecodingState: PooledContainerState {
         self.mark = mark
     }
 
-    func keep() { kept = reader.takeUnretainedValue() }
+    func retainOwner() { kept = reader.takeUnretainedValue() }
 }
 
 extension JSONReader {
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
-        guard let kept = keyed.take(ObjectIdentifier(type)) else { return newContainer(type, mark) }
+        guard let kept = keyed.dequeue(ObjectIdentifier(type)) else { return newContainer(type, mark) }
         return kept._withUnsafeGuaranteedRef { kept in
             kept.place.reader = .passUnretained(self)
             kept.place.mark = mark
@@ -135,7 +135,7 @@ extension JSONReader {
     private func newContainer<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
         let place = KeyedDecodingState(self, mark)
         let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(place: place))
-        if isPooling { keyed.add(container, place, ObjectIdentifier(type)) } else { place.keep() }
+        if isPooling { keyed.insert(container, place, ObjectIdentifier(type)) } else { place.retainOwner() }
         return container
     }
 }
@@ -154,14 +154,14 @@ final class KeyedEncodingState: PooledContainerState {
         (writer, depth, serial) = (.passUnretained(place.writer), place.depth, place.serial)
     }
 
-    func keep() { kept = writer.takeUnretainedValue() }
+    func retainOwner() { kept = writer.takeUnretainedValue() }
 }
 
 extension JSONWriterPosition {
     /// Returns a container for the object that was opened here.
     @inline(__always)
     func container<Key: CodingKey>(_ type: Key.Type) -> KeyedEncodingContainer<Key> {
-        guard let kept = writer.keyed.take(ObjectIdentifier(type)) else { return newContainer(type) }
+        guard let kept = writer.keyed.dequeue(ObjectIdentifier(type)) else { return newContainer(type) }
         return kept._withUnsafeGuaranteedRef { kept in
             kept.place.writer = .passUnretained(writer)
             kept.place.depth = depth
@@ -176,7 +176,11 @@ extension JSONWriterPosition {
         let place = KeyedEncodingState(self)
         let container = KeyedEncodingContainer(KeyedValueEncoder<Key>(at: place))
         // Only the coder's writer reports its end; others end without notice.
-        if writer.isPooling { writer.keyed.add(container, place, ObjectIdentifier(type)) } else { place.keep() }
+        if writer.isPooling {
+            writer.keyed.insert(container, place, ObjectIdentifier(type))
+        } else {
+            place.retainOwner()
+        }
         return container
     }
 }

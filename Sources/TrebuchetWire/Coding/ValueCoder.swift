@@ -124,7 +124,7 @@ package final class ValueCoder: @unchecked Sendable {
         _ type: Value.Type, from bytes: UnsafeRawBufferPointer, by reader: inout JSONReader?
     ) throws -> Value {
         defer {
-            reader.unsafelyUnwrapped.keyed.end()
+            reader.unsafelyUnwrapped.keyed.removeRetained()
             // A retained decoder must not read later values.
             let isHeld = !isKnownUniquelyReferenced(&reader)
             reader.unsafelyUnwrapped.close(isHeld: isHeld)

@@ -148,7 +148,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
 
     /// Decodes the next element, and advances if `body` does not throw.
     @inline(__always)
-    private mutating func take<Value>(_ type: Value.Type, _ body: (_ mark: Int) throws -> Value) throws -> Value {
+    private mutating func decodeNext<Value>(_ type: Value.Type, _ body: (_ mark: Int) throws -> Value) throws -> Value {
         guard index < elements else { throw ended(type) }
         let value = try body(Int(next))
         next = Int32(truncatingIfNeeded: reader.next(Int(next)))
@@ -170,10 +170,10 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
         return true
     }
 
-    mutating func decode(_ type: Bool.Type) throws -> Bool { try take(type, reader.bool) }
-    mutating func decode(_ type: String.Type) throws -> String { try take(type, reader.string) }
-    mutating func decode(_ type: Double.Type) throws -> Double { try take(type, reader.double) }
-    mutating func decode(_ type: Float.Type) throws -> Float { try take(type, reader.float) }
+    mutating func decode(_ type: Bool.Type) throws -> Bool { try decodeNext(type, reader.bool) }
+    mutating func decode(_ type: String.Type) throws -> String { try decodeNext(type, reader.string) }
+    mutating func decode(_ type: Double.Type) throws -> Double { try decodeNext(type, reader.double) }
+    mutating func decode(_ type: Float.Type) throws -> Float { try decodeNext(type, reader.float) }
     mutating func decode(_ type: Int.Type) throws -> Int { try integer(type) }
     mutating func decode(_ type: Int8.Type) throws -> Int8 { try integer(type) }
     mutating func decode(_ type: Int16.Type) throws -> Int16 { try integer(type) }
@@ -189,33 +189,33 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
 
     private mutating func integer<Integer: FixedWidthInteger>(_ type: Integer.Type) throws -> Integer {
         let reader = reader
-        return try take(type) { try reader.integer(type, $0) }
+        return try decodeNext(type) { try reader.integer(type, $0) }
     }
 
     mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         let (reader, mark, index) = (reader, Int(mark), Int(index))
-        return try take(type) { try reader.read(type, $0, in: mark, index) }
+        return try decodeNext(type) { try reader.read(type, $0, in: mark, index) }
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy type: NestedKey.Type
     ) throws -> KeyedDecodingContainer<NestedKey> {
         let reader = reader
-        return try take(KeyedDecodingContainer<NestedKey>.self) {
+        return try decodeNext(KeyedDecodingContainer<NestedKey>.self) {
             try ValueDecoder(reader: reader, mark: $0).container(keyedBy: type)
         }
     }
 
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
         let reader = reader
-        return try take((any UnkeyedDecodingContainer).self) {
+        return try decodeNext((any UnkeyedDecodingContainer).self) {
             try ValueDecoder(reader: reader, mark: $0).unkeyedContainer()
         }
     }
 
     mutating func superDecoder() throws -> any Decoder {
         let reader = reader
-        return try take((any Decoder).self) { ValueDecoder(reader: reader, mark: $0) }
+        return try decodeNext((any Decoder).self) { ValueDecoder(reader: reader, mark: $0) }
     }
 }
 

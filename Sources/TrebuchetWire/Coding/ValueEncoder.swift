@@ -107,7 +107,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     var count: Int { place.count }
 
     @inline(__always)
-    private func begun() -> JSONWriter {
+    private func startedArray() -> JSONWriter {
         let writer = place.resumed(.array)
         writer.element()
         return writer
@@ -121,36 +121,36 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
         try writer.write(value, mark)
     }
 
-    func encodeNil() { begun().writeNull() }
-    func encode(_ value: Bool) { begun().write(value) }
-    func encode(_ value: String) { begun().write(value) }
+    func encodeNil() { startedArray().writeNull() }
+    func encode(_ value: Bool) { startedArray().write(value) }
+    func encode(_ value: String) { startedArray().write(value) }
     func encode(_ value: Double) throws { try write(value) }
     func encode(_ value: Float) throws { try write(value) }
-    func encode(_ value: Int) { begun().write(value) }
-    func encode(_ value: Int8) { begun().write(value) }
-    func encode(_ value: Int16) { begun().write(value) }
-    func encode(_ value: Int32) { begun().write(value) }
-    func encode(_ value: Int64) { begun().write(value) }
-    func encode(_ value: Int128) { begun().write(value) }
-    func encode(_ value: UInt) { begun().write(value) }
-    func encode(_ value: UInt8) { begun().write(value) }
-    func encode(_ value: UInt16) { begun().write(value) }
-    func encode(_ value: UInt32) { begun().write(value) }
-    func encode(_ value: UInt64) { begun().write(value) }
-    func encode(_ value: UInt128) { begun().write(value) }
+    func encode(_ value: Int) { startedArray().write(value) }
+    func encode(_ value: Int8) { startedArray().write(value) }
+    func encode(_ value: Int16) { startedArray().write(value) }
+    func encode(_ value: Int32) { startedArray().write(value) }
+    func encode(_ value: Int64) { startedArray().write(value) }
+    func encode(_ value: Int128) { startedArray().write(value) }
+    func encode(_ value: UInt) { startedArray().write(value) }
+    func encode(_ value: UInt8) { startedArray().write(value) }
+    func encode(_ value: UInt16) { startedArray().write(value) }
+    func encode(_ value: UInt32) { startedArray().write(value) }
+    func encode(_ value: UInt64) { startedArray().write(value) }
+    func encode(_ value: UInt128) { startedArray().write(value) }
     func encode<Value: Encodable>(_ value: Value) throws { try write(value) }
 
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type
     ) -> KeyedEncodingContainer<NestedKey> {
-        place.nested(begun(), .object).container(keyType)
+        place.nested(startedArray(), .object).container(keyType)
     }
 
     func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedValueEncoder(place: place.nested(begun(), .array))
+        UnkeyedValueEncoder(place: place.nested(startedArray(), .array))
     }
 
-    func superEncoder() -> any Encoder { ValueEncoder(place.nested(begun(), .empty)) }
+    func superEncoder() -> any Encoder { ValueEncoder(place.nested(startedArray(), .empty)) }
 }
 
 /// A container for a single value in place of another.
@@ -161,7 +161,7 @@ struct SingleValueEncoder: SingleValueEncodingContainer {
 
     /// Returns the writer. Throws if a value is written already.
     @inline(__always)
-    fileprivate func begun() throws -> JSONWriter {
+    fileprivate func startedValue() throws -> JSONWriter {
         let writer = place.resumed(.empty)
         guard writer.frames[writer.top].kind == .empty else {
             throw place.refusal("another value was already encoded at the same position")
@@ -172,27 +172,27 @@ struct SingleValueEncoder: SingleValueEncodingContainer {
 
     @inline(__always)
     private func write<Value: Encodable>(_ value: Value) throws {
-        let writer = try begun()
+        let writer = try startedValue()
         try writer.write(value, writer.mark)
     }
 
-    func encodeNil() throws { try begun().writeNull() }
-    func encode(_ value: Bool) throws { try begun().write(value) }
-    func encode(_ value: String) throws { try begun().write(value) }
+    func encodeNil() throws { try startedValue().writeNull() }
+    func encode(_ value: Bool) throws { try startedValue().write(value) }
+    func encode(_ value: String) throws { try startedValue().write(value) }
     func encode(_ value: Double) throws { try write(value) }
     func encode(_ value: Float) throws { try write(value) }
-    func encode(_ value: Int) throws { try begun().write(value) }
-    func encode(_ value: Int8) throws { try begun().write(value) }
-    func encode(_ value: Int16) throws { try begun().write(value) }
-    func encode(_ value: Int32) throws { try begun().write(value) }
-    func encode(_ value: Int64) throws { try begun().write(value) }
-    func encode(_ value: Int128) throws { try begun().write(value) }
-    func encode(_ value: UInt) throws { try begun().write(value) }
-    func encode(_ value: UInt8) throws { try begun().write(value) }
-    func encode(_ value: UInt16) throws { try begun().write(value) }
-    func encode(_ value: UInt32) throws { try begun().write(value) }
-    func encode(_ value: UInt64) throws { try begun().write(value) }
-    func encode(_ value: UInt128) throws { try begun().write(value) }
+    func encode(_ value: Int) throws { try startedValue().write(value) }
+    func encode(_ value: Int8) throws { try startedValue().write(value) }
+    func encode(_ value: Int16) throws { try startedValue().write(value) }
+    func encode(_ value: Int32) throws { try startedValue().write(value) }
+    func encode(_ value: Int64) throws { try startedValue().write(value) }
+    func encode(_ value: Int128) throws { try startedValue().write(value) }
+    func encode(_ value: UInt) throws { try startedValue().write(value) }
+    func encode(_ value: UInt8) throws { try startedValue().write(value) }
+    func encode(_ value: UInt16) throws { try startedValue().write(value) }
+    func encode(_ value: UInt32) throws { try startedValue().write(value) }
+    func encode(_ value: UInt64) throws { try startedValue().write(value) }
+    func encode(_ value: UInt128) throws { try startedValue().write(value) }
     func encode<Value: Encodable>(_ value: Value) throws { try write(value) }
 }
 
@@ -201,7 +201,7 @@ extension DirectJSON {
     /// type.
     package func writeDirectly(to encoder: any Encoder) throws -> Bool {
         guard let encoder = encoder as? ValueEncoder else { return false }
-        let writer = try SingleValueEncoder(place: encoder.place).begun()
+        let writer = try SingleValueEncoder(place: encoder.place).startedValue()
         try writer.writeDirectly(self)
         return true
     }

@@ -45,14 +45,14 @@ public struct _WireReader: ~Copyable {
 
     /// Reads the start of an object.
     public mutating func begin() throws {
-        guard depth < JSONCursor.deepest, cursor.take(0x7B) else { throw WireCodeFallback() }
+        guard depth < JSONCursor.deepest, cursor.consume(0x7B) else { throw WireCodeFallback() }
         depth &+= 1
         isFirst = true
     }
 
     /// Reads the end of an object.
     public mutating func end() throws {
-        guard cursor.take(0x7D) else { throw WireCodeFallback() }
+        guard cursor.consume(0x7D) else { throw WireCodeFallback() }
         depth &-= 1
         isFirst = false
     }
@@ -77,14 +77,14 @@ public struct _WireReader: ~Copyable {
     @inline(never)
     private mutating func takeSpaced(_ name: StaticString, _ count: Int) -> Bool {
         let before = cursor.at
-        guard isFirst || cursor.take(0x2C), cursor.peek() == 0x22, cursor.end &- cursor.at >= count &- 1,
+        guard isFirst || cursor.consume(0x2C), cursor.peek() == 0x22, cursor.end &- cursor.at >= count &- 1,
             memcmp(cursor.base + cursor.at, name.utf8Start, count &- 1) == 0
         else {
             cursor.at = before
             return false
         }
         cursor.at &+= count &- 1
-        guard cursor.take(0x3A) else {
+        guard cursor.consume(0x3A) else {
             cursor.at = before
             return false
         }
@@ -150,7 +150,7 @@ public struct _WireReader: ~Copyable {
 
     /// Reads the start of an array.
     public mutating func beginArray() throws {
-        guard depth < JSONCursor.deepest, cursor.take(0x5B) else { throw WireCodeFallback() }
+        guard depth < JSONCursor.deepest, cursor.consume(0x5B) else { throw WireCodeFallback() }
         depth &+= 1
     }
 

@@ -101,7 +101,7 @@ struct MemberSet {
     private var bits: UInt64 = 0
 
     @inline(__always)
-    mutating func add(_ member: EnvelopeMember) throws(EnvelopeError) {
+    mutating func insert(_ member: EnvelopeMember) throws(EnvelopeError) {
         let bit = UInt64(1) << UInt64(member.rawValue)
         guard member == .unknown || bits & bit == 0 else { throw EnvelopeError("duplicate member '\(member)'") }
         bits |= bit

@@ -31,10 +31,10 @@ extension ScannedEnvelope {
     private mutating func scanArguments(_ cursor: inout JSONCursor) -> Bool {
         if cursor.skip("]") { return true }
         do throws(EnvelopeError) {
-            while arguments.count < Self.mostArguments {
+            while arguments.count < Self.maximumArguments {
                 arguments.append(try cursor.value(depth: 3))
-                if cursor.take(0x2C) { continue }
-                return cursor.take(0x5D)
+                if cursor.consume(0x2C) { continue }
+                return cursor.consume(0x5D)
             }
         } catch {}
         return false
@@ -90,7 +90,7 @@ extension JSONCursor {
             guard base[at] >= 0x20, base[at] <= 0x7E, base[at] != 0x5C else { return nil }
             at &+= 1
         }
-        guard at > start, at &- start <= ScannedEnvelope.longestIdentifier else { return nil }
+        guard at > start, at &- start <= ScannedEnvelope.maximumIdentifierLength else { return nil }
         return ByteRange(start, at &- start)
     }
 

@@ -37,10 +37,10 @@ extension ScannedEnvelope {
         while let member = try cursor.member(&isFirst) {
             switch member {
             case .type:
-                try seen.add(member)
+                try seen.insert(member)
                 type = try cursor.string()
             case .payload:
-                try seen.add(member)
+                try seen.insert(member)
                 hasPayload = true
                 try scanPayload(&cursor)
             default:
@@ -57,7 +57,7 @@ extension ScannedEnvelope {
         var isFirst = true
         try cursor.expect(0x7B)
         while let member = try cursor.member(&isFirst) {
-            try seen.add(member)
+            try seen.insert(member)
             switch member {
             case .callID: callID = try cursor.string()
             case .actorID: actorID = try Self.actorID(&cursor)
@@ -128,7 +128,7 @@ extension ScannedEnvelope {
         var isFirst = true
         try cursor.expect(0x7B)
         while let member = try cursor.member(&isFirst) {
-            try seen.add(member)
+            try seen.insert(member)
             if member == .id { id = try cursor.string() } else { _ = try cursor.value(depth: 3) }
         }
         guard !id.isAbsent else { throw EnvelopeError("actorID has no 'id'") }
@@ -139,18 +139,18 @@ extension ScannedEnvelope {
     private static func scanArray(
         _ cursor: inout JSONCursor, into ranges: inout [ByteRange], _ what: StaticString
     ) throws(EnvelopeError) {
-        guard cursor.take(0x5B) else {
+        guard cursor.consume(0x5B) else {
             // Like any optional member, it may be null.
             guard cursor.peek() == 0x6E else { throw cursor.error("expected an array of \(what)") }
             _ = try cursor.value(depth: 2)
             return
         }
-        if cursor.take(0x5D) { return }
+        if cursor.consume(0x5D) { return }
         while true {
-            guard ranges.count < mostArguments else { throw EnvelopeError("more than \(mostArguments) \(what)") }
+            guard ranges.count < maximumArguments else { throw EnvelopeError("more than \(maximumArguments) \(what)") }
             ranges.append(try cursor.value(depth: 3))
-            if cursor.take(0x2C) { continue }
-            guard cursor.take(0x5D) else { throw cursor.error("expected ',' or ']'") }
+            if cursor.consume(0x2C) { continue }
+            guard cursor.consume(0x5D) else { throw cursor.error("expected ',' or ']'") }
             return
         }
     }
@@ -170,7 +170,7 @@ extension ScannedEnvelope {
         var isFirst = true
         try cursor.expect(0x7B)
         while let member = try cursor.member(&isFirst) {
-            try seen.add(member)
+            try seen.insert(member)
             switch member {
             case .code: errorCode = try cursor.string()
             case .message: errorMessage = try cursor.string()
@@ -232,7 +232,7 @@ extension ScannedEnvelope {
     ) throws(EnvelopeError) {
         if Self.isIdentifier(identifier, message) { return }
         if identifier.isAbsent { throw EnvelopeError("\(kind): missing \(name)") }
-        throw EnvelopeError("\(kind): \(name) must be 1 to \(Self.longestIdentifier) printable ASCII characters")
+        throw EnvelopeError("\(kind): \(name) must be 1 to \(Self.maximumIdentifierLength) printable ASCII characters")
     }
 
     @inline(__always)
@@ -242,7 +242,7 @@ extension ScannedEnvelope {
 
     @inline(__always)
     private static func isIdentifier(_ range: ByteRange, _ message: UnsafeRawBufferPointer) -> Bool {
-        guard !range.isAbsent, range.count > 0, range.count <= longestIdentifier, !range.isEscaped else {
+        guard !range.isAbsent, range.count > 0, range.count <= maximumIdentifierLength, !range.isEscaped else {
             return false
         }
         for byte in range.bytes(in: message) where byte < 0x20 || byte > 0x7E { return false }

@@ -3,9 +3,9 @@
 /// Each reactor reuses one instance, so that scanning needs no allocation.
 package struct ScannedEnvelope: Sendable {
     /// The maximum number of arguments of an invocation.
-    package static let mostArguments = 32
+    package static let maximumArguments = 32
     /// The maximum length of a `callID` or `streamID`.
-    package static let longestIdentifier = 64
+    package static let maximumIdentifierLength = 64
 
     /// The text of `kind`.
     var type = ByteRange.absent

@@ -45,7 +45,7 @@ package struct FilterEvaluation {
     }
 
     /// Evaluates a version, whose parts are shared with other filters.
-    package mutating func take(_ state: UnsafeRawBufferPointer, _ parts: inout FilterOperands) -> Outcome {
+    package mutating func evaluate(_ state: UnsafeRawBufferPointer, _ parts: inout FilterOperands) -> Outcome {
         guard holds(for: state, &parts) else { return .refused }
         guard skipsEqual else { return .counts }
         let mark = parts.mark(of: pointer, in: state, after: last)

@@ -18,7 +18,7 @@ struct FilterScalar {
     var isNull: Bool { if case .literal(0x6E) = kind { true } else { false } }
 
     /// The size of JSON above which a value cannot equal a condition's value in any notation.
-    private static let longest = 64 * StreamFilter.longestText
+    private static let longest = 64 * StreamFilter.maximumTextLength
 
     /// Creates the scalar of a JSON value.
     init(_ value: UnsafeRawBufferPointer) {
@@ -46,7 +46,7 @@ struct FilterScalar {
 
     /// Returns a prefix of a string's escaped bytes that is longer than the value of any condition.
     private static func beginning(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
-        let wanted = 8 * StreamFilter.longestText
+        let wanted = 8 * StreamFilter.maximumTextLength
         guard text.count > wanted else { return text }
         var end = 0
         while end < wanted {

@@ -27,11 +27,11 @@ package struct PointerSet: Sendable {
     /// Creates a set. Invalid pointers have no target.
     package init(_ pointers: some Sequence<String>) {
         for pointer in pointers where ends[pointer] == nil {
-            if let tokens = JSONPointer(pointer)?.tokens { ends[pointer] = add(tokens) }
+            if let tokens = JSONPointer(pointer)?.tokens { ends[pointer] = insert(tokens) }
         }
     }
 
-    private mutating func add(_ tokens: [JSONPointer.Token]) -> Int {
+    private mutating func insert(_ tokens: [JSONPointer.Token]) -> Int {
         var at = 0
         for token in tokens {
             if let next = steps[at].members.count > Self.fewMembers
@@ -102,14 +102,14 @@ package struct PointerSet: Sendable {
             } else {
                 // With a duplicate name the target is ambiguous.
                 _ = try cursor.value(depth: depth + 1)
-                forget(next, &places)
+                remove(next, &places)
             }
         }
     }
 
-    private func forget(_ step: Int, _ places: inout [Range<Int>?]) {
+    private func remove(_ step: Int, _ places: inout [Range<Int>?]) {
         places[step] = nil
-        for member in steps[step].members { forget(member.next, &places) }
+        for member in steps[step].members { remove(member.next, &places) }
     }
 
     private func findElements(

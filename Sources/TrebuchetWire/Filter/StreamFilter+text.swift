@@ -3,9 +3,9 @@ package import Bytes
 /// The text of a filter in an invocation: an object with `path`, `distinct`, `minIntervalMilliseconds` and `where`.
 extension StreamFilter {
     /// The maximum size in bytes of a path or of the value of a condition.
-    package static let longestText = 1_024
+    package static let maximumTextLength = 1_024
     /// The maximum interval in milliseconds, one hour.
-    package static let longestInterval = 3_600_000
+    package static let maximumInterval = 3_600_000
 
     package func append(to buffer: inout ByteBuffer) {
         var isFirst = true
@@ -73,8 +73,8 @@ extension StreamFilter {
     }
 
     private static func interval(_ cursor: inout JSONCursor) throws(EnvelopeError) -> Int {
-        guard let value = JSONNumber.int(cursor.bytes(try cursor.value())), (1...longestInterval).contains(value) else {
-            throw EnvelopeError("'minIntervalMilliseconds' of a filter must be from 1 to \(longestInterval)")
+        guard let value = JSONNumber.int(cursor.bytes(try cursor.value())), (1...maximumInterval).contains(value) else {
+            throw EnvelopeError("'minIntervalMilliseconds' of a filter must be from 1 to \(maximumInterval)")
         }
         return value
     }
@@ -82,8 +82,8 @@ extension StreamFilter {
     fileprivate static func pointer(_ cursor: inout JSONCursor) throws(EnvelopeError) -> String {
         guard cursor.peek() == 0x22 else { throw EnvelopeError("'path' of a filter must be a string") }
         let text = JSONName(try cursor.string(), in: cursor).text
-        guard text.utf8.count <= longestText else {
-            throw EnvelopeError("'path' of a filter is longer than \(longestText) bytes")
+        guard text.utf8.count <= maximumTextLength else {
+            throw EnvelopeError("'path' of a filter is longer than \(maximumTextLength) bytes")
         }
         guard JSONPointer(text) != nil else {
             throw EnvelopeError(
@@ -121,8 +121,8 @@ extension StreamFilter.Condition {
         guard let path, let comparison else { throw EnvelopeError("'where' of a filter needs 'path' and 'op'") }
         if comparison.needsValue {
             guard let value else { throw EnvelopeError("'\(comparison.rawValue)' of a filter needs a 'value'") }
-            guard value.count <= StreamFilter.longestText else {
-                throw EnvelopeError("'value' of a filter is longer than \(StreamFilter.longestText) bytes")
+            guard value.count <= StreamFilter.maximumTextLength else {
+                throw EnvelopeError("'value' of a filter is longer than \(StreamFilter.maximumTextLength) bytes")
             }
         } else {
             value = nil

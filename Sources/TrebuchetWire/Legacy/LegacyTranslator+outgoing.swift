@@ -35,7 +35,7 @@ extension LegacyTranslator {
 
     private mutating func response(_ message: UnsafeRawBufferPointer) -> [[UInt8]] {
         let callID = Array(scanned.callID.bytes(in: message))
-        let stream = asked.removeValue(forKey: callID)
+        let stream = requestedStreams.removeValue(forKey: callID)
         if scanned.hasError {
             let text = errorText(message)
             guard let stream else { return [failure(callID, text: text)] }
@@ -94,7 +94,7 @@ extension LegacyTranslator {
         let name = Array(scanned.streamID.bytes(in: message))
         let streamID = names.toClient(name)
         let callID = Array(scanned.callID.bytes(in: message))
-        asked[callID] = nil
+        requestedStreams[callID] = nil
         // The name of a resumed stream is also its callID. A client may request another stream with the same callID.
         let isResumed = callID == name && resumed.remove(name) != nil
         return Self.written { buffer in

@@ -8,12 +8,12 @@ package import Bytes
 package struct LegacyTranslator {
     var scanned = ScannedEnvelope()
     /// The requested streams without a response, by callID.
-    var asked: [[UInt8]: RequestedStream] = [:]
+    var requestedStreams: [[UInt8]: RequestedStream] = [:]
     /// The resumed streams that have other names on the server, by these names, until the response arrives. Their name is also
     /// their callID.
     var resumed: Set<[UInt8]> = []
     /// The maximum number of such streams. The start message of a further one has the server's callID.
-    static let mostResumed = 1_024
+    static let maximumResumed = 1_024
     let names: LegacyStreamNames
     /// The number of rejected streams; each gets a unique name.
     var refusedCount: UInt64 = 0
@@ -24,7 +24,7 @@ package struct LegacyTranslator {
         let target: String
 
         /// The maximum length of either text in a rejection.
-        static let longestText = 256
+        static let maximumTextLength = 256
         /// The maximum number of requested streams that are recorded. A further one is rejected like a call. A stream that is
         /// answered with another callID stays recorded.
         static let most = 1_024
@@ -57,11 +57,11 @@ package struct LegacyTranslator {
         }
     }
 
-    private mutating func note(_ target: String, _ actor: String, _ callID: [UInt8]) {
-        guard asked.count < RequestedStream.most else { return }
-        asked[callID] = RequestedStream(
-            actor: actor.prefix(bytes: RequestedStream.longestText),
-            target: target.prefix(bytes: RequestedStream.longestText)
+    private mutating func recordCall(_ target: String, _ actor: String, _ callID: [UInt8]) {
+        guard requestedStreams.count < RequestedStream.most else { return }
+        requestedStreams[callID] = RequestedStream(
+            actor: actor.prefix(bytes: RequestedStream.maximumTextLength),
+            target: target.prefix(bytes: RequestedStream.maximumTextLength)
         )
     }
 
@@ -71,7 +71,7 @@ package struct LegacyTranslator {
         let target = scanned.string(scanned.targetIdentifier, in: message)
         // The name of a method has labels or is mangled.
         if target.hasPrefix("observe"), !target.utf8.contains(UInt8(ascii: "(")) {
-            note(target, scanned.string(scanned.actorID, in: message), Array(scanned.callID.bytes(in: message)))
+            recordCall(target, scanned.string(scanned.actorID, in: message), Array(scanned.callID.bytes(in: message)))
         }
         buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
         quote(scanned.callID, of: message, &buffer)
@@ -119,7 +119,7 @@ package struct LegacyTranslator {
         buffer.append(decimal: scanned.lastSequence ?? 0)
         try filter(in: message, &buffer)
         buffer.append("}}" as StaticString)
-        if name != own, resumed.count < Self.mostResumed { resumed.insert(name) }
+        if name != own, resumed.count < Self.maximumResumed { resumed.insert(name) }
     }
 
     private func streamEnd(_ message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {

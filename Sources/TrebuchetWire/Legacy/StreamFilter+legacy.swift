@@ -14,8 +14,8 @@ extension StreamFilter {
             return JSONString.text(cursor.bytes(string), isEscaped: string.isEscaped)
         }
         let field = string("/parameters/field").flatMap { Self.path(steps: [$0]).path }
-        if let field, field.utf8.count > longestText {
-            throw EnvelopeError("'field' of a filter is longer than \(longestText) bytes")
+        if let field, field.utf8.count > maximumTextLength {
+            throw EnvelopeError("'field' of a filter is longer than \(maximumTextLength) bytes")
         }
         guard string("/type") == "predefined" else { return nil }
         switch string("/name") {

@@ -29,11 +29,11 @@ struct EditableJSON: ~Copyable {
     mutating func run(_ operation: PatchOperation) throws(JSONPatchError) {
         let path = operation.path
         switch operation.kind {
-        case .add: try add(checked(EditableJSONValue(operation.value!), for: path), at: path)
+        case .add: try insert(checked(EditableJSONValue(operation.value!), for: path), at: path)
         case .replace: try replace(checked(EditableJSONValue(operation.value!), for: path), at: path)
         case .remove: _ = try remove(at: path)
         case .move: try move(from: operation.from!, to: path)
-        case .copy: try add(checked(closed(find(operation.from!)), for: path), at: path)
+        case .copy: try insert(checked(closed(find(operation.from!)), for: path), at: path)
         case .test:
             let found = try closed(find(path)).text
             try spend(found.count)
@@ -50,11 +50,11 @@ struct EditableJSON: ~Copyable {
         if from == path {
             _ = try find(path)
         } else {
-            try add(checked(remove(at: from), for: path), at: path)
+            try insert(checked(remove(at: from), for: path), at: path)
         }
     }
 
-    private mutating func add(_ part: EditableJSONValue, at path: JSONPointer) throws(JSONPatchError) {
+    private mutating func insert(_ part: EditableJSONValue, at path: JSONPointer) throws(JSONPatchError) {
         guard let token = path.tokens.last else {
             root = part
             return

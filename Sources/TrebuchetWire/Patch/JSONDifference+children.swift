@@ -24,7 +24,7 @@ extension JSONDifference {
         // In the order of the text, so that equal texts give equal patches.
         for member in after[same...] where added[member.name] != nil {
             push(member.name)
-            try add(member.value)
+            try appendAddition(member.value)
             pop()
         }
     }
@@ -62,7 +62,7 @@ extension JSONDifference {
                 index += 1
             case .insert(let new):
                 push(index: index)
-                try add(new)
+                try appendAddition(new)
                 pop()
                 index += 1
             case .remove:
@@ -71,7 +71,7 @@ extension JSONDifference {
                 pop()
             case .append(let new):
                 if span.reachesEnd, end == 0 { pushEnd() } else { push(index: index) }
-                try add(new)
+                try appendAddition(new)
                 pop()
                 index += 1
             case .removeRest(let count):

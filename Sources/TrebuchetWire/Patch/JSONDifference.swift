@@ -153,7 +153,7 @@ struct JSONDifference: ~Copyable {
 
     // MARK: Operations
 
-    mutating func add(_ value: Range<Int>) throws(Stop) { try write("add", value) }
+    mutating func appendAddition(_ value: Range<Int>) throws(Stop) { try write("add", value) }
 
     mutating func replace(_ value: Range<Int>) throws(Stop) { try write("replace", value) }
 

@@ -61,20 +61,20 @@ package struct PatchOperation {
             while let range = try cursor.name(&isFirst) {
                 let name = JSONName(range, in: cursor)
                 if name.says("op") {
-                    try Self.take(&op, name, &cursor)
+                    try Self.setMember(&op, name, &cursor)
                 } else if name.says("path") {
-                    try Self.take(&path, name, &cursor)
+                    try Self.setMember(&path, name, &cursor)
                 } else if name.says("from") {
-                    try Self.take(&from, name, &cursor)
+                    try Self.setMember(&from, name, &cursor)
                 } else if name.says("value") {
-                    try Self.take(&value, name, &cursor)
+                    try Self.setMember(&value, name, &cursor)
                 } else {
                     _ = try cursor.value(depth: 2)
                 }
             }
         }
 
-        private static func take(
+        private static func setMember(
             _ range: inout ByteRange, _ name: JSONName, _ cursor: inout JSONCursor
         ) throws(EnvelopeError) {
             guard range.isAbsent else {

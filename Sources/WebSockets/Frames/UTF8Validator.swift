@@ -30,14 +30,14 @@ package struct UTF8Validator: Sendable {
             }
             let byte = base.load(fromByteOffset: at, as: UInt8.self)
             if needed == 0, byte < 0x80 { continue }
-            guard take(byte) else { return false }
+            guard consume(byte) else { return false }
             at += 1
         }
         return true
     }
 
     @inline(__always)
-    private mutating func take(_ byte: UInt8) -> Bool {
+    private mutating func consume(_ byte: UInt8) -> Bool {
         if needed > 0 {
             guard byte >= lowest, byte <= highest else { return false }
             needed &-= 1

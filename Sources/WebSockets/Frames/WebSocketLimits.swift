@@ -27,7 +27,7 @@ public struct WebSocketLimits: Sendable {
     public var connections = 100_000
     /// The maximum number of connections from one address. An IPv6 /64 network counts as one address; connections from this
     /// machine do not count (a proxy has them). Default 1,000; beyond it the connection ends, behind a trusted proxy with 429.
-    public var connectionsPerAddress = 1_000
+    public var connectionsPerHost = 1_000
     /// The maximum rate of pings, pongs and close frames per connection, averaged over some seconds. Default 200; beyond it close
     /// code 1008.
     public var controlFramesPerSecond = 200
@@ -47,19 +47,19 @@ public struct WebSocketLimits: Sendable {
     public var writeQueueBytes = 64 << 20
 
     /// The maximum number of unsent bytes of large shared messages, such as versions of states. A connection with more that does
-    /// not accept as many within `sharedBytesPatience` is reset; its handler receives code 1006. Default 1 MiB.
+    /// not accept as many within `sharedBytesTimeout` is reset; its handler receives code 1006. Default 1 MiB.
     public var sharedBytesUnsent = 1 << 20
     /// The time limit for `sharedBytesUnsent`. Default 10 s.
-    public var sharedBytesPatience = Duration.seconds(10)
+    public var sharedBytesTimeout = Duration.seconds(10)
     /// The maximum number of bytes that a server holds for all its peers: partial messages, unhandled input and unsent output.
     /// Less than 4 KiB of one kind does not count. Default a quarter of the machine's memory. At the limit new connections get
     /// 503, and a connection that starts to hold more is closed with 1013.
-    public var heldBytes = PhysicalMemory.bytes / 4
+    public var bufferedBytes = PhysicalMemory.bytes / 4
     /// The maximum number of bytes held for all connections from one address (an IPv6 /64 network counts as one), including this
-    /// machine. Default a quarter of `heldBytes`; beyond it 503, and close code 1013.
-    public var heldBytesPerAddress: Int?
+    /// machine. Default a quarter of `bufferedBytes`; beyond it 503, and close code 1013.
+    public var bufferedBytesPerHost: Int?
     /// The maximum number of bytes held for one connection. Default 80 MiB; beyond it close code 1008.
-    public var heldBytesPerConnection = 80 << 20
+    public var bufferedBytesPerConnection = 80 << 20
 
     /// The limits on clients that request pages.
     public var pages = PageLimits()
@@ -70,7 +70,7 @@ public struct WebSocketLimits: Sendable {
     func channel(_ accounts: (any MemoryAccountProvider)?) -> ChannelLimits {
         ChannelLimits(
             high: highWatermarkBytes, low: lowWatermarkBytes, limit: writeQueueBytes, sharedBytes: sharedBytesUnsent,
-            sharedPatience: sharedBytesPatience, accounts: accounts)
+            sharedPatience: sharedBytesTimeout, accounts: accounts)
     }
 
     /// Returns the limits of a connection over which pages are sent: the next piece is requested when all output is sent.

@@ -54,12 +54,12 @@ struct CounterCrew: Sendable {
             try await group.waitForAll()
         }
         _ = await eventually(within: .seconds(600)) { clients.allSatisfy(\.line.isDone) }
-        Output.say("played")
+        Output.printLine("played")
         var totals = Totals()
         for reader in readers { totals.values += await reader.value }
         for entry in clients { entry.line.addCounters(to: &totals) }
-        Output.say("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
-        Output.say("done")
+        Output.printLine("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
+        Output.printLine("done")
         while true { try await Task.sleep(for: .seconds(60)) }
     }
 
@@ -71,12 +71,12 @@ struct CounterCrew: Sendable {
             let call = number * Player.callsPerPlayer + index
             whereabouts.set("client \(number), lane \(lane)", "waits for call \(call)")
             do {
-                Output.say("acked \(call) \(try await counter.add(1))")
+                Output.printLine("acked \(call) \(try await counter.add(1))")
             } catch {
                 let error = error as? TrebuchetError ?? TrebuchetError(.internal, "\(error)")
                 switch error.code {
-                case .unknownOutcome where strictness != .ordered: Output.say("unknown \(call)")
-                case .unavailable where strictness != .ordered: Output.say("refused \(call) \(error.message)")
+                case .unknownOutcome where strictness != .ordered: Output.printLine("unknown \(call)")
+                case .unavailable where strictness != .ordered: Output.printLine("refused \(call) \(error.message)")
                 default: Output.finding("client \(number): call \(call) ended with \(error)")
                 }
             }
@@ -97,7 +97,7 @@ struct CounterCrew: Sendable {
                 if let text = check.take(count) { Output.finding("\(name): \(text)") }
                 whereabouts.set(name, "waits after \(check.description)")
                 guard count >= Counter.end else { continue }
-                Output.say("final \(counterNumber(name)) count \(count) \(name)")
+                Output.printLine("final \(counterNumber(name)) count \(count) \(name)")
                 whereabouts.set(name, nil)
                 return values
             }

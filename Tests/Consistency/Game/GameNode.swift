@@ -30,7 +30,7 @@ struct GameNode {
         settings.leaseDuration = .seconds(2)
         settings.leaseMargin = .milliseconds(250)
         settings.roundInterval = .milliseconds(100)
-        settings.handoversAtOnce = 256
+        settings.concurrentHandovers = 256
         var access = AccessPolicy.open
         access.identifiesCallers = true
         let server = TrebuchetServer(
@@ -41,7 +41,7 @@ struct GameNode {
         server.expose(Game.self, as: "games/*", placement: .cluster) { _ in Game(actorSystem: server.actorSystem) }
         var rooms = RoomLimits()
         // So short that stays of lost connections end before the seed does.
-        rooms.grace = .seconds(4)
+        rooms.reconnectTime = .seconds(4)
         RoomHost.expose(on: server, limits: rooms, placement: .cluster)
         CollectionHost.expose(on: server, rules: EntryRules(), placement: .cluster)
         // It may be started before its engine.
@@ -61,9 +61,9 @@ struct GameNode {
 
 /// Everybody writes everything, and all read the same.
 struct EntryRules: CollectionRules {
-    func may(
+    func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool { true }
 
-    func readersAreAlike(in collection: String) -> Bool { true }
+    func hasUniformReaders(in collection: String) -> Bool { true }
 }

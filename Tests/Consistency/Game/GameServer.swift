@@ -32,7 +32,7 @@ extension TrebuchetServer {
     /// Says that it listens, and serves until SIGTERM, which may come as soon as that is said.
     func serveJudge(drain: Duration) async throws {
         let signals = ShutdownSignals([.terminate])
-        defer { signals.end() }
+        defer { signals.restoreHandlers() }
         if address == nil { try await start() }
         print("listening")
         signals.onFirst { await self.shutdown(drain: drain) }

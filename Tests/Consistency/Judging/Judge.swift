@@ -233,10 +233,10 @@ final class Judge {
                 Glibc.kill(pid, SIGCONT)
             case .cutOff(let server, let time, let isLost):
                 outcome.cutOffs += 1
-                await engineLinks[server].stall()
+                await engineLinks[server].pauseTraffic()
                 try await Task.sleep(for: time)
-                if isLost { await engineLinks[server].cutAll() }
-                await engineLinks[server].resume()
+                if isLost { await engineLinks[server].disconnectAll() }
+                await engineLinks[server].resumeTraffic()
             case .killEngine(let absence):
                 outcome.engineKills += 1
                 let program = engine?.program

@@ -58,11 +58,11 @@ struct ClientPool: Sendable {
         whereabouts.set("links", "wait for connections that were left open")
         _ = await eventually(within: .seconds(600)) { players.allSatisfy(\.line.isDone) }
         whereabouts.set("links", nil)
-        Output.say("played")
+        Output.printLine("played")
         for reader in readers { totals.add(await reader.value) }
         for player in players { player.line.addCounters(to: &totals) }
-        Output.say("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
-        Output.say("done")
+        Output.printLine("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
+        Output.printLine("done")
         while true { try await Task.sleep(for: .seconds(60)) }
     }
 
@@ -99,7 +99,7 @@ struct ClientPool: Sendable {
     static func listen(_ whereabouts: Whereabouts) {
         startThread {
             while let line = readLine() {
-                if line == "status" { for line in whereabouts.lines { Output.say("status \(line)") } }
+                if line == "status" { for line in whereabouts.lines { Output.printLine("status \(line)") } }
             }
             // The judge has gone.
             exit(0)

@@ -4,11 +4,11 @@ import Synchronization
 enum Output {
     private static let findings = Mutex<Set<String>>([])
 
-    static func say(_ line: String) { print(line) }
+    static func printLine(_ line: String) { print(line) }
 
     /// Each finding once: a fault that repeats itself would hide others.
     static func finding(_ text: String) {
-        if findings.withLock({ $0.insert(text).inserted }) { say("finding \(text)") }
+        if findings.withLock({ $0.insert(text).inserted }) { printLine("finding \(text)") }
     }
 }
 

@@ -60,11 +60,11 @@ final class Player: Sendable {
             faults.cutAfterBytes = 40_000...400_000
             faults.resets = 0.25
             faults.halfOpens = 0.25
-            faults.lates = 0.25
+            faults.lateDeliveries = 0.25
             faults.stallAfterBytes = 16_384...131_072
             faults.stallTime = .milliseconds(1)...(.milliseconds(60))
             faults.delay = .zero...(.milliseconds(5))
-            faults.pieceBytes = 64...8_192
+            faults.chunkBytes = 64...8_192
             return faults
         }
     }
@@ -133,11 +133,11 @@ final class Player: Sendable {
     /// A call of an `@Idempotent` method; the judge hears how it ended.
     private func put(_ call: Int, _ body: @Sendable () async throws -> Receipt) async {
         do {
-            Output.say("acked \(call) \(try await body().turn)")
+            Output.printLine("acked \(call) \(try await body().turn)")
         } catch let error as TrebuchetError where error.code == .unknownOutcome && strictness != .ordered {
-            Output.say("unknown \(call)")
+            Output.printLine("unknown \(call)")
         } catch let error as TrebuchetError where error.code == .unavailable && strictness != .ordered {
-            Output.say("refused \(call) \(error.message)")
+            Output.printLine("refused \(call) \(error.message)")
         } catch {
             Output.finding("player \(number): call \(call) ended with \(error)")
         }

@@ -18,14 +18,14 @@ struct PlayerOutputLine: Sendable {
     /// Whether connections that are half open still have something to bring.
     var isDone: Bool { links.allSatisfy { $0.counters.leftOpen == 0 } }
 
-    func cutAll(_ cut: FaultyLink.Cut) async { for link in links { await link.cutAll(cut) } }
-    func stall() async { for link in links { await link.stall() } }
-    func resume() async { for link in links { await link.resume() } }
+    func cutAll(_ cut: FaultyLink.Cut) async { for link in links { await link.disconnectAll(cut) } }
+    func stall() async { for link in links { await link.pauseTraffic() } }
+    func resume() async { for link in links { await link.resumeTraffic() } }
 
     func addCounters(to totals: inout Totals) {
         for counters in links.map(\.counters) {
             totals.connections += counters.accepted
-            totals.cuts += counters.cutsInOrder + counters.resets + counters.halfOpens + counters.lates
+            totals.cuts += counters.orderlyCloses + counters.resets + counters.halfOpens + counters.lateDeliveries
             totals.shortStalls += counters.stalls
         }
     }

@@ -40,7 +40,9 @@ struct Watcher: Sendable {
 
     private func found(_ text: String?) { if let text { Output.finding("\(name): \(text)") } }
 
-    private func final(_ state: String, _ digest: String) { Output.say("final \(number) \(state) \(digest) \(name)") }
+    private func final(_ state: String, _ digest: String) {
+        Output.printLine("final \(number) \(state) \(digest) \(name)")
+    }
 
     /// Gives the calls that were in the ledger in the end, too.
     private func readLedger() async -> (Totals, [Int]) {

@@ -30,7 +30,7 @@ enum OfficeServer {
 
 /// Everybody reads notes and changes their own and the shared one; what is in a diary is its writer's alone.
 struct OfficeRules: CollectionRules, RoomRules {
-    func may(
+    func isAllowed(
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {
         let isOwn = principal != nil && document.creator == principal?.id
@@ -38,8 +38,8 @@ struct OfficeRules: CollectionRules, RoomRules {
         return action == .read || isOwn || document.id == DocumentID(Note.shared)
     }
 
-    func readersAreAlike(in collection: String) -> Bool { collection != Note.diary }
+    func hasUniformReaders(in collection: String) -> Bool { collection != Note.diary }
 
-    func mayJoin(_ principal: Principal?, _ room: String) -> Bool { principal != nil && room != "office-locked" }
-    func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
+    func canJoin(_ principal: Principal?, _ room: String) -> Bool { principal != nil && room != "office-locked" }
+    func canList(_ principal: Principal?, _ room: String) -> Bool { false }
 }

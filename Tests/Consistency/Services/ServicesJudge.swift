@@ -50,7 +50,7 @@ final class ServicesJudge {
         }
         for link in links {
             let counters = link.counters
-            outcome.cuts += counters.cutsInOrder + counters.resets + counters.halfOpens + counters.lates
+            outcome.cuts += counters.orderlyCloses + counters.resets + counters.halfOpens + counters.lateDeliveries
             outcome.connections += counters.accepted
             await link.close()
         }
@@ -109,8 +109,8 @@ final class ServicesJudge {
 
     private func playAndKill() async throws {
         for link in links {
-            await link.use(Self.faults(&random))
-            await link.cutAll()
+            await link.setFaults(Self.faults(&random))
+            await link.disconnectAll()
         }
         for guest in guests { guest.tell("play") }
         let (links, seed) = (links, seed)
@@ -133,8 +133,8 @@ final class ServicesJudge {
         cutting.cancel()
         await cutting.value
         for link in links {
-            await link.use(.none)
-            await link.cutAll()
+            await link.setFaults(.none)
+            await link.disconnectAll()
         }
     }
 
@@ -144,11 +144,11 @@ final class ServicesJudge {
         faults.cutAfterBytes = 3_000...40_000
         faults.resets = 0.25
         faults.halfOpens = 0.25
-        faults.lates = 0.25
+        faults.lateDeliveries = 0.25
         faults.stallAfterBytes = 2_048...32_768
         faults.stallTime = .milliseconds(1)...(.milliseconds(60))
         faults.delay = .zero...(.milliseconds(5))
-        faults.pieceBytes = 16...4_096
+        faults.chunkBytes = 16...4_096
         return faults
     }
 
@@ -160,7 +160,7 @@ final class ServicesJudge {
             let silence = Duration.milliseconds(Int.random(in: 50...600, using: &random))
             let cuts: [FaultyLink.Cut] = [.inOrder, .reset, .halfOpen(silence), .late(silence)]
             let link = links[Int.random(in: 0..<links.count, using: &random)]
-            await link.cutAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
+            await link.disconnectAll(cuts[Int.random(in: 0..<cuts.count, using: &random)])
         }
     }
 

@@ -39,7 +39,7 @@ final class ServicesTestClient {
         options.reconnect.maximumDelay = .milliseconds(100)
         options.pingInterval = .milliseconds(500)
         options.pongTimeout = .seconds(1)
-        TrebuchetBackend.use(
+        TrebuchetBackend.setCurrent(
             TrebuchetBackend(
                 transport: .webSocket(host: "127.0.0.1", port: port), credentials: InMemoryCredentialStore(),
                 options: options))

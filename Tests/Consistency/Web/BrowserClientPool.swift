@@ -56,12 +56,12 @@ final class BrowserClientPool: Sendable {
         await cutting.value
         // What old connections still bring comes before the end.
         _ = await eventually(within: .seconds(600)) { lines.allSatisfy(\.isDone) }
-        Output.say("played")
+        Output.printLine("played")
         try await wait(for: "readers-ended", players)
         var totals = Totals()
         for line in lines { line.addCounters(to: &totals) }
-        Output.say("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
-        Output.say("done")
+        Output.printLine("totals \(String(decoding: try JSONEncoder().encode(totals), as: UTF8.self))")
+        Output.printLine("done")
         while true { try await Task.sleep(for: .seconds(60)) }
     }
 
@@ -69,7 +69,7 @@ final class BrowserClientPool: Sendable {
         if ["calls-ended", "readers-ended"].contains(line) {
             said.withLock { _ = $0.insert(line) }
         } else {
-            Output.say(line)
+            Output.printLine(line)
         }
     }
 

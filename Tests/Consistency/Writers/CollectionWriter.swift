@@ -26,7 +26,7 @@ struct CollectionWriter {
             last += count
             try? await Task.sleep(for: .milliseconds(Int.random(in: 10...70, using: &random)))
         }
-        Output.say("wrote \(number) \(last)")
+        Output.printLine("wrote \(number) \(last)")
     }
 
     private mutating func commit(_ numbers: [Int]) async {
@@ -66,7 +66,7 @@ struct CollectionWriter {
             )
         }
         lastRevision = outcome.revision
-        Output.say("committed \(number) \(outcome.number) \(outcome.revision)")
+        Output.printLine("committed \(number) \(outcome.number) \(outcome.revision)")
     }
 }
 

@@ -22,7 +22,7 @@ final class RoomMember {
         self.backend = backend
         let store = store
         let visitor = ConsistencyVisitor(name: "\(number)", room: Writing.room)
-        (presence, talk) = backend.scope {
+        (presence, talk) = backend.withCurrent {
             (
                 Shared(
                     .trebuchetPresence(
@@ -55,7 +55,7 @@ final class RoomMember {
             failures += 1
             try? await Task.sleep(for: Self.backoff.delay(afterFailures: failures))
         }
-        Output.say("last \(number) \(event)")
+        Output.printLine("last \(number) \(event)")
         defer { Whereabouts.writers.set("member \(number)", nil) }
         failures = 0
         while true {
@@ -75,13 +75,13 @@ final class RoomMember {
         do {
             try await talk.publish(label)
             Whereabouts.writers.set("member \(number)", nil)
-            Output.say("published \(label)")
+            Output.printLine("published \(label)")
             return true
         } catch {
             Whereabouts.writers.set("member \(number)", "could not publish \(label): \(error)")
             let isUnknown = (error as? TrebuchetError).map { [.unknownOutcome, .timeout].contains($0.code) } ?? false
             if strictness == .ordered { Output.finding("member \(number): publishing \(label) ended with \(error)") }
-            Output.say("\(isUnknown ? "uncertain" : "unpublished") \(label)")
+            Output.printLine("\(isUnknown ? "uncertain" : "unpublished") \(label)")
             return false
         }
     }

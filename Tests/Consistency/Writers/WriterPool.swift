@@ -40,7 +40,7 @@ struct WriterPool: Sendable {
         }
         try await found(clients[0])
         for member in members { await member.join() }
-        Output.say("joined")
+        Output.printLine("joined")
         let work = Task { [clients, members] in await write(clients, members) }
         let (told, input) = AsyncStream<String>.makeStream()
         startThread {
@@ -56,14 +56,14 @@ struct WriterPool: Sendable {
                 Task { [members] in
                     await work.value
                     for member in members { await member.finish() }
-                    Output.say("finished")
+                    Output.printLine("finished")
                 }
             case "status":
-                for line in Whereabouts.writers.lines { Output.say("status \(line)") }
+                for line in Whereabouts.writers.lines { Output.printLine("status \(line)") }
             default:
                 var reports: [MemberReport] = []
                 for member in members { reports.append(await member.report) }
-                Output.say("reports \(String(decoding: try JSONEncoder().encode(reports), as: UTF8.self))")
+                Output.printLine("reports \(String(decoding: try JSONEncoder().encode(reports), as: UTF8.self))")
             }
         }
         withExtendedLifetime(lines) {}

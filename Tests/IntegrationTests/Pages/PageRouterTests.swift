@@ -18,8 +18,8 @@ import TrebuchetTesting
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits, access: access)
         await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "mirror")
-        server.pages(sources)
-        if let schema { server.schema(for: schema) }
+        server.servePages(sources)
+        if let schema { server.serveSchema(to: schema) }
         let address = try await server.start()
         do {
             try await body(server, address)

@@ -23,7 +23,7 @@ distributed actor ActivationTestActor {
     }
 
     func deactivate() async throws {
-        journal.note("\(name) goes")
+        journal.record("\(name) goes")
         if name.hasSuffix("stubborn") { throw Stubborn() }
         if name.hasSuffix("slow") { await journal.wait(for: "\(name) may go") }
     }
@@ -36,9 +36,9 @@ distributed actor ActivationTestActor {
     distributed func look() -> Int { visits.count }
     distributed func pad(_ bytes: Int) { visits.padding = String(repeating: "x", count: bytes) }
 
-    distributed func note(_ text: String) { journal.note(text) }
+    distributed func note(_ text: String) { journal.record(text) }
 
-    distributed func noteLater(_ text: String) async { journal.note(text) }
+    distributed func noteLater(_ text: String) async { journal.record(text) }
 
     @Idempotent
     distributed func enterOnce() -> Int { enter() }
@@ -113,7 +113,7 @@ extension AccessPolicy {
     /// Permits nothing, and notes what was asked for.
     static func refusing(_ asked: Journal) -> AccessPolicy {
         AccessPolicy(authorize: { _, actor, target in
-            asked.note("\(actor) \(target)")
+            asked.record("\(actor) \(target)")
             return false
         })
     }

@@ -17,7 +17,7 @@ import TrebuchetTesting
             let system = server.actorSystem
             server.expose(ActivationTestActor.self, as: "lobbies/*", idle: .seconds(300), discarding: discarding) {
                 name in
-                journal.note("makes \(name)")
+                journal.record("makes \(name)")
                 return ActivationTestActor(journal: journal, name: name, actorSystem: system)
             }
         } body: { client, server in
@@ -60,7 +60,7 @@ import TrebuchetTesting
             let system = server.actorSystem
             let made = Journal()
             server.expose(InvocationCounter.self, as: "tallies/*", idle: .seconds(300)) { name in
-                made.note(name)
+                made.record(name)
                 return InvocationCounter(actorSystem: system)
             }
             let client = TrebuchetClient(transport: .local(server))
@@ -111,7 +111,7 @@ import TrebuchetTesting
             await journal.wait(for: "lobbies/slow goes")
             async let next = lobby.look()
             #expect(journal.entries.filter { $0.hasPrefix("makes") }.count == 1)
-            journal.note("lobbies/slow may go")
+            journal.record("lobbies/slow may go")
             #expect(try await next == 0)
             #expect(
                 journal.entries
@@ -144,8 +144,8 @@ import TrebuchetTesting
     )
     func share() async throws {
         var limits = ServerLimits()
-        limits.actorsOnDemand = 150
-        limits.actorsOnDemandPerConnection = 100
+        limits.activatedActors = 150
+        limits.activatedActorsPerConnection = 100
         try await withLobbies(limits: limits, link: .local) { (client, server, _) async throws -> Void in
             var refusals: Set<String> = []
             for number in 0..<110 {
@@ -158,7 +158,7 @@ import TrebuchetTesting
             }
             #expect(
                 refusals == [
-                    "quota exceeded: this connection has 100 activated actors (ServerLimits.actorsOnDemandPerConnection); "
+                    "quota exceeded: this connection has 100 activated actors (ServerLimits.activatedActorsPerConnection); "
                         + "retry when some have ended"
                 ])
             let other = TrebuchetClient(transport: .local(server))
@@ -184,7 +184,7 @@ import TrebuchetTesting
         .enabled(if: ProcessInfo.processInfo.environment["TREBUCHET_ALONE"] == "1"))
     func memory() async throws {
         var limits = ServerLimits()
-        limits.actorsOnDemandPerConnection = 100_000
+        limits.activatedActorsPerConnection = 100_000
         try await withTestServer(link: .local, reactors: 1, limits: limits) { server in
             let system = server.actorSystem
             server.expose(OccupiedActors.self, as: "halls/*", idle: .seconds(300)) { _ in

@@ -143,7 +143,7 @@ import WebSockets
     @Test("an answer that is too large or makes no sense ends its call alone")
     func answers() async throws {
         var limits = ServerLimits()
-        limits.clientAnswerSize = 1_000
+        limits.clientResponseSize = 1_000
         try await withHost(limits: limits) { host, address, server in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)
@@ -152,7 +152,7 @@ import WebSockets
             answer(peer, callID, #""\#(String(repeating: "x", count: 1_000))""#)
             let outcome = try await first.value
             #expect(outcome.first == "internal")
-            #expect(outcome.last?.contains("ServerLimits.clientAnswerSize") == true, "\(outcome)")
+            #expect(outcome.last?.contains("ServerLimits.clientResponseSize") == true, "\(outcome)")
             let second = Task { try await host.tell("b") }
             answer(peer, try #require(await peer.next()?.payload.callID), #""seven""#)
             #expect(try await second.value.first == "internal")
@@ -168,7 +168,7 @@ import WebSockets
             #expect(try await host.ask(100) == ["100"])
             let refused = try await host.ask(2_000)
             #expect(refused.first == "internal")
-            #expect(refused.last?.contains("ServerLimits.clientAnswerSize") == true, "\(refused)")
+            #expect(refused.last?.contains("ServerLimits.clientResponseSize") == true, "\(refused)")
             await client.close()
         }
     }
@@ -285,28 +285,28 @@ import WebSockets
     @Test(
         "so many calls, and bytes of them, may be under way to one client, and to all",
         arguments: [
-            "callsToClient", "callsToClients", "callBytesToClient", "heldBytes",
+            "callsPerClient", "callsToClients", "callBytesPerClient", "bufferedBytes",
         ])
     func calls(setting: String) async throws {
         var limits = ServerLimits()
         switch setting {
-        case "callsToClient": limits.callsToClient = 2
+        case "callsPerClient": limits.callsPerClient = 2
         case "callsToClients": limits.callsToClients = 2
-        case "callBytesToClient": limits.callBytesToClient = 10_000
+        case "callBytesPerClient": limits.callBytesPerClient = 10_000
         default:
-            limits.heldBytes = 100_000
-            limits.heldBytesPerAddress = 100_000
+            limits.bufferedBytes = 100_000
+            limits.bufferedBytesPerHost = 100_000
         }
         try await withHost(limits: limits) { host, address, server in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)
             let waiting = (0..<2).map { _ in Task { try await host.tell("a") } }
             for _ in waiting { #expect(try await peer.next()?.type == "invocation") }
-            let text = setting == "heldBytes" ? String(repeating: "x", count: 60_000) : "b"
+            let text = setting == "bufferedBytes" ? String(repeating: "x", count: 60_000) : "b"
             let outcome: [String]
             do {
                 outcome = try await host.tell(text)
-            } catch let error as TrebuchetError where setting == "heldBytes" {
+            } catch let error as TrebuchetError where setting == "bufferedBytes" {
                 // A message that comes in pieces is held while it is not whole, and may be what is refused.
                 outcome = [error.code.description, error.message]
             }
@@ -322,7 +322,7 @@ import WebSockets
     @Test("a client that does not read is not sent more than it takes; the calls wait, and end at their deadline")
     func unread() async throws {
         var limits = ServerLimits()
-        limits.callsToClient = 40
+        limits.callsPerClient = 40
         limits.clientCallTimeout = .seconds(1)
         try await withHost(limits: limits) { host, address, server in
             let peer = try await peer(address)

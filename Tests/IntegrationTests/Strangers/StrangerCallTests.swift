@@ -17,12 +17,12 @@ import TrebuchetTesting
             let system = server.actorSystem
             await server.expose(ActivationTestActor(journal: journal, actorSystem: system), as: "lobby")
             server.expose(ActivationTestActor.self, as: "lobbies/*") { name in
-                journal.note("makes \(name)")
+                journal.record("makes \(name)")
                 await journal.wait(for: "go")
                 return ActivationTestActor(journal: journal, actorSystem: system)
             }
             server.expose(ActivationTestActor.self, as: "broken/*") { name in
-                journal.note("makes \(name)")
+                journal.record("makes \(name)")
                 throw ActivationTestActor.Stubborn()
             }
         } body: { _, server in
@@ -90,17 +90,17 @@ import TrebuchetTesting
                 #"{"type":"invocation","payload":{"callID":"1","actorID":"lobbies/1","targetIdentifier":"enter()","#
                     + #""timeoutMilliseconds":50}}"#)
             #expect(try await message(peer).error?.code == "timeout")
-            journal.note("go")
+            journal.record("go")
             peer.invoke("2", "lobbies/1", "look()")
             #expect(try await message(peer).result == 0)
-            #expect(server.heldBytes == 0)
+            #expect(server.bufferedBytes == 0)
         }
     }
 
     @Test("no client sets a deadline beyond the server's longest")
     func longestDeadline() async throws {
         var limits = ServerLimits()
-        limits.longestCallTimeout = .milliseconds(50)
+        limits.maximumCallTimeout = .milliseconds(50)
         try await withLobbies(limits: limits) { (peer, _, _) async throws -> Void in
             peer.send(
                 #"{"type":"invocation","payload":{"callID":"1","actorID":"lobbies/1","targetIdentifier":"enter()","#
@@ -118,8 +118,8 @@ import TrebuchetTesting
                 peer.send(#"{"type":"cancel","payload":{"callID":"\#(callID)"}}"#)
                 #expect(try await message(peer).error?.code == "cancelled")
             }
-            #expect(server.heldBytes == 0)
-            journal.note("go")
+            #expect(server.bufferedBytes == 0)
+            journal.record("go")
             peer.invoke("3", "lobbies/1", "look()")
             #expect(try await message(peer).result == 0)
         }
@@ -136,7 +136,7 @@ import TrebuchetTesting
             let other = try await RawPeer.connect(try #require(server.address))
             other.call("1", "lobbies/1", "enterOnce()", of: session)
             #expect(try await message(other).error?.code == "cancelled", "its outcome is known: it never ran")
-            journal.note("go")
+            journal.record("go")
             other.call("2", "lobbies/1", "enterOnce()")
             #expect(try await message(other).result == 1)
             other.close()
@@ -159,10 +159,10 @@ import TrebuchetTesting
             let tooMany = try await message(peer)
             #expect(tooMany.callID == "5")
             #expect(tooMany.error?.message.contains("callsPerConnection") == true)
-            #expect(server.heldBytes > 20_000)
+            #expect(server.bufferedBytes > 20_000)
             peer.abort()
-            #expect(await eventually { server.heldBytes == 0 })
-            journal.note("go")
+            #expect(await eventually { server.bufferedBytes == 0 })
+            journal.record("go")
             #expect(!journal.entries.contains(text))
         }
     }
@@ -170,18 +170,18 @@ import TrebuchetTesting
     @Test("what the server holds for all has a limit, and nothing that is there ends at it")
     func heldBytes() async throws {
         var limits = ServerLimits()
-        limits.heldBytes = 8_000
-        limits.heldBytesPerAddress = 16_000
+        limits.bufferedBytes = 8_000
+        limits.bufferedBytesPerHost = 16_000
         try await withLobbies(limits: limits) { (peer, server, journal) async throws -> Void in
             let other = try await RawPeer.connect(try #require(server.address))
             let text = String(repeating: "a", count: 1_500)
             peer.invoke("1", "lobbies/1", "note(_:)", "[\"\(text)\"]")
-            #expect(await eventually { server.heldBytes > 1_500 })
+            #expect(await eventually { server.bufferedBytes > 1_500 })
             other.invoke("1", "lobbies/1", "note(_:)", "[\"\(text)\"]")
-            #expect(try await message(other).error?.message.contains("(heldBytes)") == true)
+            #expect(try await message(other).error?.message.contains("(bufferedBytes)") == true)
             other.invoke("2", "lobby", "enter()")
             #expect(try await message(other).result == 1)
-            journal.note("go")
+            journal.record("go")
             #expect(try await message(peer).error == nil)
             other.close()
         }
@@ -232,7 +232,7 @@ import TrebuchetTesting
     @Test("names are equal when their bytes are")
     func names() async throws {
         try await withLobbies { (peer, server, journal) async throws -> Void in
-            journal.note("go")
+            journal.record("go")
             // é in one character, and in two.
             for name in ["lobbies/caf\u{E9}", "lobbies/cafe\u{301}"] {
                 peer.invoke("1", name, "enter()")
@@ -364,7 +364,7 @@ import TrebuchetTesting
             var answer = try await call(peer, 3)
             for number in 4..<1_000_000 where answer.error == nil { answer = try await call(peer, number) }
             #expect(answer.error?.code == "unavailable")
-            journal.note("go")
+            journal.record("go")
             #expect(try await message(peer).callID == "1")
             await shutdown.value
         }

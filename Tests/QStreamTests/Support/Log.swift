@@ -6,7 +6,7 @@ final class Log<Value: Sendable>: Sendable {
     private let entries = Mutex<[Value]>([])
 
     var values: [Value] { entries.withLock { $0 } }
-    func note(_ value: Value) { entries.withLock { $0.append(value) } }
+    func record(_ value: Value) { entries.withLock { $0.append(value) } }
     func clear() { entries.withLock { $0 = [] } }
 }
 

@@ -3,7 +3,7 @@ import TrebuchetStore
 
 /// The `main.swift` of Docs/Guides/Deployment.md; it is compiled, and not run: its file and its port are those of a real server.
 func ownServer() async throws {
-    let store = try await SQLiteStore.whenFree(path: "/var/lib/trebuchet/trebuchet.db")
+    let store = try await SQLiteStore.waitUntilAvailable(path: "/var/lib/trebuchet/trebuchet.db")
     var access = AccessPolicy(origins: ["https://app.example"])
     access.trustedProxies = ["127.0.0.1", "::1"]
     let server = TrebuchetServer(

@@ -54,7 +54,7 @@ struct EngineConformanceTests {
                         case .acquired(let lease):
                             #expect(lease.fence == 1)
                             return 1
-                        case .held(let holder):
+                        case .ownedByOther(let holder):
                             #expect(holder.lease.fence == 1 && holder.lease.owner != node)
                             return 0
                         }
@@ -71,18 +71,18 @@ struct EngineConformanceTests {
         let rig = try EngineRig(kind)
         let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         #expect(try await rig.one.nodes() == [])
-        try await rig.one.announce(b, info: [0, 255], lasting: EngineRig.short)
-        try await rig.one.announce(a, info: [], lasting: EngineRig.long)
+        try await rig.one.renewNode(b, info: [0, 255], duration: EngineRig.short)
+        try await rig.one.renewNode(a, info: [], duration: EngineRig.long)
         // The same name again is another node.
         let again = try ClusterNode(name: "a")
-        try await rig.other.announce(again, info: [1], lasting: EngineRig.long)
+        try await rig.other.renewNode(again, info: [1], duration: EngineRig.long)
         try await rig.passNode(b)
         let live = try await rig.other.nodes()
         #expect(Set(live.map(\.node)) == [a, again])
         #expect(live.allSatisfy { $0.remaining > .seconds(60) && $0.remaining <= EngineRig.long })
-        try await rig.one.announce(b, info: [2], lasting: EngineRig.long)
+        try await rig.one.renewNode(b, info: [2], duration: EngineRig.long)
         #expect(try await rig.other.nodes().last?.info == [2])
-        try await rig.one.withdraw(again)
+        try await rig.one.removeNode(again)
         #expect(try await rig.other.nodes().map(\.node) == [a, b])
     }
 
@@ -90,17 +90,17 @@ struct EngineConformanceTests {
     func inbox(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let (node, earlier) = (try ClusterNode(name: "a"), try ClusterNode(name: "a"))
-        #expect(try await rig.one.send([1], to: node) == false)
+        #expect(try await rig.one.sendMessage([1], to: node) == false)
         let heard = Journal()
-        let subscription = try await rig.other.listen(as: node) { heard.note("\($0)") }
-        #expect(try await rig.one.send([0, 13, 10, 255], to: node))
-        #expect(try await rig.one.send([], to: node))
+        let subscription = try await rig.other.subscribeToInbox(of: node) { heard.record("\($0)") }
+        #expect(try await rig.one.sendMessage([0, 13, 10, 255], to: node))
+        #expect(try await rig.one.sendMessage([], to: node))
         // An earlier life of the same name is another node.
-        #expect(try await rig.one.send([3], to: earlier) == false)
+        #expect(try await rig.one.sendMessage([3], to: earlier) == false)
         await heard.wait { $0.count == 2 }
         #expect(heard.entries == ["message([0, 13, 10, 255])", "message([])"])
         subscription.cancel()
-        #expect(try await eventually { try await rig.one.send([4], to: node) == false })
+        #expect(try await eventually { try await rig.one.sendMessage([4], to: node) == false })
     }
 
     @Test(
@@ -115,25 +115,25 @@ struct EngineConformanceTests {
             return
         }
         func append(_ offset: UInt64) async throws {
-            let change = LogAppend([UInt8(offset), 58, 0], expectedTop: offset - 1)
-            #expect(try await rig.one.append(change, to: log, under: lease) == .accepted(offset))
+            let change = LogAppend([UInt8(offset), 58, 0], expectedHead: offset - 1)
+            #expect(try await rig.one.append(change, to: log, lease: lease) == .accepted(offset))
         }
         try await append(1)
         let heard = Journal()
-        let subscription = try await rig.other.watch(log) { event in
+        let subscription = try await rig.other.subscribeToLog(log) { event in
             switch event {
-            case .appended(let entry): heard.note("\(entry.position) \(entry.payload)")
-            case .mayHaveMissed: heard.note("gap")
-            case .ended: heard.note("ended")
+            case .appended(let entry): heard.record("\(entry.position) \(entry.payload)")
+            case .eventsMissed: heard.record("gap")
+            case .ended: heard.record("ended")
             }
         }
         for offset in 2...10 as ClosedRange<UInt64> { try await append(offset) }
         await heard.wait { $0.count == 9 }
         #expect(heard.entries == (2...10).map { "1:\($0) [\($0), 58, 0]" })
         // What is refused is not published, nor what only records a reply.
-        _ = try await rig.one.append(LogAppend([1], expectedTop: 3), to: log, under: lease)
+        _ = try await rig.one.append(LogAppend([1], expectedHead: 3), to: log, lease: lease)
         _ = try await rig.one.append(
-            LogAppend(nil, expectedTop: 10, call: .init(id: "c", reply: [])), to: log, under: lease)
+            LogAppend(nil, expectedHead: 10, call: .init(id: "c", reply: [])), to: log, lease: lease)
         try await rig.breakSubscriptions()
         try await append(11)
         await heard.wait { $0.contains("gap") }
@@ -170,7 +170,7 @@ struct EngineConformanceTests {
             let payload = size.map { [UInt8](repeating: 0, count: $0) }
             let call = call.map { LogAppend.Call(id: $0, reply: [UInt8](repeating: 0, count: reply)) }
             return await code {
-                _ = try await engine.append(LogAppend(payload, expectedTop: 0, call: call), to: log, under: lease)
+                _ = try await engine.append(LogAppend(payload, expectedHead: 0, call: call), to: log, lease: lease)
             }
         }
         #expect(await append(4, call: "123", reply: 4) == nil)
@@ -183,8 +183,8 @@ struct EngineConformanceTests {
         #expect(await append(1, to: ClusterLog("other")) == .invalid)
         #expect(
             await code { _ = try await engine.store([1, 2, 3, 4, 5, 6], at: 0, of: log, under: lease) } == .tooLarge)
-        #expect(await code { try await engine.announce(node, info: [1, 2, 3], lasting: .seconds(1)) } == .tooLarge)
-        #expect(await code { _ = try await engine.send([1, 2, 3, 4, 5], to: node) } == .tooLarge)
+        #expect(await code { try await engine.renewNode(node, info: [1, 2, 3], duration: .seconds(1)) } == .tooLarge)
+        #expect(await code { _ = try await engine.sendMessage([1, 2, 3, 4, 5], to: node) } == .tooLarge)
         for lasting in [Duration.zero, .seconds(-1), .seconds(86_401)] {
             #expect(await code { _ = try await engine.acquire(log.slot, for: node, lasting: lasting) } == .invalid)
         }
@@ -195,11 +195,11 @@ struct EngineConformanceTests {
         let rig = try EngineRig(kind)
         let node = try ClusterNode(name: "a")
         let heard = Journal()
-        let inbox = try await rig.one.listen(as: node) {
-            if case .ended(let error) = $0 { heard.note("\(error.code)") }
+        let inbox = try await rig.one.subscribeToInbox(of: node) {
+            if case .ended(let error) = $0 { heard.record("\(error.code)") }
         }
-        let log = try await rig.one.watch(ClusterLog("x")) {
-            if case .ended(let error) = $0 { heard.note("\(error.code)") }
+        let log = try await rig.one.subscribeToLog(ClusterLog("x")) {
+            if case .ended(let error) = $0 { heard.record("\(error.code)") }
         }
         await rig.one.close()
         await heard.wait { $0.count == 2 }

@@ -57,7 +57,7 @@ final class EngineRig: Sendable {
     /// Returns when a short lease has run out.
     func passLease(of slot: ClusterSlot) async throws {
         clock?.advance(by: Self.short)
-        #expect(try await eventually { try await one.holder(of: slot) == nil })
+        #expect(try await eventually { try await one.owner(of: slot) == nil })
     }
 
     /// Returns when a node that was announced for a short time is forgotten.

@@ -14,7 +14,7 @@ enum EngineStep: Sendable {
     case pass
     /// `accepted 1`, `repeated ok`, `fenced 2`, `lease over`, `top 3`, `full`.
     case append(Character, fence: UInt64, top: UInt64, String?, call: String? = nil, reply: String = "", String)
-    /// `stored`, `misplaced`, `fenced 2`, `lease over`.
+    /// `stored`, `positionMismatch`, `fenced 2`, `lease over`.
     case store(Character, fence: UInt64, at: UInt64, String, keeping: Int = 0, String)
     /// The same.
     case remove(Character, fence: UInt64, at: UInt64, String)
@@ -65,28 +65,28 @@ struct EnginePlayer {
             case .acquired(let lease):
                 #expect(lease.owner == nodes[node]! && lease.slot == log.slot)
                 return ("acquired \(lease.fence)", expected)
-            case .held(let holder): return ("held by \(name(holder))", expected)
+            case .ownedByOther(let holder): return ("held by \(name(holder))", expected)
             }
         case .renew(let node, let fence, let lasting, let expected):
-            return ("\(try await engine.renew(lease(node, fence), lasting: lasting))", expected)
+            return ("\(try await engine.renewLease(lease(node, fence), duration: lasting))", expected)
         case .release(let node, let fence, let expected):
-            return ("\(try await engine.release(lease(node, fence)))", expected)
+            return ("\(try await engine.releaseLease(lease(node, fence)))", expected)
         case .holder(let expected):
-            return (try await engine.holder(of: log.slot).map(name) ?? "nobody", expected)
+            return (try await engine.owner(of: log.slot).map(name) ?? "nobody", expected)
         case .pass: return nil
         case .append(let node, let fence, let top, let payload, let call, let reply, let expected):
             let append = LogAppend(
-                payload.map { Array($0.utf8) }, expectedTop: top,
+                payload.map { Array($0.utf8) }, expectedHead: top,
                 call: call.map { LogAppend.Call(id: $0, reply: Array(reply.utf8)) })
-            return (words(try await engine.append(append, to: log, under: lease(node, fence))), expected)
+            return (words(try await engine.append(append, to: log, lease: lease(node, fence))), expected)
         case .store(let node, let fence, let offset, let bytes, let keeping, let expected):
-            let outcome = try await engine.store(
-                Array(bytes.utf8), at: offset, of: log, under: lease(node, fence), keepingLast: keeping)
+            let outcome = try await engine.storeSnapshot(
+                Array(bytes.utf8), at: offset, of: log, lease: lease(node, fence), keepingLast: keeping)
             return (words(outcome), expected)
         case .remove(let node, let fence, let offset, let expected):
-            return (words(try await engine.remove(log, at: offset, under: lease(node, fence))), expected)
+            return (words(try await engine.removeLog(log, at: offset, lease: lease(node, fence))), expected)
         case .read(let position, let limit, let expected):
-            return (words(try await engine.read(log, after: position, limit: limit)), expected)
+            return (words(try await engine.readLog(log, after: position, limit: limit)), expected)
         case .reply(let call, let expected):
             return (
                 try await engine.reply(to: call, in: log).map { String(decoding: $0, as: UTF8.self) } ?? "none",
@@ -107,9 +107,9 @@ struct EnginePlayer {
     private func words(_ outcome: SnapshotOutcome) -> String {
         switch outcome {
         case .stored: "stored"
-        case .misplaced: "misplaced"
+        case .positionMismatch: "misplaced"
         case .fenced(let fence): "fenced \(fence)"
-        case .leaseOver: "lease over"
+        case .leaseExpired: "lease over"
         }
     }
 
@@ -118,22 +118,22 @@ struct EnginePlayer {
         case .accepted(let offset): "accepted \(offset)"
         case .repeated(let reply): "repeated \(String(decoding: reply, as: UTF8.self))"
         case .fenced(let fence): "fenced \(fence)"
-        case .leaseOver: "lease over"
-        case .topDiffers(let top): "top \(top)"
+        case .leaseExpired: "lease over"
+        case .headMismatch(let top): "top \(top)"
         case .full: "full"
         }
     }
 
     private func words(_ reading: LogReadResult) -> String {
         var words: [String]
-        switch reading.beginning {
+        switch reading.start {
         case .resumed: words = ["resumed"]
         case .start: words = ["start"]
         case .snapshot(let snapshot):
             words = ["snapshot", "\(snapshot.position)=\(String(decoding: snapshot.bytes, as: UTF8.self))"]
         }
         words += reading.entries.map { "\($0.position)=\(String(decoding: $0.payload, as: UTF8.self))" }
-        return (words + ["top", "\(reading.top)"]).joined(separator: " ") + (reading.isComplete ? "" : " …")
+        return (words + ["top", "\(reading.head)"]).joined(separator: " ") + (reading.isComplete ? "" : " …")
     }
 }
 

@@ -93,7 +93,7 @@ struct TableConformanceTests {
         ])
 
     private static let news = Course(
-        "who reads news hears what is missing", limits: { $0.newsPerTable = 2 },
+        "who reads news hears what is missing", limits: { $0.noticesPerTable = 2 },
         [
             .news(nil, "top 0"), .change([.put("a", "1")], news: "one", "changed 1"),
             .change([], news: "two", "changed 2"), .change([.put("a", "1")], "changed 3"),
@@ -114,7 +114,7 @@ struct TableConformanceTests {
     @Test("any course goes with Redis as in memory", arguments: 0..<4 as Range<UInt64>)
     func random(_ seed: UInt64) async throws {
         var limits = ClusterEngineLimits()
-        (limits.valuesPerTable, limits.newsPerTable, limits.readBytes) = (6, 5, 20)
+        (limits.valuesPerTable, limits.noticesPerTable, limits.readBytes) = (6, 5, 20)
         let rigs = try [EngineKind.memory, .redis].map { try EngineRig($0, limits: limits) }
         let table = ClusterTable("random")
         var course = RandomTableScenario(seed: seed)
@@ -142,9 +142,9 @@ struct TableConformanceTests {
                     group.addTask {
                         let engine = index % 2 == 0 ? rig.one : rig.other
                         let change = TableChange(
-                            [.init("a", .put([UInt8(index)])), .init("n", .add(1))],
-                            expected: [.init("a", version: round)])
-                        if case .changed = try await engine.change(change, of: table) { return 1 }
+                            [.init("a", .put([UInt8(index)])), .init("n", .increment(1))],
+                            preconditions: [.init("a", version: round)])
+                        if case .changed = try await engine.apply(change, to: table) { return 1 }
                         return 0
                     }
                 }
@@ -160,21 +160,21 @@ struct TableConformanceTests {
         let rig = try EngineRig(kind)
         let table = ClusterTable("watched")
         let heard = Journal()
-        let subscription = try await rig.other.watch(table) { event in
+        let subscription = try await rig.other.subscribeToChanges(of: table) { event in
             switch event {
-            case .news(let number): heard.note("\(number)")
-            case .mayHaveMissed: heard.note("gap")
-            case .ended(let error): heard.note("\(error.code)")
+            case .noticesAvailable(let number): heard.record("\(number)")
+            case .eventsMissed: heard.record("gap")
+            case .ended(let error): heard.record("\(error.code)")
             }
         }
         for news in [[1], nil, [2]] as [[UInt8]?] {
-            _ = try await rig.one.change(TableChange([.init("a", .put([]))], news: news), of: table)
+            _ = try await rig.one.apply(TableChange([.init("a", .put([]))], notice: news), to: table)
         }
         await heard.wait { $0.count == 2 }
         #expect(heard.entries == ["1", "3"])
         try await rig.breakSubscriptions()
         await heard.wait { $0.contains("gap") }
-        _ = try await rig.one.change(TableChange([], news: []), of: table)
+        _ = try await rig.one.apply(TableChange([], notice: []), to: table)
         await heard.wait(for: "4")
         await rig.other.close()
         await heard.wait(for: "closed")
@@ -185,16 +185,16 @@ struct TableConformanceTests {
     func lost(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("lost")
-        _ = try await rig.one.change(TableChange([.init("a", .put([1]))]), of: table)
-        let life = try #require(try await rig.other.news(of: table, after: nil, limit: 1).life)
-        let change = TableChange([.init("a", .put([2]))], life: life)
-        #expect(try await rig.other.change(change, of: table) == .changed(2))
+        _ = try await rig.one.apply(TableChange([.init("a", .put([1]))]), to: table)
+        let life = try #require(try await rig.other.changeFeed(of: table, after: nil, limit: 1).tableIncarnation)
+        let change = TableChange([.init("a", .put([2]))], tableIncarnation: life)
+        #expect(try await rig.other.apply(change, to: table) == .changed(2))
         try await rig.loseEverything()
-        let error = await #expect(throws: ClusterEngineError.self) { try await rig.other.change(change, of: table) }
+        let error = await #expect(throws: ClusterEngineError.self) { try await rig.other.apply(change, to: table) }
         #expect(error?.code == .dataLoss)
-        #expect(try await rig.one.change(TableChange([]), of: table) == .changed(1))
-        #expect(try await rig.one.news(of: table, after: nil, limit: 1).life != life)
-        await #expect(throws: ClusterEngineError.self) { try await rig.other.change(change, of: table) }
+        #expect(try await rig.one.apply(TableChange([]), to: table) == .changed(1))
+        #expect(try await rig.one.changeFeed(of: table, after: nil, limit: 1).tableIncarnation != life)
+        await #expect(throws: ClusterEngineError.self) { try await rig.other.apply(change, to: table) }
     }
 
     @Test("a rate counts over all nodes, and what is refused has taken nothing", arguments: EngineKind.withTables)
@@ -203,9 +203,9 @@ struct TableConformanceTests {
         let table = ClusterTable("rates")
         func take(_ engine: any ClusterEngine, _ names: [String: Int]) async throws -> Bool {
             let takes = names.sorted { $0.key < $1.key }.map { name, burst in
-                RateConsumption(RateKey(name, "x"), interval: .seconds(1_000), burst: burst, kept: 10)
+                RateConsumption(RateKey(name, "x"), interval: .seconds(1_000), burst: burst, maximumEntries: 10)
             }
-            guard let wait = try await engine.take(takes, of: table) else { return true }
+            guard let wait = try await engine.consumeRates(takes, of: table) else { return true }
             #expect(wait > .seconds(900) && wait <= .seconds(1_000))
             return false
         }
@@ -217,9 +217,9 @@ struct TableConformanceTests {
         #expect(try await take(rig.one, ["b": 3]))
         #expect(try await take(rig.other, ["b": 3]) == false)
         // Another name, and the same of another kind, have their own.
-        let other = RateConsumption(RateKey("b", "y"), interval: .seconds(1_000), burst: 1, kept: 10)
-        #expect(try await rig.one.take([other], of: table) == nil)
-        try await rig.other.restore(RateKey("b", "x"), of: table)
+        let other = RateConsumption(RateKey("b", "y"), interval: .seconds(1_000), burst: 1, maximumEntries: 10)
+        #expect(try await rig.one.consumeRates([other], of: table) == nil)
+        try await rig.other.resetRate(RateKey("b", "x"), of: table)
         #expect(try await take(rig.one, ["b": 3]))
         #expect(try await take(rig.one, ["a": 2]) == false)
     }
@@ -228,10 +228,10 @@ struct TableConformanceTests {
     func comingBack(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
-        let take = RateConsumption(RateKey("a", "x"), interval: EngineRig.short, burst: 1, kept: 10)
-        #expect(try await rig.one.take([take], of: table) == nil)
+        let take = RateConsumption(RateKey("a", "x"), interval: EngineRig.short, burst: 1, maximumEntries: 10)
+        #expect(try await rig.one.consumeRates([take], of: table) == nil)
         rig.passTime()
-        #expect(try await eventually { try await rig.other.take([take], of: table) == nil })
+        #expect(try await eventually { try await rig.other.consumeRates([take], of: table) == nil })
     }
 
     @Test("of too many who use a rate those are forgotten who have it back first", arguments: EngineKind.withTables)
@@ -239,8 +239,9 @@ struct TableConformanceTests {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
         func take(_ name: String) async throws -> Bool {
-            try await rig.one.take(
-                [RateConsumption(RateKey("a", name), interval: .seconds(1_000), burst: 2, kept: 2)], of: table) == nil
+            try await rig.one.consumeRates(
+                [RateConsumption(RateKey("a", name), interval: .seconds(1_000), burst: 2, maximumEntries: 2)], of: table
+            ) == nil
         }
         for name in ["x", "x", "y", "y", "z"] { #expect(try await take(name)) }
         #expect(try await take("x") == false)
@@ -259,7 +260,7 @@ struct TableConformanceTests {
             return nil
         }
         func change(_ writes: [TableChange.Write], news: [UInt8]? = nil) async -> ClusterEngineError.Code? {
-            await code { _ = try await engine.change(TableChange(writes, news: news), of: table) }
+            await code { _ = try await engine.apply(TableChange(writes, notice: news), to: table) }
         }
         #expect(await change([.put("12345678", "1234")], news: [1, 2, 3, 4]) == nil)
         #expect(await change([.put("123456789", "1")]) == .tooLarge)
@@ -276,8 +277,10 @@ struct TableConformanceTests {
         func take(_ kind: String, interval: Duration = .seconds(1), burst: Int = 1, kept: Int = 1, times: Int = 1) async
             -> ClusterEngineError.Code?
         {
-            let one = RateConsumption(RateKey(kind, "x"), interval: interval, burst: burst, kept: kept)
-            return await code { _ = try await engine.take([RateConsumption](repeating: one, count: times), of: table) }
+            let one = RateConsumption(RateKey(kind, "x"), interval: interval, burst: burst, maximumEntries: kept)
+            return await code {
+                _ = try await engine.consumeRates([RateConsumption](repeating: one, count: times), of: table)
+            }
         }
         #expect(await take("a1") == nil)
         for kind in ["", "a:b", "é", String(repeating: "a", count: 65)] { #expect(await take(kind) == .invalid) }

@@ -28,9 +28,9 @@ enum TableStep: Sendable {
 extension TableChange.Write {
     static func put(_ name: String, _ text: String) -> Self { Self(name, .put(Array(text.utf8))) }
     static func lend(_ name: String, _ text: String, _ lasting: Duration = EngineRig.long) -> Self {
-        Self(name, .lend(Array(text.utf8), lasting: lasting))
+        Self(name, .putExpiring(Array(text.utf8), lasting: lasting))
     }
-    static func add(_ name: String, _ number: Int64) -> Self { Self(name, .add(number)) }
+    static func add(_ name: String, _ number: Int64) -> Self { Self(name, .increment(number)) }
     static func delete(_ name: String) -> Self { Self(name, .delete) }
 }
 
@@ -40,9 +40,9 @@ extension EngineRig {
         switch step {
         case .change(let writes, let expecting, let news, _):
             let change = TableChange(
-                writes, expected: expecting.sorted { $0.key < $1.key }.map { .init($0.key, version: $0.value) },
-                news: news.map { Array($0.utf8) })
-            switch try await one.change(change, of: table) {
+                writes, preconditions: expecting.sorted { $0.key < $1.key }.map { .init($0.key, version: $0.value) },
+                notice: news.map { Array($0.utf8) })
+            switch try await one.apply(change, to: table) {
             case .changed(let number): return "changed \(number)"
             case .conflict(let name): return "conflict \(name)"
             case .full: return "full"
@@ -55,9 +55,10 @@ extension EngineRig {
             return page.rows.map { "\($0.name)=\(Self.words($0.value))" }.joined(separator: " ")
                 + (page.next.map { " … \($0)" } ?? "")
         case .news(let number, let limit, _):
-            let news = try await other.news(of: table, after: number, limit: limit)
+            let news = try await other.changeFeed(of: table, after: number, limit: limit)
             let items = news.items.map { "\($0.number)=\(String(decoding: $0.bytes, as: UTF8.self)) " }
-            return items.joined() + "top \(news.top)" + (news.cut > 0 ? " cut \(news.cut)" : "")
+            return items.joined() + "top \(news.head)"
+                + (news.truncatedThrough > 0 ? " cut \(news.truncatedThrough)" : "")
                 + (news.isComplete ? "" : " …")
         case .pass(let names):
             try await passLoans(names, of: table)

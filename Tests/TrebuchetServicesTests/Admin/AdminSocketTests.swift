@@ -157,7 +157,7 @@ import TrebuchetTesting
         try await AdminWorld.run { world in
             let admin = try world.admin()
             let (ada, bob) = (try await world.guest(), try await world.guest())
-            let auth = ada.backend.scope { Shared(.trebuchetAuth) }
+            let auth = ada.backend.withCurrent { Shared(.trebuchetAuth) }
             let user = try await auth.signInAsGuest()
             let (adas, bobs) = (
                 try ada.client.resolve(Room.self, id: "rooms/chat-a"),
@@ -212,7 +212,7 @@ import TrebuchetTesting
             }
             let first = backend()
             try await first.client.connect()
-            let auth = first.scope { Shared(.trebuchetAuth) }
+            let auth = first.withCurrent { Shared(.trebuchetAuth) }
             let user = try await auth.signInAsGuest()
             func roles(_ backend: TrebuchetBackend) async throws -> Set<String> {
                 try await backend.client.resolve(RulesTestServer.self, id: RulesTestServer.name).roles()
@@ -261,7 +261,7 @@ import TrebuchetTesting
             let (ada, bob) = (try await world.guest(), try await world.guest())
             var ids: [String] = []
             for guest in [ada, bob] {
-                ids.append(try await guest.backend.scope { Shared(.trebuchetAuth) }.signInAsGuest().id)
+                ids.append(try await guest.backend.withCurrent { Shared(.trebuchetAuth) }.signInAsGuest().id)
             }
             guard case .sessions(let all) = try await admin.ask(.sessions(account: nil, after: nil, limit: 10)),
                 case .sessions(let own) = try await admin.ask(.sessions(account: ids[0], after: nil, limit: 10))
@@ -341,7 +341,8 @@ import TrebuchetTesting
             }
             let long = try world.admin()
             // The server may have closed before all of it is sent.
-            try? await long.link.write(raw: Array(repeating: 0x20, count: AdminConnection.longestLine + (256 << 10)))
+            try? await long.link.write(
+                raw: Array(repeating: 0x20, count: AdminConnection.maximumLineLength + (256 << 10)))
             do {
                 let answer = try await long.answer()
                 Issue.record("\(answer)")

@@ -187,7 +187,7 @@ import TrebuchetTesting
 
     /// Everybody reads their own documents alone.
     private struct OwnDocuments: CollectionRules {
-        func may(
+        func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { document.creator == principal?.id }
     }
@@ -229,7 +229,7 @@ import TrebuchetTesting
         ) async throws(StateStoreError) -> [StateEntry] {
             try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
         }
-        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
+        func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.readLog(key) }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) {
             if fails.withLock({ $0 }) { throw StateStoreError(.full, "the disk is full") }
             try await memory.write(writes)

@@ -27,7 +27,7 @@ import TrebuchetTesting
             var transport = online ? auth.transport() : .webSocket(host: "127.0.0.1", port: 9)
             if let link { transport = .webSocket(host: link.address.host, port: link.address.port) }
             let backend = TrebuchetBackend(transport: transport, credentials: credentials, options: options)
-            backend.keepPendingWrites(in: URL(fileURLWithPath: folder.path))
+            backend.persistPendingWrites(in: URL(fileURLWithPath: folder.path))
             return App(backend: backend)
         }
 
@@ -43,9 +43,9 @@ import TrebuchetTesting
         let store = SharedStore()
 
         var todos: Shared<SyncedCollection<Todo>> {
-            backend.scope { Shared(.trebuchetCollection(Schema.todos), store: store) }
+            backend.withCurrent { Shared(.trebuchetCollection(Schema.todos), store: store) }
         }
-        @MainActor var auth: Shared<AuthSession> { backend.scope { Shared(.trebuchetAuth, store: store) } }
+        @MainActor var auth: Shared<AuthSession> { backend.withCurrent { Shared(.trebuchetAuth, store: store) } }
     }
 
     private func withWorld(_ body: (World) async throws -> Void) async throws {
@@ -67,7 +67,7 @@ import TrebuchetTesting
     private func guest(_ world: World) async throws -> InMemoryCredentialStore {
         let credentials = InMemoryCredentialStore()
         let backend = world.auth.backend(credentials: credentials)
-        try await backend.scope { Shared(.trebuchetAuth, store: SharedStore()) }.signInAsGuest()
+        try await backend.withCurrent { Shared(.trebuchetAuth, store: SharedStore()) }.signInAsGuest()
         await backend.client.close()
         return credentials
     }
@@ -185,10 +185,10 @@ import TrebuchetTesting
             let other = try await world.auth.client()
             let token = try #require(credentials.load()?.refreshToken)
             // It is made before the app hears of the end.
-            await link.stall()
+            await link.pauseTraffic()
             try await other.auth.signOut(token)
             let call = todos.create(Todo(id: "2"), onError: nil)
-            await link.resume()
+            await link.resumeTraffic()
             await #expect(throws: CollectionError.signedOut) { try await call.value }
             #expect(auth.wrappedValue.state == .unauthenticated)
             #expect(try await world.creators().keys.sorted() == ["1"])

@@ -93,7 +93,7 @@ import TrebuchetTesting
         try await CollectionWorld.run { world in
             let guest = world.guest()
             try await write(strangeTo: guest)
-            let voted: Shared<SyncedCollection<Voted>> = guest.backend.scope {
+            let voted: Shared<SyncedCollection<Voted>> = guest.backend.withCurrent {
                 Shared(.trebuchetCollection(CollectionKey<Voted>("voted")), store: guest.store)
             }
             await shows(voted) { !$0.isLoading }
@@ -121,7 +121,7 @@ import TrebuchetTesting
             let guest = world.guest(at: link.address)
             try await guest.client.connect()
             // No answer of the server comes before the link goes on.
-            await link.stall()
+            await link.pauseTraffic()
             let (all, first) = (guest.todos(), guest.todos(limit: 1))
             #expect(all.wrappedValue.isLoading)
             let early = all.update("1", onError: nil) { $0.isDone = true }
@@ -129,7 +129,7 @@ import TrebuchetTesting
             await #expect(throws: TrebuchetServices.CollectionError.notLoaded(id: "1")) {
                 try await guest.todos(limit: 2).transaction { try $0.update("1") { $0.isDone = true } }
             }
-            await link.resume()
+            await link.resumeTraffic()
             all.increment("1", "priority", by: 1, onError: nil)
             await shows(all) { $0.items[id: "1"]?.priority == 1 && !$0.isSyncing }
             await shows(first) { !$0.isLoading && $0.hasMore }
@@ -153,12 +153,12 @@ import TrebuchetTesting
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
             let other = world.guest("bob").todos()
             let first = CollectionTestClient("ada", at: link.address)
-            first.backend.keepPendingWrites(in: folder, files: files)
+            first.backend.persistPendingWrites(in: folder, files: files)
             let before = first.todos()
             await shows(before) { !$0.isLoading }
             var errors: [String] = []
             try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 let transfer = before.transaction(onError: { errors.append("\($0)") }) { todos in
                     try todos.create(Todo(id: "2"))
                     try todos.merge("1", ["title": .string("Ada's")])
@@ -171,7 +171,7 @@ import TrebuchetTesting
             }
             #expect(errors == ["the client was closed; the write is persisted and sent after the next start"])
             let second = CollectionTestClient("ada", at: world.address)
-            second.backend.keepPendingWrites(in: folder, files: files)
+            second.backend.persistPendingWrites(in: folder, files: files)
             let after = second.todos()
             await shows(after) { $0.writeError != nil }
             #expect(

@@ -42,9 +42,9 @@ import Trebuchet
         for list in 0..<20 {
             let missing = (0..<30).map { QueryCondition.contains("l", .integer(-1 - Int64(list * 30 + $0))) }
             let all = QueryCondition.any(of: missing + [.notEqual("none", .null)])
-            let made = lists.use(MatchList.Key(CollectionQuery(where: [all]), for: nil)) { _ in true }
+            let made = lists.acquireList(MatchList.Key(CollectionQuery(where: [all]), for: nil)) { _ in true }
             var slice = ScanSlice(steps: 100)
-            #expect(lists.goOn(made, &slice) && made.rows.count == 0)
+            #expect(lists.continueScan(made, &slice) && made.rows.count == 0)
         }
         let cost = cost {
             lists.apply(DocumentChange(id: "a", after: .todo("a", array.fields.with("n", .integer(1))))) { _, _ in }
@@ -56,9 +56,9 @@ import Trebuchet
     func slices() {
         let documents = (0..<8).map { Document.todo("\($0)", ["t": .string(String(repeating: "x", count: 60_000))]) }
         var lists = MatchLists(documents)
-        let list = lists.use(MatchList.Key(.all, for: nil)) { _ in true }
+        let list = lists.acquireList(MatchList.Key(.all, for: nil)) { _ in true }
         var slice = ScanSlice(steps: 16)
-        #expect(!lists.goOn(list, &slice))
+        #expect(!lists.continueScan(list, &slice))
         #expect(list.rows.count == 2)
     }
 

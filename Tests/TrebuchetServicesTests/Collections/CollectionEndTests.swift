@@ -29,7 +29,7 @@ import TrebuchetTesting
         ) async throws(StateStoreError) -> [StateEntry] {
             try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
         }
-        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
+        func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.readLog(key) }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) {
             state.withLock { $0.waiting += 1 }
             while state.withLock({ $0.isHeld }) { await Task.yield() }

@@ -26,7 +26,7 @@ import TrebuchetTesting
     /// Cuts the link, and lets nobody connect until `body` has returned.
     private func offline(_ link: FaultyLink, _ body: () async throws -> Void) async throws {
         try await link.refuseConnections {
-            await link.cutAll()
+            await link.disconnectAll()
             try await body()
         }
     }
@@ -175,11 +175,11 @@ import TrebuchetTesting
             let other = world.guest().todos()
             try await other.create(Todo(id: "1"))
             let first = CollectionTestClient(at: link.address)
-            first.backend.keepPendingWrites(in: folder, files: files)
+            first.backend.persistPendingWrites(in: folder, files: files)
             let before = first.todos()
             await shows(before) { $0.items.count == 1 }
             // The server does this, and its answer is lost.
-            await link.stall()
+            await link.pauseTraffic()
             let lost = before.link("1", "tags", to: "x", onError: nil)
             try await offline(link) {
                 before.create(Todo(id: "2"), onError: nil)
@@ -188,15 +188,15 @@ import TrebuchetTesting
                 await #expect(throws: CollectionError.keptForLater) { try await lost.value }
             }
             let second = CollectionTestClient(at: world.address)
-            second.backend.keepPendingWrites(in: folder, files: files)
+            second.backend.persistPendingWrites(in: folder, files: files)
             let after = second.todos()
             #expect(after.wrappedValue.items.map(\.title) == ["made offline"], "shown before there is a connection")
             await shows(after) { $0.items.ids == ["1", "2"] && !$0.isSyncing }
             await shows(other) { $0.items[id: "2"]?.title == "made offline" && $0.items[id: "1"]?.tags == ["x"] }
             let third = CollectionTestClient(at: world.address)
-            third.backend.keepPendingWrites(in: folder, files: files)
+            third.backend.persistPendingWrites(in: folder, files: files)
             #expect(!third.todos().wrappedValue.isSyncing, "what is done is not kept")
-            await link.resume()
+            await link.resumeTraffic()
             await link.close()
         }
     }
@@ -208,7 +208,7 @@ import TrebuchetTesting
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
             let other = world.guest().todos()
             let first = CollectionTestClient(at: link.address)
-            first.backend.keepPendingWrites(in: folder, files: files)
+            first.backend.persistPendingWrites(in: folder, files: files)
             let before = first.todos()
             await shows(before) { !$0.isLoading }
             try await offline(link) {
@@ -218,14 +218,14 @@ import TrebuchetTesting
                 await first.client.close()
             }
             let second = CollectionTestClient(at: world.address)
-            second.backend.keepPendingWrites(in: folder, files: files)
+            second.backend.persistPendingWrites(in: folder, files: files)
             let after = second.todos()
             #expect(after.wrappedValue.items.map(\.title) == ["mine", ""])
             await shows(after) { Set($0.items.map(\.title)) == ["other's", ""] && !$0.isSyncing }
             let refusal = WriteRejectedError(id: "1", command: "create", reason: .alreadyExists(id: "1"))
             await shows(after) { $0.writeError as? WriteRejectedError == refusal }
             let third = CollectionTestClient(at: world.address)
-            third.backend.keepPendingWrites(in: folder, files: files)
+            third.backend.persistPendingWrites(in: folder, files: files)
             let kept = third.todos().wrappedValue
             #expect(!kept.isSyncing && kept.items[id: "1"]?.title != "mine")
             await link.close()
@@ -261,7 +261,7 @@ import TrebuchetTesting
             let file = folder.appendingPathComponent("todos.json")
             files.replace(file, with: Data("{".utf8))
             let guest = CollectionTestClient(at: world.address)
-            guest.backend.keepPendingWrites(in: folder, files: files)
+            guest.backend.persistPendingWrites(in: folder, files: files)
             let todos = guest.todos()
             let error = await #expect(throws: CollectionError.self) { try await todos.create(Todo(id: "1")) }
             guard case .pendingNotKept? = error else {

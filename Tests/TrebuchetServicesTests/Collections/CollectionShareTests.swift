@@ -54,7 +54,7 @@ import TrebuchetTesting
     func parts(share: Int, count: Int) {
         var limits = CollectionLimits()
         limits.documentsPerCollection = 100
-        limits.principalShare = share
+        limits.principalQuotaDivisor = share
         var bench = Bench(limits)
         #expect(bench.fill(as: "ada").count == count)
     }
@@ -62,7 +62,8 @@ import TrebuchetTesting
     @Test("one alone has half of a collection, and who comes later finds room; a sixteenth is everybody's")
     func documents() {
         var bench = Bench(limits)
-        #expect(bench.fill(as: "0") == (800, .shareUsedUp(of: "documents", limit: 799, setting: "principalShare")))
+        #expect(
+            bench.fill(as: "0") == (800, .shareUsedUp(of: "documents", limit: 799, setting: "principalQuotaDivisor")))
         let counts = (1..<30).map { bench.fill(as: "\($0)").count }
         #expect(counts.prefix(3) == [400, 200, 100] && counts.prefix(4).allSatisfy { $0 >= 100 })
         #expect(counts.reduce(800, +) == 1_600)
@@ -76,11 +77,11 @@ import TrebuchetTesting
     @Test("principals of one host share what the host may have, and those who are not signed in do too")
     func hosts() {
         var bench = Bench(limits)
-        #expect(bench.fill(from: 1) == (800, .shareUsedUp(of: "documents", limit: 799, setting: "hostShare")))
+        #expect(bench.fill(from: 1) == (800, .shareUsedUp(of: "documents", limit: 799, setting: "hostQuotaDivisor")))
         for guest in 0..<20 { #expect(bench.fill(as: "guest \(guest)", from: 1).count == 0) }
         #expect(bench.fill(as: "ada", from: 2).count == 400)
         var open = limits
-        (open.principalShare, open.hostShare) = (1, 1)
+        (open.principalQuotaDivisor, open.hostQuotaDivisor) = (1, 1)
         var all = Bench(open)
         #expect(all.fill(as: "ada", from: 1) == (1_600, .tooManyDocuments(limit: 1_600)))
         // Nobody can say whose they are: this machine's own.
@@ -317,7 +318,7 @@ import TrebuchetTesting
         ) async throws(StateStoreError) -> [StateEntry] {
             try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
         }
-        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
+        func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.readLog(key) }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) {
             if fails.withLock({ $0 }) { throw StateStoreError(.full, "the disk is full") }
             try await memory.write(writes)

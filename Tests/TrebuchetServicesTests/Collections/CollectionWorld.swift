@@ -87,7 +87,7 @@ struct CollectionTestClient {
         where conditions: [QueryCondition] = [], order: [QueryOrder] = [], limit: Int? = nil, after: String? = nil,
         counts: Bool = false
     ) -> Shared<SyncedCollection<Todo>> {
-        backend.scope {
+        backend.withCurrent {
             Shared(
                 .trebuchetCollection(
                     Schema.todos, where: conditions, order: order, limit: limit, after: after, counts: counts),

@@ -67,8 +67,8 @@ extension CollectionWriteTests {
     @Test("a collection may say how long there are documents whose creator does not")
     func lifetime() async throws {
         var limits = CollectionLimits()
-        limits.lifetime = .seconds(60)
-        limits.lifetimes = ["accounts": .seconds(10)]
+        limits.documentLifetime = .seconds(60)
+        limits.documentLifetimes = ["accounts": .seconds(10)]
         let time = ManualTime(0)
         try await CollectionWorld.run(limits: limits, clock: time.clock) { world in
             let guest = try await connected(world)

@@ -20,7 +20,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
     static let secret = "0123456789abcdef"
 
     func accounts(_ guest: CollectionTestClient) -> Shared<SyncedCollection<ConditionalWriteAccount>> {
-        guest.backend.scope {
+        guest.backend.withCurrent {
             Shared(.trebuchetCollection(CollectionKey<ConditionalWriteAccount>("accounts")), store: guest.store)
         }
     }
@@ -178,7 +178,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
 
     /// Nobody reads or links to what is hidden.
     struct HiddenDocuments: CollectionRules {
-        func may(
+        func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { action != .read || document.fields["hidden"] == nil }
     }
@@ -251,7 +251,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         ) async throws(StateStoreError) -> [StateEntry] {
             try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
         }
-        func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+        func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
             if key.namespace == "collection.people" {
                 await withCheckedContinuation { continuation in
                     let isOpen = state.withLock { state in
@@ -261,7 +261,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
                     if isOpen { continuation.resume() }
                 }
             }
-            return try await memory.log(key)
+            return try await memory.readLog(key)
         }
         func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await memory.write(writes) }
     }

@@ -246,7 +246,7 @@ import TrebuchetWire
             let next = queue.next()
             #expect(next == times.values.min())
             var taken: Set<DocumentID> = []
-            while let id = queue.take(at: now) { taken.insert(id) }
+            while let id = queue.removeExpired(at: now) { taken.insert(id) }
             #expect(taken == Set(times.filter { $0.value <= now }.keys))
             for id in taken { times[id] = nil }
             #expect(queue.count == times.count)
@@ -263,7 +263,7 @@ import TrebuchetWire
             if Int.random(in: 0..<4, using: &random) == 0 {
                 keys.remove(key)
             } else {
-                keys.use(key)
+                keys.markUsed(key)
                 model.append(key)
             }
             #expect(keys.first == model.first && keys.count == model.count)

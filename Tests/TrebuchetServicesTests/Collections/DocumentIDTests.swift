@@ -90,10 +90,10 @@ import TrebuchetWire
         let document = Document(id: "a", fields: [:], creator: "caf\u{e9}")
         let rules = CreatorRules()
         for (name, isAllowed) in [("caf\u{e9}", true), ("cafe\u{301}", false)] {
-            #expect(rules.may(Principal(id: name), .update, document, in: "todos") == isAllowed)
+            #expect(rules.isAllowed(Principal(id: name), .update, document, in: "todos") == isAllowed)
         }
-        #expect(!rules.may(nil, .delete, document, in: "todos"))
-        #expect(rules.may(nil, .delete, Document(id: "a", fields: [:]), in: "todos"))
+        #expect(!rules.isAllowed(nil, .delete, document, in: "todos"))
+        #expect(rules.isAllowed(nil, .delete, Document(id: "a", fields: [:]), in: "todos"))
     }
 
     @Test(

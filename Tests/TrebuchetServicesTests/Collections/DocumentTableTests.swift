@@ -214,7 +214,7 @@ import Trebuchet
     @Test("clients that are forgotten are taken out of the store too")
     func forgottenClients() {
         var limits = CollectionLimits()
-        limits.rememberedClients = 10
+        limits.deduplicatedClients = 10
         var bench = Bench(limits)
         var stored: Set<ByteText> = []
         for number in 0..<50 {
@@ -247,7 +247,7 @@ import Trebuchet
         limits.documentBytes = 100
         limits.documentsPerCollection = 2
         limits.collectionBytes = 300
-        limits.rememberedClients = 10
+        limits.deduplicatedClients = 10
         var bench = Bench(limits)
         let text = JSONValue.string(String(repeating: "x", count: 100))
         guard case .documentTooLarge("a", _, 100)? = bench.perform(.add("a", ["t": text])) else {

@@ -79,7 +79,7 @@ import Trebuchet
             let memory = try await olderStore()
             // Readers have all of it all the same.
             expectAll(try await RetainedLog(StoppingStore(memory, after: stop)), "stopped after \(stop)")
-            isLog.append(try await memory.log(StateKey(Self.namespace, "log")) != nil)
+            isLog.append(try await memory.readLog(StateKey(Self.namespace, "log")) != nil)
             expectAll(try await RetainedLog(memory), "after \(stop) and a restart")
             #expect(try await memory.list(Self.namespace).map(\.key.name) == ["revision"])
         }

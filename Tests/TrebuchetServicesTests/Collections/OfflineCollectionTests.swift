@@ -13,7 +13,7 @@ import TrebuchetTesting
         -> CollectionTestClient
     {
         let guest = world.guest(at: address)
-        guest.backend.keepOffline(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
+        guest.backend.enableOfflineStorage(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
         return guest
     }
 
@@ -30,7 +30,7 @@ import TrebuchetTesting
             for value in before { await shows(value) { $0.items.count == 2 && !$0.isStale && !$0.isLoading } }
             let syncedAt = before[0].wrappedValue.lastSyncedAt
             let (second, after, watching) = try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 before[0].create(Todo(id: "3"), onError: nil)
                 await first.backend.close()
 
@@ -73,7 +73,7 @@ import TrebuchetTesting
             await shows(todos) { $0.items.count == 1 && !$0.isStale && !$0.isLoading }
             let before = todos.wrappedValue.lastSyncedAt!
             try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 await shows(todos) { $0.isStale && $0.items.count == 1 && !$0.isLoading }
             }
             await shows(todos) { !$0.isStale }
@@ -114,9 +114,9 @@ import TrebuchetTesting
         let credentials = InMemoryCredentialStore()
         func app() -> (TrebuchetBackend, Shared<AuthSession>, Shared<SyncedCollection<Todo>>) {
             let backend = auth.backend(credentials: credentials)
-            backend.keepOffline(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
+            backend.enableOfflineStorage(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
             let store = SharedStore()
-            return backend.scope {
+            return backend.withCurrent {
                 (
                     backend, Shared(.trebuchetAuth, store: store),
                     Shared(.trebuchetCollection(Schema.todos), store: store)
@@ -158,9 +158,9 @@ import TrebuchetTesting
         let credentials = InMemoryCredentialStore()
         func app() -> (backend: TrebuchetBackend, auth: Shared<AuthSession>, todos: Shared<SyncedCollection<Todo>>) {
             let backend = auth.backend(credentials: credentials)
-            backend.keepOffline(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
+            backend.enableOfflineStorage(in: URL(fileURLWithPath: folder.path), log: { Issue.record("\($0)") })
             let store = SharedStore()
-            return backend.scope {
+            return backend.withCurrent {
                 (
                     backend, Shared(.trebuchetAuth, store: store),
                     Shared(.trebuchetCollection(Schema.todos), store: store)
@@ -183,7 +183,7 @@ import TrebuchetTesting
 
     /// Everybody reads what they have created.
     private struct OwnRules: CollectionRules {
-        func may(
+        func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { action == .create || document.creator == principal?.id }
     }
@@ -223,7 +223,7 @@ import TrebuchetTesting
             await shows(todos) { !$0.isLoading }
             let link = try #require(todos.wrappedValue.link)
             let late = LateFeed(query: .all)
-            let number = link.add(late)
+            let number = link.addObserver(late)
             try await todos.create(Todo(id: "1"))
             await shows(todos) { $0.items.ids == ["1"] && !$0.isSyncing }
             try await todos.update("1") { $0.title = "x" }

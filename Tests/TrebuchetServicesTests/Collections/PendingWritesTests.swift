@@ -8,7 +8,7 @@ import Trebuchet
 @Suite struct PendingWritesTests {
     private func pending(_ commands: [DocumentCommand]) throws -> PendingWrites {
         var pending = PendingWrites(client: "c")
-        for command in commands { _ = try pending.add([DocumentWrite(command)]) }
+        for command in commands { _ = try pending.append([DocumentWrite(command)]) }
         return pending
     }
 
@@ -72,9 +72,9 @@ import Trebuchet
         #expect(shown(pending, .all, old, seen: 10) == ["1:(5)"], "the answer came before the result")
         #expect(
             shown(pending, .all, [.todo("1", ["n": .integer(7)])], seen: 11) == ["1:(7)"], "somebody wrote after it")
-        pending.forget(through: 10)
+        pending.removeWrites(through: 10)
         #expect(pending.entries.count == 1)
-        pending.forget(through: 11)
+        pending.removeWrites(through: 11)
         #expect(pending.entries.isEmpty)
     }
 
@@ -105,7 +105,7 @@ import Trebuchet
     func limit() throws {
         var pending = try pending((1...PendingWrites.limit).map { .delete(id: "\($0)") })
         #expect(throws: CollectionError.tooManyPending(limit: PendingWrites.limit)) {
-            try pending.add([DocumentWrite(.delete(id: "x"))])
+            try pending.append([DocumentWrite(.delete(id: "x"))])
         }
     }
 
@@ -119,7 +119,7 @@ import Trebuchet
         }
         func shown(_ pending: PendingWrites, _ result: QueryResult, _ kept: UncertainDocuments) -> JSONValue? {
             var kept = kept
-            kept.forget(pending)
+            kept.remove(pending)
             return pending.show(over: result.documents, .all, seen: result.revision, kept: kept.documents)
                 .first?.fields["n"]
         }
@@ -130,20 +130,20 @@ import Trebuchet
             var newest = result(0, at: 0)
             for number in 1...3 {
                 let expected = JSONValue.integer(Int64(number))
-                _ = try pending.add(increment)
+                _ = try pending.append(increment)
                 #expect(shown(pending, newest, kept) == expected, "at once")
                 _ = pending.beginSending()
                 for step in answersFirst ? ["answer", "result"] : ["result", "answer"] {
                     if step == "answer" {
                         pending.settle(MutationOutcome(number: number, revision: number))
                     } else {
-                        kept.keep(newest, seen: newest.revision, pending)
+                        kept.retainDocuments(newest, seen: newest.revision, pending)
                         newest = result(Int64(number), at: number)
                     }
                     #expect(shown(pending, newest, kept) == expected, "\(number): after the \(step)")
                 }
                 // It is known to be seen later than it could be.
-                if number == 2 { pending.forget(through: number) }
+                if number == 2 { pending.removeWrites(through: number) }
             }
         }
     }
@@ -160,7 +160,7 @@ import Trebuchet
         ]
         for (writes, expected) in table {
             var pending = PendingWrites(client: "c")
-            _ = try pending.add(writes)
+            _ = try pending.append(writes)
             #expect(shown(pending, .all, base) == expected, "\(writes)")
         }
     }

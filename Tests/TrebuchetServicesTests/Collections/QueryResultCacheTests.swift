@@ -46,7 +46,9 @@ import Trebuchet
     private func keep(
         _ result: QueryResult, in results: QueryResultCache, _ query: CollectionQuery = .all, for account: ClientAccount
     ) {
-        results.keep(result, from: Date(timeIntervalSince1970: 1_000.5), of: query, in: "todos", for: account) { true }
+        results.storeResult(result, from: Date(timeIntervalSince1970: 1_000.5), of: query, in: "todos", for: account) {
+            true
+        }
     }
 
     private func ids(
@@ -171,7 +173,7 @@ import Trebuchet
         let results = bench.results()
         keep(result(["2"]), in: results, for: .user("ada"))
         results.remove(of: .user("ada"))
-        results.keep(result(["3"]), from: Date(), of: .all, in: "todos", for: .user("ada")) { false }
+        results.storeResult(result(["3"]), from: Date(), of: .all, in: "todos", for: .user("ada")) { false }
         results.close()
         #expect(ids(results, for: .user("ada")) == nil && ids(results, for: .user("bob")) == ["1"])
         #expect(bench.files.count == 1)

@@ -60,7 +60,7 @@ struct RetainedLog {
     }
 
     /// The log as it is in the store.
-    func log() async throws -> StoredLog { try #require(try await store.log(StateKey("collection.todos", "log"))) }
+    func log() async throws -> StoredLog { try #require(try await store.readLog(StateKey("collection.todos", "log"))) }
 
     /// The same collection, loaded anew.
     func again() async throws -> RetainedLog { try await RetainedLog(store, number: number) }
@@ -93,7 +93,7 @@ final class StoppingStore: StateStore {
     ) async throws(StateStoreError) -> [StateEntry] {
         try await memory.list(namespace, prefix: prefix, after: after, limit: limit)
     }
-    func log(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.log(key) }
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? { try await memory.readLog(key) }
     func write(_ writes: [StateWrite]) async throws(StateStoreError) {
         let isDone = state.withLock { state in
             guard state.left > 0 else { return false }

@@ -149,14 +149,14 @@ struct StoredCollectionTests {
             let guest = world.guest("ada")
             try await guest.client.connect()
             _ = try await guest.collection().commit([.add("a", bytes: 20_000)], from: RetainedLog.client)
-            epoch = try await store.log(key)?.snapshot.epoch
+            epoch = try await store.readLog(key)?.snapshot.epoch
             for number in 0..<60 {
                 let update = DocumentCommand.update(id: "a", fields: ["n": .integer(Int64(number))])
                 _ = try await guest.collection().commit([update], from: RetainedLog.client, at: number + 2)
             }
             #expect(await eventually { world.host.collectionCount == 0 })
         }
-        let log = try #require(try await store.log(key))
+        let log = try #require(try await store.readLog(key))
         // Begun once, and never as long as 60 entries of 20,000 bytes.
         #expect(log.snapshot.epoch == epoch && log.snapshot.bytes.count > 20_000 && log.entries.count < 20)
         let again = try await RetainedLog(store)
@@ -195,9 +195,9 @@ struct StoredCollectionTests {
         var keeper = try await RetainedLog(memory)
         keeper.apply((0..<50).map { .add("\($0)", bytes: 10_000) })
         await keeper.write()
-        let last = try await keeper.log().last
+        let last = try await keeper.log().lastVersion
         try await memory.write([
-            .append(LogEntry(number: last + 1, base: last, bytes: []), StateKey("collection.todos", "log"))
+            .append(LogEntry(version: last + 1, baseVersion: last, bytes: []), StateKey("collection.todos", "log"))
         ])
         keeper.apply(.add("lost"))
         #expect(await keeper.write() == false)

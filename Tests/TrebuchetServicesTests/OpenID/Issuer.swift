@@ -56,7 +56,7 @@ final class Issuer: Sendable {
             text += String(decoding: bytes, as: UTF8.self)
             guard text.hasSuffix("\r\n\r\n") else { return }
             let path = text.split(separator: " ").dropFirst().first.map(String.init) ?? ""
-            asked.note(path)
+            asked.record(path)
             let answers = answers
             Task {
                 for await state in answers.stream where !state.isHeld {

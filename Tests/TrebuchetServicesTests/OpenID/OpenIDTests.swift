@@ -24,7 +24,7 @@ import TrebuchetTesting
                 at: "/.well-known/openid-configuration")
             var local = try OpenIDProvider(
                 name: "local", issuer: "https://a.b", audience: "app", keys: .url("\(issuer.url)/jwks"))
-            local.linksAddresses = linking
+            local.linksAccountsByEmail = linking
             let found = try OpenIDProvider(name: "found", issuer: issuer.url, audience: "app")
             server = try await AuthServer(providers: [local, found])
         }

@@ -185,7 +185,7 @@ import Trebuchet
     func manyRooms() async throws {
         var limits = RoomLimits()
         limits.rooms = 10_000
-        limits.grace = .milliseconds(10)
+        limits.reconnectTime = .milliseconds(10)
         try await RoomWorld.run(limits) { world in
             let guests = (0..<100).map { _ in RoomTestClient(TrebuchetClient(transport: .local(world.server))) }
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -221,7 +221,7 @@ import Trebuchet
     @Test("a room that nobody joins goes away: at once after a refused call, else after a time")
     func unjoined() async throws {
         var limits = RoomLimits()
-        limits.unjoinedTime = .milliseconds(50)
+        limits.unjoinedRoomTime = .milliseconds(50)
         try await RoomWorld.run(limits) { world in
             let guest = try await connected(world)
             let room = try guest.room("empty")
@@ -246,7 +246,7 @@ import Trebuchet
     @Test("rooms that somebody looks at and nobody is in take nobody's place")
     func watched() async throws {
         var limits = RoomLimits()
-        limits.unjoinedTime = .seconds(3_600)
+        limits.unjoinedRoomTime = .seconds(3_600)
         limits.rooms = 4
         try await RoomWorld.run(limits) { world in
             let guest = try await connected(world)

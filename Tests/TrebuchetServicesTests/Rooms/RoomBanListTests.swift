@@ -9,11 +9,12 @@ import Testing
     func time() {
         var keptOut = RoomBanList()
         #expect(keptOut.isEmpty)
-        keptOut.add(person("ada"), of: "chat-a", until: 10, at: 0)
-        #expect(keptOut.has(person("ada"), of: "chat-a", at: 9))
-        #expect(!keptOut.has(person("ada"), of: "chat-a", at: 10))
+        keptOut.addBan(person("ada"), of: "chat-a", until: 10, at: 0)
+        #expect(keptOut.isBanned(person("ada"), of: "chat-a", at: 9))
+        #expect(!keptOut.isBanned(person("ada"), of: "chat-a", at: 10))
         #expect(
-            !keptOut.has(person("ada"), of: "chat-b", at: 0) && !keptOut.has(person("bob"), of: "chat-a", at: 0)
+            !keptOut.isBanned(person("ada"), of: "chat-b", at: 0)
+                && !keptOut.isBanned(person("bob"), of: "chat-a", at: 0)
         )
         #expect(RoomBanList.Person(nil, nil) == nil)
     }
@@ -22,11 +23,11 @@ import Testing
     func bounds() {
         var keptOut = RoomBanList()
         for number in 0..<RoomBanList.most {
-            keptOut.add(person("\(number)"), of: "r", until: UInt64(100 + number), at: 0)
+            keptOut.addBan(person("\(number)"), of: "r", until: UInt64(100 + number), at: 0)
         }
-        keptOut.add(person("new"), of: "r", until: 5, at: 0)
-        #expect(keptOut.count <= RoomBanList.most && keptOut.has(person("new"), of: "r", at: 0))
-        #expect(!keptOut.has(person("0"), of: "r", at: 0))
-        #expect(keptOut.has(person("\(RoomBanList.most - 1)"), of: "r", at: 0))
+        keptOut.addBan(person("new"), of: "r", until: 5, at: 0)
+        #expect(keptOut.count <= RoomBanList.most && keptOut.isBanned(person("new"), of: "r", at: 0))
+        #expect(!keptOut.isBanned(person("0"), of: "r", at: 0))
+        #expect(keptOut.isBanned(person("\(RoomBanList.most - 1)"), of: "r", at: 0))
     }
 }

@@ -143,8 +143,8 @@ import TrebuchetTesting
     @Test("a room is listed with its members as long as it has some, page by page")
     func listed() async throws {
         struct Everybody: RoomRules {
-            func mayJoin(_ principal: Principal?, _ room: String) -> Bool { true }
-            func mayList(_ principal: Principal?, _ room: String) -> Bool { true }
+            func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
+            func canList(_ principal: Principal?, _ room: String) -> Bool { true }
         }
         try await RoomWorld.run(rules: Everybody()) { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
@@ -171,7 +171,7 @@ import TrebuchetTesting
     @Test("a connection that goes leaves every room, at once or after the grace, and gives its places back")
     func gone() async throws {
         var limits = RoomLimits()
-        limits.grace = .milliseconds(100)
+        limits.reconnectTime = .milliseconds(100)
         limits.membersPerRoom = 2
         try await RoomWorld.run(limits) { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
@@ -229,11 +229,11 @@ import TrebuchetTesting
         func shown() -> JSONValue? { joined.contents.withLock { $0.plan.presence } }
         #expect(wants() == [false, false])
         let notes = Notes()
-        let first = joined.add(notes, presence: .integer(1))
+        let first = joined.addObserver(notes, presence: .integer(1))
         #expect(joined.isUsed && wants() == [true, false] && shown() == .integer(1))
-        let second = joined.add(Notes(topic: "t"), presence: nil)
+        let second = joined.addObserver(Notes(topic: "t"), presence: nil)
         #expect(first != second && wants() == [true, true] && shown() == .integer(1))
-        let third = joined.add(Notes(), presence: .integer(2))
+        let third = joined.addObserver(Notes(), presence: .integer(2))
         joined.remove(first)
         #expect(joined.isUsed && wants() == [true, true] && shown() == .integer(2))
         joined.remove(third)
@@ -242,7 +242,7 @@ import TrebuchetTesting
         joined.remove(second)
         #expect(!joined.isUsed && wants() == [false, false])
         #expect(notes.all == [])
-        _ = joined.add(notes, presence: nil)
+        _ = joined.addObserver(notes, presence: nil)
         joined.refresh()
         #expect(notes.all == ["false false false"])
         await client.close()
@@ -274,7 +274,7 @@ import TrebuchetTesting
             let ada = guest.presence("Ada")
             await wait(for: ada) { $0.isConnected }
             try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 await wait(for: ada) { !$0.isConnected }
                 let save = Task { try await ada.update { $0.isTyping = true } }
                 #expect(await eventually { ada.wrappedValue.user.isTyping })
@@ -302,7 +302,7 @@ import TrebuchetTesting
         }
         #expect(cursor.last == 6)
         // It is known where to begin.
-        cursor.begin(after: 100, in: "f")
+        cursor.reset(after: 100, in: "f")
         #expect(cursor.last == 6)
     }
 

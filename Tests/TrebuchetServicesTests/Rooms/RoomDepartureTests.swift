@@ -17,7 +17,7 @@ import Trebuchet
             await wait(for: lobbies.0) { $0.peers.count == 1 }
             await wait(for: hall) { $0.isConnected }
             await wait(for: emoji) { $0.isConnected }
-            await ada.backend.leaveRooms(within: .seconds(600))
+            await ada.backend.leaveAllRooms(timeout: .seconds(600))
             await wait(for: lobbies.1) { $0.peers.isEmpty }
             #expect(await eventually { world.host.room("chat-hall") == nil })
             for shown in [lobbies.0, hall] {
@@ -82,11 +82,11 @@ import Trebuchet
     private final class UsersOnly: RoomRules {
         let refused = StateRelay(0)
 
-        func mayJoin(_ principal: Principal?, _ room: String) -> Bool {
+        func canJoin(_ principal: Principal?, _ room: String) -> Bool {
             if principal == nil { refused.update { $0 += 1 } }
             return principal != nil
         }
-        func mayList(_ principal: Principal?, _ room: String) -> Bool { false }
+        func canList(_ principal: Principal?, _ room: String) -> Bool { false }
     }
 
     @Test("who is just signing in waits for that where users alone may join, and joins at once afterwards")

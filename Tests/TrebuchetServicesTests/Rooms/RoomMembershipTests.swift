@@ -68,7 +68,7 @@ import Testing
         let first = try membership.join(1, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
         let again = try membership.join(2, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
         #expect(first.isNew && again == .init(identity: identity(), isNew: false, replaced: 1))
-        membership.end("s")
+        membership.endSession("s")
         #expect(try membership.join(2, principal: nil, token: nil, attempt: "a", makeIdentity: identity).isNew)
         #expect(membership.count == 1)
     }
@@ -102,7 +102,7 @@ import Testing
         _ = membership.lost(2, at: 0)
         #expect(throws: RoomError.roomFull(limit: 3)) { try join(4) }
         #expect(try join(4, token: "t2").identity.stay == "s2")
-        #expect(membership.end("s1") == 1)
+        #expect(membership.endSession("s1") == 1)
         #expect(try join(5).isNew)
     }
 

@@ -116,7 +116,7 @@ import Trebuchet
         #expect(plan.error as? RoomError == .notJoined && plan.next(hasEvents: true) == .wait)
         plan.retry()
         plan.joined(ticket, showing: quiet)
-        plan.heard()
+        plan.recordActivity()
         #expect(plan.moved(RoomError.notJoined) == nil && plan.error == nil)
     }
 

@@ -190,7 +190,7 @@ import Trebuchet
         // The answer to a call is none of a stream.
         plan.answered()
         #expect(plan.error != nil)
-        plan.heard()
+        plan.recordActivity()
         #expect(plan.error == nil)
         #expect(plan.lost(refusal) == .milliseconds(100))
     }

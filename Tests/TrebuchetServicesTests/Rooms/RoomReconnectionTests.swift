@@ -23,7 +23,7 @@ import TrebuchetTesting
             #expect(await eventually { (try? await world.roster().members.count) == 2 })
             let before = try await world.roster()
             for round in 1...3 {
-                await link.cutAll(cut)
+                await link.disconnectAll(cut)
                 try await bobs.publish(Emoji(name: "\(round)"))
                 await wait(for: emoji) { $0.isConnected && $0.latestEvent?.data.name == "\(round)" }
                 await wait(for: ada) { $0.isConnected && !$0.isError }
@@ -49,7 +49,7 @@ import TrebuchetTesting
             let bob = world.guest().presence("Bob")
             await wait(for: bob) { $0.hasPeers }
             try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 await wait(for: ada) { !$0.isConnected }
                 ada.withLock { $0.user.name = "Ada again" }
                 #expect(ada.wrappedValue.user.name == "Ada again")
@@ -62,7 +62,7 @@ import TrebuchetTesting
     @Test("a connection that stays away loses its stay after the grace, and is then somebody new")
     func grace() async throws {
         var limits = RoomLimits()
-        limits.grace = .milliseconds(200)
+        limits.reconnectTime = .milliseconds(200)
         try await RoomWorld.run(limits) { world in
             let link = try FaultyLink(to: world.address, seed: 3)
             let ada = world.guest(through: link).presence("Ada")
@@ -71,10 +71,10 @@ import TrebuchetTesting
             let before = bob.wrappedValue.peers.first?.id
             let start = ContinuousClock.now
             try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 await wait(for: bob) { !$0.hasPeers }
             }
-            #expect(ContinuousClock.now - start >= limits.grace)
+            #expect(ContinuousClock.now - start >= limits.reconnectTime)
             await wait(for: bob) { $0.hasPeers }
             #expect(bob.wrappedValue.peers.first?.id != before)
             await wait(for: ada) { $0.isConnected && $0.peers.count == 1 }
@@ -85,7 +85,7 @@ import TrebuchetTesting
     @Test("a client that answers no pings loses its connection, and then its stay")
     func silent() async throws {
         var limits = RoomLimits()
-        limits.grace = .milliseconds(50)
+        limits.reconnectTime = .milliseconds(50)
         var serverLimits = ServerLimits()
         serverLimits.pingInterval = .milliseconds(100)
         serverLimits.pongTimeout = .milliseconds(100)
@@ -94,10 +94,10 @@ import TrebuchetTesting
             let ada = world.guest(through: link).presence("Ada")
             let bob = world.guest().presence("Bob")
             await wait(for: bob) { $0.hasPeers }
-            await link.stall()
+            await link.pauseTraffic()
             await wait(for: bob) { !$0.hasPeers }
-            await link.resume()
-            await link.cutAll()
+            await link.resumeTraffic()
+            await link.disconnectAll()
             await wait(for: bob) { $0.hasPeers }
             _ = ada
             await link.close()
@@ -107,7 +107,7 @@ import TrebuchetTesting
     @Test("a leave without a connection is made up for after the next one, long before the grace is over")
     func leftOffline() async throws {
         var limits = RoomLimits()
-        limits.grace = .seconds(1_000)
+        limits.reconnectTime = .seconds(1_000)
         try await RoomWorld.run(limits) { world in
             let link = try FaultyLink(to: world.address, seed: 5)
             let guest = world.guest(through: link)
@@ -115,7 +115,7 @@ import TrebuchetTesting
             let bob = world.guest().presence("Bob")
             await wait(for: bob) { $0.hasPeers }
             try await link.refuseConnections {
-                await link.cutAll()
+                await link.disconnectAll()
                 await wait(for: try #require(ada)) { !$0.isConnected }
                 ada = nil
             }
@@ -129,7 +129,7 @@ import TrebuchetTesting
         arguments: 1...4)
     func harsh(seed: UInt64) async throws {
         var limits = RoomLimits()
-        limits.grace = .milliseconds(500)
+        limits.reconnectTime = .milliseconds(500)
         limits.joins = RateLimit(callsPerSecond: 10_000, burst: 10_000)
         var serverLimits = ServerLimits()
         serverLimits.pingInterval = .seconds(1)
@@ -146,7 +146,7 @@ import TrebuchetTesting
             await wait(for: ada) { $0.peersList.map(\.data.name) == ["Bob 25"] }
             await wait(for: bob) { $0.peersList.map(\.data.name) == ["Ada 25"] }
             let counters = link.counters
-            #expect(counters.cutsInOrder + counters.resets + counters.halfOpens > 0)
+            #expect(counters.orderlyCloses + counters.resets + counters.halfOpens > 0)
             await link.close()
         }
     }

@@ -18,7 +18,7 @@ import TrebuchetTesting
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), clock: TestTime(), access: access)
         var limits = RoomLimits()
-        limits.grace = .seconds(600)
+        limits.reconnectTime = .seconds(600)
         let host = RoomHost.expose(on: server, rules: OpenRooms(), limits: limits)
         let address = try await server.start()
         let guest = RoomTestClient(TrebuchetClient(transport: .webSocket(host: address.host, port: address.port)))

@@ -79,7 +79,7 @@ import Trebuchet
     func rooms() async throws {
         var limits = RoomLimits()
         limits.roomsPerPrincipal = 2
-        limits.grace = .milliseconds(200)
+        limits.reconnectTime = .milliseconds(200)
         let access = AccessPolicy { request in request.bearerToken.map { Principal(id: $0) } }
         try await RoomWorld.run(limits, access: access) { world in
             let (ada, phone, bob) = (world.guest(as: "ada"), world.guest(as: "ada"), world.guest(as: "bob"))
@@ -121,7 +121,7 @@ import Trebuchet
         try join(2, ada)
         #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(3, ada) }
         try join(4, QuotaHolder(principal: "bob", host: nil))
-        membership.end("s1")
+        membership.endSession("s1")
         try join(5, ada)
         _ = membership.lost(5, at: 0)
         #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(6, ada) }
@@ -160,8 +160,8 @@ import Trebuchet
     }
 
     private struct Listed: RoomRules {
-        func mayJoin(_ principal: Principal?, _ room: String) -> Bool { room != "chat-secret" }
-        func mayList(_ principal: Principal?, _ room: String) -> Bool { true }
+        func canJoin(_ principal: Principal?, _ room: String) -> Bool { room != "chat-secret" }
+        func canList(_ principal: Principal?, _ room: String) -> Bool { true }
     }
 
     @Test("rooms are joined and listed by whom the rules allow", arguments: [true, false])

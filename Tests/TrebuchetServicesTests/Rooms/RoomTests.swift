@@ -102,7 +102,7 @@ import TrebuchetTesting
             let start = clock.now
             ada = nil
             await wait(for: try #require(bob)) { !$0.hasPeers }
-            #expect(clock.now - start < world.host.limits.grace / 2)
+            #expect(clock.now - start < world.host.limits.reconnectTime / 2)
             bob = nil
             #expect(await eventually { world.host.roomCount == 0 })
             _ = (ada, bob)
@@ -115,7 +115,7 @@ import TrebuchetTesting
     func otherTypes() async throws {
         let reports = Journal()
         try await RoomWorld.run { world in
-            let ada = world.guest { reports.note("\($0)") }.presence("Ada")
+            let ada = world.guest { reports.record("\($0)") }.presence("Ada")
             let other = world.guest()
             try await other.client.connect()
             _ = try await other.room().join(presence: .object(["x": .integer(1)]), token: nil, attempt: nil)

@@ -37,7 +37,7 @@ struct RoomTestClient {
     init(_ backend: TrebuchetBackend) { (client, self.backend) = (backend.client, backend) }
 
     func presence(_ name: String, in room: String = "lobby") -> Shared<RoomPresence<ChatPresence>> {
-        backend.scope {
+        backend.withCurrent {
             Shared(
                 .trebuchetPresence(Schema.Rooms.chat, roomId: room, initialPresence: ChatPresence(name: name)),
                 store: store)
@@ -45,7 +45,7 @@ struct RoomTestClient {
     }
 
     func emoji(in room: String = "lobby") -> Shared<TopicChannel<Emoji>> {
-        backend.scope { Shared(.trebuchetTopic(Schema.Topics.emoji, roomId: room), store: store) }
+        backend.withCurrent { Shared(.trebuchetTopic(Schema.Topics.emoji, roomId: room), store: store) }
     }
 
     /// The room itself, past everything that a client does.

@@ -48,7 +48,7 @@ import Trebuchet
             let secret = try guests[2].client.resolve(RoomList.self, id: "room-lists/chat-secret")
             await #expect(throws: RoomError.forbidden) { try await secret.list(after: nil, limit: nil) }
 
-            world.host.use(try book(#"{"rooms":{"chat":{"members":3}}}"#))
+            world.host.replaceRules(try book(#"{"rooms":{"chat":{"members":3}}}"#))
             _ = try await guests[2].room().join(presence: nil, token: nil, attempt: nil)
             try await guests[0].room().publish(topic: "t", payload: .null)
             await #expect(throws: RoomError.forbidden) { try await list.list(after: nil, limit: nil) }

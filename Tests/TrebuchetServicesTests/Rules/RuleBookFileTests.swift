@@ -50,7 +50,7 @@ import Trebuchet
     func large(head: String, entry: String, end: String) {
         let entries = (0..<40_000).map { entry.replacing("#", with: "\($0)") }
         let text = "{" + head + entries.joined(separator: ",\n") + end + "}"
-        #expect(text.utf8.count <= RulesFile.longestFile)
+        #expect(text.utf8.count <= RulesFile.maximumFileLength)
         let clock = ContinuousClock()
         let began = clock.now
         _ = problems(text)
@@ -208,7 +208,7 @@ import Trebuchet
             #expect(error.description == "\(path): \(problem)")
         }
         let large = folder.path + "/large.json"
-        try Data(repeating: 0x20, count: RulesFile.longestFile + 1).write(to: URL(fileURLWithPath: large))
+        try Data(repeating: 0x20, count: RulesFile.maximumFileLength + 1).write(to: URL(fileURLWithPath: large))
         let error = try #require(throws: RulesFileError.self) { try RulesFile(contentsOfFile: large) }
         #expect(error.description == "\(large): has more than 1048576 bytes")
     }
@@ -220,15 +220,15 @@ import Trebuchet
         for principal in [nil, Principal(id: "ada"), Principal(id: "eve", roles: ["user"])] {
             for document in documents {
                 for action in CollectionAction.allCases {
-                    let without = CreatorRules().may(principal, action, document, in: "todos")
-                    #expect(book.may(principal, action, document, in: "todos") == without)
-                    #expect(RulesFile().may(principal, action, document, in: "todos") == without)
+                    let without = CreatorRules().isAllowed(principal, action, document, in: "todos")
+                    #expect(book.isAllowed(principal, action, document, in: "todos") == without)
+                    #expect(RulesFile().isAllowed(principal, action, document, in: "todos") == without)
                 }
             }
             for book in [book, RulesFile()] {
-                #expect(book.readers(like: principal, in: "todos") == .everybody)
-                #expect(book.mayJoin(principal, "chat-lobby") && book.mayPublish(principal, "t", in: "chat-lobby"))
-                #expect(!book.mayList(principal, "chat-"))
+                #expect(book.readerGroup(for: principal, in: "todos") == .everybody)
+                #expect(book.canJoin(principal, "chat-lobby") && book.canPublish(principal, "t", in: "chat-lobby"))
+                #expect(!book.canList(principal, "chat-"))
                 #expect(book.memberLimit(of: "chat-lobby", 7) == 7)
             }
         }

@@ -31,10 +31,11 @@ import Trebuchet
             var after = document
             after.set(["t": .integer(2)])
             let admitted = Self.principals.filter { _, principal in
-                (try? book.check(principal, DocumentChangeRequest(updating: document, to: after), in: "todos")) != nil
+                (try? book.validate(principal, DocumentChangeRequest(updating: document, to: after), in: "todos"))
+                    != nil
             }
             #expect(admitted.map(\.0) == expected)
-            #expect(Self.principals.filter { book.may($1, .update, document, in: "todos") }.map(\.0) == expected)
+            #expect(Self.principals.filter { book.isAllowed($1, .update, document, in: "todos") }.map(\.0) == expected)
         }
     }
 
@@ -46,9 +47,9 @@ import Trebuchet
         #expect(
             throws: CollectionError.forbidden(
                 .delete, id: "a", reason: "only: creator, editor (collections.todos.delete)")
-        ) { try book.check(Self.guest, DocumentChangeRequest(deleting: document), in: "todos") }
+        ) { try book.validate(Self.guest, DocumentChangeRequest(deleting: document), in: "todos") }
         #expect(throws: CollectionError.forbidden(.create, id: "a", reason: "only: user (collections.todos.create)")) {
-            try book.check(nil, DocumentChangeRequest(creating: document), in: "todos")
+            try book.validate(nil, DocumentChangeRequest(creating: document), in: "todos")
         }
     }
 
@@ -64,7 +65,7 @@ import Trebuchet
             """#)
         let document = Document(id: "a", fields: [:], creator: "x")
         func may(_ action: CollectionAction, _ collection: String) -> [String] {
-            Self.principals.filter { book.may($1, action, document, in: collection) }.map(\.0)
+            Self.principals.filter { book.isAllowed($1, action, document, in: collection) }.map(\.0)
         }
         #expect(may(.create, "todos") == [] && may(.create, "log-1") == ["ada", "editor"])
         #expect(may(.create, "log-today") == ["ada", "editor"])
@@ -94,7 +95,7 @@ import Trebuchet
     private func create(_ fields: JSONObject, as principal: Principal? = nil) throws(CollectionError) {
         let book = try! book(Self.fields)
         let document = Document(id: "a", fields: fields.with("id", .string("a")), creator: principal?.id)
-        try book.check(principal, DocumentChangeRequest(creating: document), in: "todos")
+        try book.validate(principal, DocumentChangeRequest(creating: document), in: "todos")
     }
 
     private func update(
@@ -104,7 +105,7 @@ import Trebuchet
         let before = Document(id: "a", fields: fields.with("id", .string("a")))
         var after = before
         after.set(changes)
-        try book.check(principal, DocumentChangeRequest(updating: before, to: after), in: "todos")
+        try book.validate(principal, DocumentChangeRequest(updating: before, to: after), in: "todos")
     }
 
     @Test(
@@ -204,7 +205,7 @@ import Trebuchet
         ] as [(String, [ReaderGroup])])
     func readers(words: String, groups: [ReaderGroup]) throws {
         let book = try book(#"{"roles":["editor"],"collections":{"todos":{"read":\#(words)}}}"#)
-        #expect(Self.principals.map { book.readers(like: $0.1, in: "todos") } == groups)
+        #expect(Self.principals.map { book.readerGroup(for: $0.1, in: "todos") } == groups)
     }
 
     @Test("limits of a collection take the place of the server's")
@@ -234,14 +235,14 @@ import Trebuchet
             }}
             """#)
         func may(_ body: (Principal?) -> Bool) -> [String] { Self.principals.filter { body($1) }.map(\.0) }
-        #expect(may { book.mayJoin($0, "chat-lobby") }.count == 4)
-        #expect(may { book.mayJoin($0, "chat-secret-1") } == ["editor"])
-        #expect(may { book.mayJoin($0, "game-1") } == ["guest", "ada", "editor"])
-        #expect(may { book.mayJoin($0, "lobby") } == ["guest", "ada", "editor"], "it has no type")
-        #expect(may { book.mayList($0, "chat-") } == ["ada", "editor"] && may { book.mayList($0, "game-") } == [])
-        #expect(may { book.mayList($0, "chat-secret-1") } == [])
-        #expect(may { book.mayPublish($0, "t", in: "chat-lobby") } == ["ada", "editor"])
-        #expect(may { book.mayPublish($0, "t", in: "game-1") }.count == 4)
+        #expect(may { book.canJoin($0, "chat-lobby") }.count == 4)
+        #expect(may { book.canJoin($0, "chat-secret-1") } == ["editor"])
+        #expect(may { book.canJoin($0, "game-1") } == ["guest", "ada", "editor"])
+        #expect(may { book.canJoin($0, "lobby") } == ["guest", "ada", "editor"], "it has no type")
+        #expect(may { book.canList($0, "chat-") } == ["ada", "editor"] && may { book.canList($0, "game-") } == [])
+        #expect(may { book.canList($0, "chat-secret-1") } == [])
+        #expect(may { book.canPublish($0, "t", in: "chat-lobby") } == ["ada", "editor"])
+        #expect(may { book.canPublish($0, "t", in: "game-1") }.count == 4)
         #expect(["chat-lobby", "chat-secret-1", "game-1"].map { book.memberLimit(of: $0, 100) } == [9, 2, 9])
     }
 }

@@ -170,7 +170,7 @@ import TrebuchetTesting
             let (ed, eve) = (try await connected(world), try await connected(world, "eve"))
             let view = try await ed.collection().open(.all).view
             let rules = try book(#"{"collections":{"todos":{"read":"creator"}}}"#)
-            #expect(try await losesView(world, eve, view) { world.host.use(rules) })
+            #expect(try await losesView(world, eve, view) { world.host.replaceRules(rules) })
         }
     }
 
@@ -236,7 +236,7 @@ import TrebuchetTesting
             let (adas, eves) = (ada.todos(), eve.todos())
             try await adas.create(Todo(id: "a"))
             await shows(eves) { $0.items.ids == ["a"] }
-            world.host.use(
+            world.host.replaceRules(
                 try book(
                     #"{"collections":{"*":{"read":"creator","create":"nobody","limits":{"documentBytes":1}}}}"#))
             await shows(eves) { $0.items.isEmpty }
@@ -252,7 +252,7 @@ import TrebuchetTesting
                 Issue.record("\(large)")
                 return
             }
-            world.host.use(CreatorRules())
+            world.host.replaceRules(CreatorRules())
             await shows(eves) { $0.items.ids == ["a"] }
             try await eves.create(Todo(id: "b"))
             await shows(adas) { $0.items.ids == ["a", "b"] }
@@ -270,7 +270,7 @@ import TrebuchetTesting
             """#)
         var limits = CollectionLimits()
         // All of it is for one.
-        limits.principalShare = 1
+        limits.principalQuotaDivisor = 1
         try await run(rules, limits) { world in
             let ada = try await connected(world, "ada")
             func commit(_ name: String) async throws -> [CollectionError?] {

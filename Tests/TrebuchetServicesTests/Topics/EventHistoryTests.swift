@@ -44,7 +44,7 @@ import Testing
     func late() {
         var cursor = EventCursor()
         #expect(numbers(cursor.advance(over: history(3).events)) == [])
-        cursor.begin(after: 3, in: "e")
+        cursor.reset(after: 3, in: "e")
         #expect(numbers(cursor.advance(over: history(4).events)) == [4])
         cursor.joined(at: EventPosition(epoch: "e", last: 6))
         #expect(numbers(cursor.advance(over: history(6).events)) == [5, 6])
@@ -73,7 +73,7 @@ import Testing
         #expect(numbers(some.advance(over: after.events)) == [4, 5, 6])
         #expect(numbers(none.advance(over: after.events)) == [1, 2, 3, 4, 5, 6])
         for _ in 0..<20 { after = EventHistory(maximumEvents: 1, maximumBytes: 1, after: after.position) }
-        #expect(after.position.earlier?.count == EventPosition.mostEarlier)
+        #expect(after.position.earlier?.count == EventPosition.maximumEarlierIncarnations)
     }
 
     @Test("a room that was restored to a life before the last one shows nothing twice")

@@ -118,7 +118,7 @@ import TrebuchetTesting
         limits.publishes = RateLimit(callsPerSecond: 1_000, burst: 10_000)
         limits.historyEvents = 200
         // However long the publishing takes: bob is to come back as himself.
-        limits.grace = .seconds(600)
+        limits.reconnectTime = .seconds(600)
         try await RoomWorld.run(limits) { world in
             let link = try FaultyLink(to: world.address, seed: 1)
             let bob = world.guest(through: link).emoji()
@@ -131,7 +131,7 @@ import TrebuchetTesting
             for count in [150, 450] {
                 let before = bob.wrappedValue.events.count
                 try await link.refuseConnections {
-                    await link.cutAll()
+                    await link.disconnectAll()
                     for number in 1...count {
                         try await room.publish(
                             topic: "emoji", payload: .object(["name": .string("\(before)-\(number)")]))
@@ -182,7 +182,7 @@ import TrebuchetTesting
     @MainActor
     func names() async throws {
         func channel(_ guest: RoomTestClient, _ room: String, _ topic: String) -> Shared<TopicChannel<Emoji>> {
-            guest.backend.scope {
+            guest.backend.withCurrent {
                 Shared(.trebuchetTopic(roomType: "chat", topic: topic, roomId: room), store: guest.store)
             }
         }

@@ -69,7 +69,7 @@ import TrebuchetWire
         return states.map { state in
             Array(state.utf8).withUnsafeBytes { state in
                 var parts = FilterOperands()
-                guard evaluation.take(state, &parts) == .counts else { return nil }
+                guard evaluation.evaluate(state, &parts) == .counts else { return nil }
                 return String(
                     decoding: parts.part(evaluation.pointer, of: state).map { Array($0) } ?? Array("null".utf8),
                     as: UTF8.self)
@@ -191,7 +191,7 @@ import TrebuchetWire
         var evaluation = FilterEvaluation(filter)
         func counts(_ state: String) -> Bool {
             var parts = FilterOperands()
-            let outcome = Array(state.utf8).withUnsafeBytes { evaluation.take($0, &parts) }
+            let outcome = Array(state.utf8).withUnsafeBytes { evaluation.evaluate($0, &parts) }
             return outcome == .counts
         }
         #expect((7...11).filter { counts(#"{"count":\#($0)}"#) } == passing)

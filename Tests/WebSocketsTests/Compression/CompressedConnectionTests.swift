@@ -57,7 +57,7 @@ import Transports
     func echo(keeping: Bool) async throws {
         let compression = Self.compression(keeping: keeping)
         var (socket, messages) = try await connect(try server(compression), compression)
-        #expect(socket.isCompressionAgreed)
+        #expect(socket.isCompressionNegotiated)
         var random = RandomSource(seed: 1)
         for length in [0, 1, 125, 126, 1000, 65_536, 400_000] {
             let message = (0..<length).map { _ in UInt8.random(in: 0...7, using: &random) }
@@ -80,7 +80,7 @@ import Transports
     func oneSided(serverWants: Bool) async throws {
         let server = try server(serverWants ? Self.compression() : nil)
         var (socket, messages) = try await connect(server, serverWants ? nil : Self.compression())
-        #expect(!socket.isCompressionAgreed)
+        #expect(!socket.isCompressionNegotiated)
         socket.send(text: String(repeating: "a", count: 5000))
         #expect(await messages.next()?.count == 5000)
     }

@@ -1,4 +1,4 @@
-import { reasonOf } from "./refusals.js"
+import { reasonOf } from "./rejections.js"
 import { capture, type Client, isSuspension, report, Value } from "./trebuchet.js"
 import type { ServicesOptions, SignIn, User } from "./types.js"
 

@@ -1,4 +1,4 @@
-import { failure } from "./refusals.js"
+import { failure } from "./rejections.js"
 import { report } from "./trebuchet.js"
 
 declare const BUILD: string

@@ -6,7 +6,7 @@ export function services(url: string | URL, options: ServicesOptions = {}): Serv
     return new Backend(String(new URL(url, (globalThis as any).location?.href)), options)
 }
 
-export { pendingStore } from "./kept.js"
+export { pendingStore } from "./persisted-writes.js"
 export type {
     Auth, Changes, Collection, CommandOptions, Comparison, Comparisons, Document, FieldPath, Fields, KeptWrite, LinkOptions, NewFields,
     Order, Page, Pages, Patch, Peer, PendingStore, Query, QueryOptions, QueryStatus, RefusedWrite, Room, RoomEvent, RoomStatus,

@@ -1,5 +1,5 @@
 import { Command, idOf, perform } from "./commands.js"
-import { isWaiting, type PendingWrite } from "./pending.js"
+import { isWaiting, type PendingWrite } from "./pending-writes.js"
 import { matches, precedes, WireQuery } from "./queries.js"
 import type { Document } from "./types.js"
 

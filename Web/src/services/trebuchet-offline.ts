@@ -2,7 +2,7 @@
 import type { Backend } from "./backend.js"
 import { needSame } from "./build.js"
 import type { Command } from "./commands.js"
-import { failure } from "./refusals.js"
+import { failure } from "./rejections.js"
 import { capture, isSuspension } from "./trebuchet.js"
 import type { KeptWrite, PendingStore } from "./types.js"
 

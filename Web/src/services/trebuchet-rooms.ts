@@ -1,2 +1,2 @@
 // This is a separate bundle: pages without rooms do not load it.
-export { JoinedRoom } from "./joined.js"
+export { JoinedRoom } from "./joined-room.js"

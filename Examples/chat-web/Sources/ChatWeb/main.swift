@@ -11,10 +11,10 @@ do {
     var access = AccessPolicy()
     access.identifiesCallers = true
 
-    let store = try await SQLiteStore.whenFree(path: file)
+    let store = try await SQLiteStore.waitUntilAvailable(path: file)
     let server = TrebuchetServer(
         transport: .webSocket(host: "127.0.0.1", port: port), access: access, store: store)
-    server.pages(try .folder("public"), .clientLibrary)
+    server.servePages(try .folder("public"), .clientLibrary)
     let chat = Chat(actorSystem: server.actorSystem)
     await server.expose(chat, as: "chat")
     print("http://\(try await server.start())")

@@ -7,9 +7,9 @@ let port = CommandLine.arguments.dropFirst().first.flatMap { UInt16($0) } ?? 808
 let file = CommandLine.arguments.dropFirst(2).first ?? "todos.db"
 
 do {
-    let store = try await SQLiteStore.whenFree(path: file)
+    let store = try await SQLiteStore.waitUntilAvailable(path: file)
     let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port), store: store)
-    server.pages(try .folder("public"), .clientLibrary)
+    server.servePages(try .folder("public"), .clientLibrary)
     let todos = Todos(actorSystem: server.actorSystem)
     await server.expose(todos, as: "todos")
     print("http://\(try await server.start())")

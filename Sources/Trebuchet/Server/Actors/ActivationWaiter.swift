@@ -15,14 +15,14 @@ final class ActivationQueue: @unchecked Sendable {
     /// The number of waiters.
     var count: Int { waiters.count - next - left }
 
-    func add(_ resume: @escaping (Result<ActorRecord, any Error>) -> Void) -> ActivationWaiter {
+    func addWaiter(_ resume: @escaping (Result<ActorRecord, any Error>) -> Void) -> ActivationWaiter {
         let waiter = ActivationWaiter(self, resume)
         waiters.append(waiter)
         return waiter
     }
 
     private static func isGone(_ outcome: Result<ActorRecord, any Error>) -> Bool {
-        if case .success(let record) = outcome { record.life.isGone } else { false }
+        if case .success(let record) = outcome { record.actorInstance.isGone } else { false }
     }
 
     fileprivate func didLeave() {
@@ -39,7 +39,7 @@ final class ActivationQueue: @unchecked Sendable {
         while next < end, !Self.isGone(outcome) {
             let waiter = waiters[next]
             next += 1
-            if let resume = waiter.take() { resume(outcome) } else { left -= 1 }
+            if let resume = waiter.takeCompletion() { resume(outcome) } else { left -= 1 }
         }
         if next == waiters.count { (waiters, next, left) = ([], 0, 0) }
         return !waiters.isEmpty
@@ -56,7 +56,7 @@ final class ActivationWaiter {
         self.resume = resume
     }
 
-    fileprivate func take() -> ((Result<ActorRecord, any Error>) -> Void)? {
+    fileprivate func takeCompletion() -> ((Result<ActorRecord, any Error>) -> Void)? {
         defer { resume = nil }
         return resume
     }

@@ -139,7 +139,7 @@ final class ActorDirectory: ActorHost, Sendable {
     /// included.
     var exposedTypes: [(name: String, type: ActorType)] {
         contents.withLock { contents in
-            contents.records.values.filter { $0.stake == nil }.map { ($0.name, $0.type) }
+            contents.records.values.filter { $0.reservation == nil }.map { ($0.name, $0.type) }
                 + contents.loading.map { ($0.key.text, $0.value.type) }
                 + contents.patterns.map { ($0.prefix + "*", $0.registration.type) }
         }
@@ -186,7 +186,7 @@ final class ActorDirectory: ActorHost, Sendable {
             } else if let pattern = contents.pattern(for: name) {
                 registration = pattern
                 stake = try parties.map { parties throws(TrebuchetError) in
-                    try shares.take(.actorsOnDemand, for: parties)
+                    try shares.reserve(.actorsOnDemand, for: parties)
                 }
             } else if name.isTooLong {
                 throw ActorName.tooLong
@@ -214,11 +214,11 @@ final class ActorDirectory: ActorHost, Sendable {
                 // An actor that was exposed under this name meanwhile was exposed deliberately.
                 if let exposed = contents.records[name] { return exposed }
                 // It has ended already; its callers request the next one.
-                guard !record.life.isGone else {
+                guard !record.actorInstance.isGone else {
                     stake?.giveBack()
                     return record
                 }
-                record.stake = stake
+                record.reservation = stake
                 record.idle = registration.idle
                 if registration.isPlaced { record.slot = ClusterSlot(of: record.name).number }
                 contents.records[name] = record
@@ -233,7 +233,7 @@ final class ActorDirectory: ActorHost, Sendable {
     // MARK: Deactivation
 
     /// Removes an actor. `work` is executed before the next activation of its name.
-    func letGo(_ record: ActorRecord, _ work: @escaping @Sendable () async -> Void) {
+    func deactivateActor(_ record: ActorRecord, _ work: @escaping @Sendable () async -> Void) {
         let name = ActorName(record.name)
         contents.withLock { contents in
             if contents.records[name] === record { contents.records[name] = nil }
@@ -252,7 +252,7 @@ final class ActorDirectory: ActorHost, Sendable {
     /// The activated virtual actors, and the deactivations in progress.
     var onDemand: (records: [ActorRecord], leaving: [Task<Void, Never>]) {
         contents.withLock { contents in
-            (contents.records.values.filter { $0.stake != nil }, contents.leaving.values.map(\.task))
+            (contents.records.values.filter { $0.reservation != nil }, contents.leaving.values.map(\.task))
         }
     }
 

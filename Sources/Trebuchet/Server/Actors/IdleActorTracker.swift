@@ -15,7 +15,7 @@ struct IdleActorTracker {
     private var entries: [Entry] = []
     private var next = 0
 
-    mutating func add(_ record: ActorRecord, _ policy: IdlePolicy, at now: UInt64) {
+    mutating func trackActor(_ record: ActorRecord, _ policy: IdlePolicy, at now: UInt64) {
         entries.append(Entry(record: record, time: policy.time.nanoseconds, quietSince: now))
     }
 
@@ -24,7 +24,7 @@ struct IdleActorTracker {
         var rested: [ActorRecord] = []
         for _ in 0..<min(count, entries.count) {
             if next >= entries.count { next = 0 }
-            let life = entries[next].record.life
+            let life = entries[next].record.actorInstance
             if life.takeUse() {
                 entries[next].quietSince = now
                 next += 1

@@ -10,7 +10,7 @@ final class LoadFailures: Sendable {
     static let memory = Duration.seconds(60)
     /// The maximum number of recorded failures: clients may request any number of virtual actors while a store is unavailable.
     static let most = 1_024
-    static let mostLines = 16
+    static let maximumLines = 16
 
     private struct Failure {
         let since: UInt64
@@ -34,7 +34,7 @@ final class LoadFailures: Sendable {
     var count: Int {
         let now = clock()
         return failures.withLock { failures in
-            Self.forget(&failures, at: now)
+            Self.remove(&failures, at: now)
             return failures.count
         }
     }
@@ -60,9 +60,9 @@ final class LoadFailures: Sendable {
             let lasting = now - min(now, failure.since)
             let isNews =
                 !failure.isLogged && lasting >= Self.patience.nanoseconds
-                && failures.values.count(where: { $0.isLogged && Self.isRecent($0, at: now) }) < Self.mostLines
+                && failures.values.count(where: { $0.isLogged && Self.isRecent($0, at: now) }) < Self.maximumLines
             failure.isLogged = failure.isLogged || isNews
-            if failures[name] == nil, failures.count >= Self.most { Self.forget(&failures, at: now) }
+            if failures[name] == nil, failures.count >= Self.most { Self.remove(&failures, at: now) }
             if failures[name] != nil || failures.count < Self.most { failures[name] = failure }
             return isNews ? lasting : nil
         }
@@ -83,7 +83,7 @@ final class LoadFailures: Sendable {
         now - min(now, failure.last) < memory.nanoseconds
     }
 
-    private static func forget(_ failures: inout [ActorName: Failure], at now: UInt64) {
+    private static func remove(_ failures: inout [ActorName: Failure], at now: UInt64) {
         failures = failures.filter { isRecent($0.value, at: now) }
     }
 }

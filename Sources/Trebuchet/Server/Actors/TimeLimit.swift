@@ -15,16 +15,16 @@ enum TimeLimit {
                 defer { loop.releaseTime() }
                 do {
                     try await work()
-                    race.end(.success(()))
+                    race.finish(.success(()))
                 } catch {
-                    race.end(.failure(error))
+                    race.finish(.failure(error))
                 }
             }
             loop.execute {
                 guard !race.hasEnded else { return }
                 let timer = loop.schedule(after: limit) {
                     task.cancel()
-                    race.end(.failure(TrebuchetError(.timeout, "it took longer than \(limit)")))
+                    race.finish(.failure(TrebuchetError(.timeout, "it took longer than \(limit)")))
                 }
                 let end = TimerCancellation(timer)
                 race.whenEnded { loop.execute { end.timer.cancel() } }
@@ -53,7 +53,7 @@ enum TimeLimit {
 
         var hasEnded: Bool { state.withLock { $0.continuation == nil } }
 
-        func end(_ outcome: Result<Void, any Error>) {
+        func finish(_ outcome: Result<Void, any Error>) {
             let (continuation, then) = state.withLock { state in
                 defer { state = State() }
                 return (state.continuation, state.whenEnded)

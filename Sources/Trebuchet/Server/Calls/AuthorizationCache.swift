@@ -4,7 +4,7 @@ internal import TrebuchetActors
 final class AuthorizationCache {
     /// The conditions of a decision. The decision is invalid once one of them has changed.
     struct Basis: Equatable {
-        /// The count of the server's `rulesDidChange` calls.
+        /// The count of the server's `invalidateAuthorizationCache` calls.
         var rules: UInt64 = 0
         /// The count of changes of the connection's `principal`.
         var principal: UInt64 = 0
@@ -40,7 +40,7 @@ final class AuthorizationCache {
     }
 
     /// - Parameter basis: The basis as it was before the decision.
-    func add(_ actor: ActorName, _ target: String, on basis: Basis) {
+    func storeGrant(_ actor: ActorName, _ target: String, on basis: Basis) {
         guard self.basis == basis, actor.text.utf8.count + target.utf8.count <= Self.longest else { return }
         guard grants.count == Self.most else { return grants.append((actor, target)) }
         grants[oldest] = (actor, target)

@@ -4,8 +4,8 @@ internal import TrebuchetWire
 struct CallLoad {
     /// The maximum number of in-place calls on other reactors. At the limit the connection is not read until half of them have
     /// returned.
-    static let mostInTransit = 256
-    static let mostBytesInTransit = 1 << 20
+    static let maximumInTransitCalls = 256
+    static let maximumInTransitBytes = 1 << 20
     /// The memory of a call that takes time, besides its message: its timer, its queue entries, the scan result.
     static let overhead = AdvertisedLimits.callOverhead
 
@@ -28,7 +28,7 @@ struct CallLoad {
         get { Int(shortInTransit) }
         set { shortInTransit = Int32(newValue) }
     }
-    /// Their bytes, at most `mostBytesInTransit` plus one read.
+    /// Their bytes, at most `maximumInTransitBytes` plus one read.
     var bytesInTransit: Int {
         get { Int(shortBytesInTransit) }
         set { shortBytesInTransit = Int32(newValue) }
@@ -41,6 +41,8 @@ struct CallLoad {
         set { shortAnswered = Int32(newValue) }
     }
 
-    var isFull: Bool { inTransit >= Self.mostInTransit || bytesInTransit >= Self.mostBytesInTransit }
-    var isHalfEmpty: Bool { inTransit * 2 <= Self.mostInTransit && bytesInTransit * 2 <= Self.mostBytesInTransit }
+    var isFull: Bool { inTransit >= Self.maximumInTransitCalls || bytesInTransit >= Self.maximumInTransitBytes }
+    var isHalfEmpty: Bool {
+        inTransit * 2 <= Self.maximumInTransitCalls && bytesInTransit * 2 <= Self.maximumInTransitBytes
+    }
 }

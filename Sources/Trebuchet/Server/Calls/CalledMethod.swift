@@ -29,7 +29,7 @@ enum CalledMethod: Sendable {
     }
 
     /// Returns the same method of the activated actor, whose type may differ by then.
-    func again(in type: ActorType) -> CalledMethod? {
+    func resolved(in type: ActorType) -> CalledMethod? {
         switch (self, type.target(name)) {
         case (.table(let old), .method(let new)):
             let new = new.takeUnretainedValue()

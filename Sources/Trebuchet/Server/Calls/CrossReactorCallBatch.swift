@@ -14,9 +14,9 @@ internal import TrebuchetWire
 /// is atomic.
 final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     /// The number of bits in `withdrawn`.
-    static let mostCalls = 64
+    static let maximumCalls = 64
     /// The size of messages at which a batch is closed.
-    private static let mostBytes = 64 << 10
+    private static let maximumBytes = 64 << 10
     /// The memory that is kept for the next calls.
     private static let keptBytes = 16 << 10
 
@@ -40,7 +40,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
         let method: ActorMethod
     }
 
-    private let calls = UnsafeMutablePointer<Call>.allocate(capacity: mostCalls)
+    private let calls = UnsafeMutablePointer<Call>.allocate(capacity: maximumCalls)
     private(set) var count = 0
     private(set) var targets: [Target] = []
     private var messages = ByteBuffer()
@@ -70,7 +70,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     deinit { calls.deallocate() }
 
     /// - Parameter timeAhead: The difference of the connection's reactor clock to the monotonic clock.
-    func begin(
+    func startBatch(
         _ crossing: CrossReactorCallQueue, _ hosting: ClientActorHostConnection?, timeAhead: UInt64,
         _ runner: @escaping Runner
     ) {
@@ -80,10 +80,10 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     }
 
     func hasRoom(for bytes: Int) -> Bool {
-        count < Self.mostCalls && (count == 0 || messages.count + bytes <= Self.mostBytes)
+        count < Self.maximumCalls && (count == 0 || messages.count + bytes <= Self.maximumBytes)
     }
 
-    func add(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, limit: UInt64) {
+    func addCall(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, limit: UInt64) {
         if targets.last.map({ $0.record === record && $0.method === method }) != true {
             targets.append(Target(record: record, method: method))
         }
@@ -160,7 +160,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     // MARK: On the reactor of the actors
 
-    func arrive() { crossing?.add(self) }
+    func arrive() { crossing?.enqueue(self) }
 
     /// Runs calls that have not run, within the slice; returns whether all have.
     func run(_ slice: inout TimeSlice, room: Int) -> Bool { runner?(self, &slice, room) ?? true }
@@ -189,7 +189,7 @@ final class CrossReactorReplies: @unchecked Sendable {
     private(set) var first = 0
     private(set) var count = 0
     /// The end of each result in `bytes`, or a negative code for another outcome.
-    private let ends = UnsafeMutablePointer<Int32>.allocate(capacity: CrossReactorCallBatch.mostCalls)
+    private let ends = UnsafeMutablePointer<Int32>.allocate(capacity: CrossReactorCallBatch.maximumCalls)
     private var bytes = ByteBuffer()
     private var errors: [any Error] = []
 
@@ -203,21 +203,21 @@ final class CrossReactorReplies: @unchecked Sendable {
         if !errors.isEmpty { errors = [] }
     }
 
-    func add(_ result: UnsafeRawBufferPointer) {
+    func append(_ result: UnsafeRawBufferPointer) {
         bytes.append(result)
-        add(Int32(bytes.count))
+        append(Int32(bytes.count))
     }
 
-    func add(_ error: any Error) {
+    func append(_ error: any Error) {
         errors.append(error)
-        add(Self.failed)
+        append(Self.failed)
     }
 
-    func addGone() { add(Self.gone) }
-    func addLater() { add(Self.later) }
-    func addWithdrawn() { add(Self.withdrawn) }
+    func addGone() { append(Self.gone) }
+    func addLater() { append(Self.later) }
+    func addWithdrawn() { append(Self.withdrawn) }
 
-    private func add(_ end: Int32) {
+    private func append(_ end: Int32) {
         ends[count] = end
         count += 1
     }

@@ -12,7 +12,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     /// Nanoseconds of a turn.
     private static let shareOfTurn: UInt64 = 100_000
     /// The maximum number of response bytes on their way to the client; with more, the next calls wait.
-    static let mostUnread = 1 << 20
+    static let maximumUnreadBytes = 1 << 20
 
     private enum Waiting {
         case call(() -> Void)
@@ -28,7 +28,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     private var stride = 1
     private let unread = Atomic<Int>(0)
     /// The part of `unread` that has arrived at the connection. Accessed on the connection's reactor, like the following properties.
-    var untaken = 0
+    var unreadCount = 0
     /// The batch that accepts further calls.
     var open: CrossReactorCallBatch?
     /// The batches that have not returned, and `open`.
@@ -40,30 +40,30 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     init(on reactor: Reactor) { self.reactor = reactor }
 
     /// Runs `call` after earlier ones. May be called on any thread.
-    func add(_ call: @escaping @Sendable () -> Void) {
+    func enqueue(_ call: @escaping @Sendable () -> Void) {
         reactor.execute {
             self.waiting.append(.call(call))
-            self.stand()
+            self.scheduleResume()
         }
     }
 
     /// Runs a batch after earlier calls. Call on the reactor.
-    func add(_ batch: CrossReactorCallBatch) {
+    func enqueue(_ batch: CrossReactorCallBatch) {
         waiting.append(.batch(batch))
-        stand()
+        scheduleResume()
     }
 
     private var hasWaiting: Bool { begun != nil || !waiting.isEmpty }
 
-    private var room: Int { Self.mostUnread - unread.load(ordering: .relaxed) }
+    private var room: Int { Self.maximumUnreadBytes - unread.load(ordering: .relaxed) }
 
-    private func stand() {
+    private func scheduleResume() {
         guard !isInLine, hasWaiting, room > 0 else { return }
         isInLine = true
-        reactor.standInLine(self)
+        reactor.scheduleResume(self)
     }
 
-    func goOn() {
+    func resume() {
         isInLine = false
         var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
         while hasWaiting, room > 0 {
@@ -74,7 +74,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
             if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { break }
         }
         stride = slice.stride
-        stand()
+        scheduleResume()
     }
 
     /// Returns the next batch, or runs a separate call.
@@ -88,13 +88,15 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     }
 
     /// Notes that a response of this size is on its way.
-    func note(_ bytes: Int) { unread.add(bytes, ordering: .relaxed) }
+    func addUnreadBytes(_ bytes: Int) { unread.add(bytes, ordering: .relaxed) }
 
     /// Notes that the client reads the arrived responses. Call on the connection's reactor.
-    func take() {
-        guard untaken > 0 else { return }
-        let rest = unread.subtract(untaken, ordering: .relaxed).newValue
-        if rest < Self.mostUnread, rest + untaken >= Self.mostUnread { reactor.execute { self.stand() } }
-        untaken = 0
+    func markResponsesRead() {
+        guard unreadCount > 0 else { return }
+        let rest = unread.subtract(unreadCount, ordering: .relaxed).newValue
+        if rest < Self.maximumUnreadBytes, rest + unreadCount >= Self.maximumUnreadBytes {
+            reactor.execute { self.scheduleResume() }
+        }
+        unreadCount = 0
     }
 }

@@ -17,7 +17,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     var row: Int?
     /// The observed call, while event handlers or spans need it. A call that outlives the connection shares it, but reports no
     /// second end.
-    var told: ObservedCall?
+    var observedCall: ObservedCall?
     /// The difference of that clock to the monotonic clock.
     private let timeAhead: UInt64
     /// The deadline by the monotonic clock.
@@ -88,7 +88,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     init(of call: InFlightCall) {
         callID = call.callID
         (deadline, timeAhead, began) = (call.deadline, call.timeAhead, call.began)
-        told = call.told
+        observedCall = call.observedCall
         byteCount = 0
     }
 
@@ -105,7 +105,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     var isCancelled: Bool { task.isCancelled }
 
     /// Marks the call as answered; returns false when it was.
-    func end() -> Bool {
+    func markAnswered() -> Bool {
         guard !isAnswered else { return false }
         isAnswered = true
         timer?.cancel()

@@ -16,12 +16,12 @@ final class ResponseBarrier {
     fileprivate var isOver: Bool { done == nil }
 
     /// Ends the wait and sends the response.
-    func end() { take()?() }
+    func sendResponse() { takeCompletion()?() }
 
     /// Drops the response, whose caller is gone.
-    func drop() { _ = take() }
+    func drop() { _ = takeCompletion() }
 
-    private func take() -> (() -> Void)? {
+    private func takeCompletion() -> (() -> Void)? {
         guard let done else { return nil }
         self.done = nil
         timer?.cancel()
@@ -41,13 +41,13 @@ final class ResponseBarrierQueue {
 
     var waiting: [ResponseBarrier] { answers.filter { !$0.isOver } }
 
-    func add(_ answer: ResponseBarrier) {
+    func append(_ answer: ResponseBarrier) {
         answer.queue = self
         answers.append(answer)
     }
 
     /// Removes and returns the responses that are ready.
-    func take(where isReady: (ResponseBarrier) -> Bool) -> [ResponseBarrier] {
+    func removeReady(where isReady: (ResponseBarrier) -> Bool) -> [ResponseBarrier] {
         var (ready, others) = ([ResponseBarrier](), [ResponseBarrier]())
         for answer in answers where !answer.isOver {
             if isReady(answer) { ready.append(answer) } else { others.append(answer) }

@@ -5,7 +5,7 @@ internal import Transports
 internal import TrebuchetWire
 
 /// A client that has exported actors: its state on the server, over all of its connections. It exists while the client is
-/// connected, and for `ServerLimits.clientGrace` after that.
+/// connected, and for `ServerLimits.clientReconnectTime` after that.
 ///
 /// `@unchecked Sendable`: mutable state is used on `reactor` only, except the references, which have a lock.
 final class ClientActorHost: @unchecked Sendable {
@@ -76,7 +76,7 @@ final class ClientActorHost: @unchecked Sendable {
     private func reference(to name: ActorName) throws(TrebuchetError) -> ClientActorReference {
         // If another thread was faster, the unused stake is released outside of the lock.
         if let known = try known(name) { return known }
-        let made = ClientActorReference(name, of: self, try clients.shares.take(.clientActors, for: holders))
+        let made = ClientActorReference(name, of: self, try clients.shares.reserve(.clientActors, for: holders))
         return try references.withLock { references throws(TrebuchetError) in
             if let end = references.end { throw end }
             if let other = references.byName[name]?.object { return other }
@@ -119,38 +119,38 @@ final class ClientActorHost: @unchecked Sendable {
         }
         let own = now &+ limits.clientCallTimeout.nanoseconds
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-        let traced = TraceContext.current.map { TracedCall(of: $0, isTold: clients.events.wants(.spans)) }
+        let traced = TraceContext.current.map { TracedCall(of: $0, isTold: clients.events.isEnabled(for: .spans)) }
         let call = OutboundClientCall(
             number: number, actor: actor, target: target, request: request, deadline: min(own, asked),
             isLimit: own < asked, traceparent: traced?.context.traceparent)
         do {
             let result: [UInt8]? = try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
-                    call.begin(continuation)
+                    call.setContinuation(continuation)
                     reactor.run { self.start(call) }
                 }
             } onCancel: {
                 call.isCancelled.store(true, ordering: .relaxed)
                 reactor.execute { self.giveUp(number, CancellationError()) }
             }
-            if let traced { end(traced, call, nil) }
+            if let traced { reportCallEnd(traced, call, nil) }
             return result
         } catch {
-            if let traced { end(traced, call, error) }
+            if let traced { reportCallEnd(traced, call, error) }
             throw error
         }
     }
 
-    private func end(_ traced: TracedCall, _ call: OutboundClientCall, _ error: (any Error)?) {
+    private func reportCallEnd(_ traced: TracedCall, _ call: OutboundClientCall, _ error: (any Error)?) {
         guard let span = traced.span(call.target, of: call.actor, error) else { return }
-        clients.events.tell(.spanEnded(span))
+        clients.events.emit(.spanEnded(span))
     }
 
     private func start(_ call: OutboundClientCall) {
         if call.isCancelled.load(ordering: .relaxed) { return call.finish(.failure(CancellationError())) }
         do throws(TrebuchetError) {
             if let end = references.withLock({ $0.end }) { throw end }
-            try shares.take(call.byteCount)
+            try shares.reserve(call.byteCount)
         } catch {
             return call.finish(.failure(error))
         }
@@ -236,11 +236,11 @@ final class ClientActorHost: @unchecked Sendable {
         self.connection = connection
         isFull = false
         sendWaiting()
-        if let old { old.reactor.run { old.end() } }
+        if let old { old.reactor.run { old.close() } }
     }
 
     /// Stops sending over the connection until `resume`.
-    func hold(_ connection: ClientActorHostConnection) {
+    func pauseSending(_ connection: ClientActorHostConnection) {
         if connection === self.connection { isFull = true }
     }
 
@@ -269,10 +269,11 @@ final class ClientActorHost: @unchecked Sendable {
     }
 
     private func beginGrace() {
-        grace = reactor.schedule(after: limits.clientGrace, for: self) { client in
+        grace = reactor.schedule(after: limits.clientReconnectTime, for: self) { client in
             client.grace = nil
             client.endUnlessOnItsWay(
-                "was disconnected for more than \(client.limits.clientGrace) (ServerLimits.clientGrace)")
+                "was disconnected for more than \(client.limits.clientReconnectTime) (ServerLimits.clientReconnectTime)"
+            )
         }
     }
 
@@ -288,14 +289,14 @@ final class ClientActorHost: @unchecked Sendable {
     }
 
     private func endUnlessOnItsWay(_ reason: String) {
-        guard !hasEnded, clients.forget(self, attached: attached) else { return }
-        end(reason)
+        guard !hasEnded, clients.remove(self, attached: attached) else { return }
+        invalidateReferences(reason)
     }
 
     /// Ends the client permanently. Callable from any thread: operations after it neither create references nor make calls.
     func close(_ reason: String) {
         references.withLock { $0.end = $0.end ?? Self.gone(reason) }
-        reactor.run { self.end(reason) }
+        reactor.run { self.invalidateReferences(reason) }
     }
 
     private static func gone(_ reason: String) -> TrebuchetError {
@@ -303,10 +304,10 @@ final class ClientActorHost: @unchecked Sendable {
     }
 
     /// Invalidates all references to actors of the client.
-    private func end(_ reason: String) {
+    private func invalidateReferences(_ reason: String) {
         guard !hasEnded else { return }
         hasEnded = true
-        _ = clients.forget(self, attached: nil)
+        _ = clients.remove(self, attached: nil)
         let (error, released) = references.withLock { references in
             let error = references.end ?? Self.gone(reason)
             references.end = error

@@ -23,7 +23,7 @@ final class ClientActorHostConnection: @unchecked Sendable {
     /// Nil after the connection has closed.
     private var connection: (any ClientCallingConnection)?
     /// The numbers of calls that were sent and have no response.
-    private var asked: Set<UInt64> = []
+    private var pendingCallIDs: Set<UInt64> = []
     private var lastAsked: UInt64 = 0
     private var isFull = false
 
@@ -43,17 +43,17 @@ final class ClientActorHostConnection: @unchecked Sendable {
             return client.reactor.run { self.client.finish(call.number, .failure(refusal)) }
         }
         call.wasSent = true
-        asked.insert(call.number)
+        pendingCallIDs.insert(call.number)
         lastAsked = max(lastAsked, call.number)
         connection.link.send { $0.append(message) }
         guard !isFull, !connection.link.isWritable else { return }
         isFull = true
-        client.reactor.run { self.client.hold(self) }
+        client.reactor.run { self.client.pauseSending(self) }
     }
 
     /// Tells the client that a call was cancelled.
     func cancel(_ number: UInt64) {
-        guard asked.remove(number) != nil else { return }
+        guard pendingCallIDs.remove(number) != nil else { return }
         connection?.link.send { EnvelopeWriter.cancel(callID: String(number), into: &$0) }
     }
 
@@ -65,13 +65,13 @@ final class ClientActorHostConnection: @unchecked Sendable {
             throw EnvelopeError("call '\(callID)' does not exist")
         }
         // A late response: the client may have sent it before it received the cancellation.
-        guard asked.remove(number) != nil else { return }
-        let limit = client.limits.clientAnswerSize
+        guard pendingCallIDs.remove(number) != nil else { return }
+        let limit = client.limits.clientResponseSize
         let outcome: Result<[UInt8]?, any Error>
         if message.bytes.count > limit {
             let text =
                 "the response has \(message.bytes.count) bytes; the limit for a client is \(limit) "
-                + "(ServerLimits.clientAnswerSize)"
+                + "(ServerLimits.clientResponseSize)"
             outcome = .failure(TrebuchetError(.internal, text))
         } else if envelope.pointee.hasError {
             outcome = .failure(
@@ -105,7 +105,7 @@ final class ClientActorHostConnection: @unchecked Sendable {
 
     /// Ends the connection after the client has opened another one. The server may not have noticed the loss of this one.
     /// A drained connection stays open, since its client still responds.
-    func end() {
+    func close() {
         guard let connection, !connection.isDraining else { return }
         connection.link.abort()
         connection.linkDidClose()
@@ -113,7 +113,7 @@ final class ClientActorHostConnection: @unchecked Sendable {
 
     func linkDidClose() {
         connection = nil
-        asked = []
+        pendingCallIDs = []
         client.reactor.run { self.client.lost(self) }
     }
 }

@@ -69,7 +69,7 @@ final class ClientActorHosts: Sendable {
     /// Removes a client. Returns false, and keeps it, if a connection is about to be attached.
     ///
     /// - Parameter attached: the number of connections attached so far; nil removes it unconditionally.
-    func forget(_ client: ClientActorHost, attached: Int?) -> Bool {
+    func remove(_ client: ClientActorHost, attached: Int?) -> Bool {
         state.withLock { state in
             guard let entry = state.entries[client.key], entry.client === client else { return true }
             if let attached, entry.lookups != attached { return false }

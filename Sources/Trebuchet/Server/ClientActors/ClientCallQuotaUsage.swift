@@ -18,7 +18,7 @@ final class ClientCallQuotas: Sendable {
         calls = Quota(limits.callsToClients)
         principals = QuotaTable(limit: limits.callsToClientsPerPrincipal)
         hosts = QuotaTable(limit: limits.callsToClientsPerHost)
-        hostBytes = QuotaTable(limit: limits.heldBytesPerAddress ?? limits.heldBytes / 4)
+        hostBytes = QuotaTable(limit: limits.bufferedBytesPerHost ?? limits.bufferedBytes / 4)
         self.memory = memory
         self.principalMemory = principalMemory
     }
@@ -47,32 +47,32 @@ final class ClientCallQuotaUsage {
     }
 
     /// Counts a call. Throws `rateLimited`, and counts nothing, if a quota is full.
-    func take(_ amount: Int) throws(TrebuchetError) {
+    func reserve(_ amount: Int) throws(TrebuchetError) {
         let limits = quotas.limits
-        guard count < limits.callsToClient else {
-            throw refusal("\(limits.callsToClient) calls to this client are", "callsToClient")
+        guard count < limits.callsPerClient else {
+            throw refusal("\(limits.callsPerClient) calls to this client are", "callsPerClient")
         }
-        guard bytes + amount <= limits.callBytesToClient else {
+        guard bytes + amount <= limits.callBytesPerClient else {
             throw refusal(
-                "\(bytes) bytes, of \(limits.callBytesToClient), in calls to this client are", "callBytesToClient")
+                "\(bytes) bytes, of \(limits.callBytesPerClient), in calls to this client are", "callBytesPerClient")
         }
-        guard quotas.calls.take() else {
+        guard quotas.calls.reserve() else {
             throw refusal("\(limits.callsToClients) calls to clients are", "callsToClients")
         }
-        guard principal?.quota.take() != false else {
+        guard principal?.quota.reserve() != false else {
             quotas.calls.release()
             let text = "\(limits.callsToClientsPerPrincipal) calls to clients of the same principal are"
             throw refusal(text, "callsToClientsPerPrincipal")
         }
-        guard host?.quota.take() != false else {
+        guard host?.quota.reserve() != false else {
             quotas.calls.release()
             principal?.quota.release()
             let text = "\(limits.callsToClientsPerHost) calls to clients of the same host are"
             throw refusal(text, "callsToClientsPerHost")
         }
         do throws(MemoryLimitExceeded) {
-            try account.take(amount)
-            guard hostBytes?.quota.take(amount) != false else {
+            try account.reserve(amount)
+            guard hostBytes?.quota.reserve(amount) != false else {
                 account.release(amount)
                 throw MemoryLimitExceeded(.address, hostBytes?.quota.limit ?? 0)
             }

@@ -54,7 +54,7 @@ final class OutboundClientCall: @unchecked Sendable {
         ).bytes
     }
 
-    func begin(_ continuation: CheckedContinuation<[UInt8]?, any Error>) { self.continuation = continuation }
+    func setContinuation(_ continuation: CheckedContinuation<[UInt8]?, any Error>) { self.continuation = continuation }
 
     func finish(_ outcome: Result<[UInt8]?, any Error>) {
         continuation?.resume(with: outcome)

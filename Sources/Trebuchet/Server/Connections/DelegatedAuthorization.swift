@@ -8,7 +8,7 @@ struct DelegatedAuthorization {
 
     private var owners: [(prefix: String, owner: Owner)] = []
 
-    mutating func add(_ prefix: String, _ owner: @escaping Owner) { owners.append((prefix, owner)) }
+    mutating func addOwner(_ prefix: String, _ owner: @escaping Owner) { owners.append((prefix, owner)) }
 
     /// Returns the actor and the target that `authorize` decides about: those of the call itself where the actor is no helper.
     func subject(of target: String, _ actorID: String) -> (actorID: String, target: String) {

@@ -6,7 +6,7 @@ struct DrainPlan: Equatable {
     /// The smallest batch worth a timer.
     private static let smallestBatch = 100
     private static let shortestSpread = 2_000
-    private static let longestSpread = 30_000
+    private static let maximumSpread = 30_000
 
     /// The number of clients that receive `goAway` in one turn.
     let batch: Int
@@ -17,6 +17,6 @@ struct DrainPlan: Equatable {
     init(clients: Int, within time: Duration) {
         let batches = max(1, Int(time / Self.interval))
         batch = max(Self.smallestBatch, (clients + batches - 1) / batches)
-        spreadMilliseconds = min(max(clients, Self.shortestSpread), Self.longestSpread)
+        spreadMilliseconds = min(max(clients, Self.shortestSpread), Self.maximumSpread)
     }
 }

@@ -16,7 +16,7 @@ struct EnvelopeScratchStack: ~Copyable {
 
     /// Returns a place that is reserved until `giveBack`, which releases places in reverse order; nil when all are in use.
     @inline(__always)
-    mutating func take() -> UnsafeMutablePointer<ScannedEnvelope>? {
+    mutating func reserve() -> UnsafeMutablePointer<ScannedEnvelope>? {
         guard used < Self.count else { return nil }
         used += 1
         return places + (used - 1)

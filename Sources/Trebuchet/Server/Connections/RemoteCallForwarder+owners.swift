@@ -7,21 +7,21 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     var isWritable: Bool { connection.isWritable }
 
     func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerChannel) {
-        guard isOpen, let place = shard.scans.take() else { return }
+        guard isOpen, let place = shard.scans.reserve() else { return }
         defer { shard.scans.giveBack() }
         guard (try? place.pointee.scan(bytes)) != nil else { return }
         let message = Message(bytes: bytes, envelope: UnsafePointer(place))
         let envelope = message.envelope
         switch message.kind {
         case .response:
-            switch line.take(message.callID) {
+            switch line.takeRequest(message.callID) {
             case .call(let relayed): return answer(relayed, message)
             case .stream(let stream): return fail(stream, message)
             case nil: return
             }
-        case .streamStart: return begin(message, over: line)
+        case .streamStart: return startStream(message, over: line)
         case .streamData:
-            guard let stream = streams[Array(message.bytes(envelope.pointee.streamID))], stream.line === line else {
+            guard let stream = streams[Array(message.bytes(envelope.pointee.streamID))], stream.channel === line else {
                 return
             }
             if let sequence = envelope.pointee.sequenceNumber { stream.sequence = sequence }
@@ -30,18 +30,18 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
             if reason == .serverDraining || reason == .connectionClosed { return moved(streamID, over: line) }
             // The client has ended every other stream with this name and knows so.
-            guard let stream = streams[streamID], stream.line === line else { return }
+            guard let stream = streams[streamID], stream.channel === line else { return }
             streams[streamID] = nil
             didShow(streamID)
         case .streamError:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
-            if let relayed = line.take(named: streamID) {
+            if let relayed = line.takeResumption(named: streamID) {
                 if isPassing(message) { return askAgain(relayed) }
                 if let call = underWay(relayed) { connection.withdraw(call) }
                 connection.passOn(bytes)
                 return didEnd(relayed)
             }
-            guard let stream = streams[streamID], stream.line === line else { return }
+            guard let stream = streams[streamID], stream.channel === line else { return }
             streams[streamID] = nil
             didShow(streamID)
         case .error: break
@@ -60,13 +60,13 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
 
     /// Notes that the call is no longer at its owner, and sends the messages queued behind it.
     private func didEnd(_ relayed: ForwardedCall) {
-        relayed.line = nil
+        relayed.channel = nil
         let traffic = traffic(of: relayed.slot)
         traffic.calls.didEnd(relayed.order)
         proceed(traffic)
     }
 
-    private func begin(_ message: borrowing Message, over line: OwnerChannel) {
+    private func startStream(_ message: borrowing Message, over line: OwnerChannel) {
         let envelope = message.envelope
         let streamID = Array(message.bytes(envelope.pointee.streamID))
         // An owner never names a stream like a callID of the channel: an equal name is one that the client chose.
@@ -75,7 +75,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         let isPermission = !isNamed && streamID == ForwardedCallID.permission
         let stream: ForwardedStream
         var begun: ForwardedCall?
-        switch isNamed ? line.take(named: streamID).map({ .call($0) }) : line.take(message.callID) {
+        switch isNamed ? line.takeResumption(named: streamID).map({ .call($0) }) : line.takeRequest(message.callID) {
         case .stream(let resumed):
             guard resumed.isWanted else { return isPermission ? () : line.unsubscribe(streamID) }
             _ = didResume(resumed.streamID)
@@ -105,12 +105,12 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             if let begun { didEnd(begun) }
             return
         }
-        stream.begin(
+        stream.startStream(
             as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)
-        stream.line = line
+        stream.channel = line
         // The client may have started two streams with one name.
-        if let old = streams.updateValue(stream, forKey: streamID), old.line !== line {
-            old.line?.unsubscribe(streamID)
+        if let old = streams.updateValue(stream, forKey: streamID), old.channel !== line {
+            old.channel?.unsubscribe(streamID)
         }
         if begun == nil { didTakeUp(stream) }
         connection.passOn(message, as: stream.callID)
@@ -141,7 +141,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     /// Repeats the client's request to resume a stream, until its deadline.
     private func askAgain(_ relayed: ForwardedCall) {
         guard underWay(relayed) != nil else { return }
-        relayed.line = nil
+        relayed.channel = nil
         shard.reactor.schedule(after: Self.pause) { [weak self] in
             guard let self, self.isOpen else { return }
             let traffic = self.traffic(of: relayed.slot)
@@ -154,7 +154,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         switch asked {
         case .call(let relayed):
             guard underWay(relayed) != nil else { return }
-            relayed.line = nil
+            relayed.channel = nil
             shard.forgetOwner(of: relayed.slot, line.node)
             let traffic = traffic(of: relayed.slot)
             traffic.calls.didComeBack(relayed, relayed.order)
@@ -177,34 +177,34 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     }
 
     func moved(_ streamID: [UInt8], over line: OwnerChannel) {
-        if let relayed = line.take(named: streamID) { return refused(.call(relayed), over: line) }
-        guard let stream = streams[streamID], stream.line === line else { return }
+        if let relayed = line.takeResumption(named: streamID) { return refused(.call(relayed), over: line) }
+        guard let stream = streams[streamID], stream.channel === line else { return }
         streams[streamID] = nil
         shard.forgetOwner(of: stream.slot, line.node)
         resume(stream)
     }
 
     func shown(_ streamID: [UInt8], over line: OwnerChannel) {
-        if streams[streamID]?.line === line { didShow(streamID) }
+        if streams[streamID]?.channel === line { didShow(streamID) }
     }
 
     func cancelled(_ relayed: ForwardedCall) {
         let traffic = traffic(of: relayed.slot)
         traffic.calls.remove(relayed.order)
-        relayed.line?.cancel(relayed)
+        relayed.channel?.cancel(relayed)
         didEnd(relayed)
     }
 
     /// Fails unsent calls and does not resend them: they would overflow the queue again.
     func overflowed(_ line: OwnerChannel, received: UInt64) {
-        guard isOpen, lines[line.node] === line else { return }
+        guard isOpen, channels[line.node] === line else { return }
         let error = TrebuchetError(
             .rateLimited, "send queue to the actor's node is full for this connection; retry later")
         var touched: [SlotSendState] = []
         for call in Array(connection.running.values) {
-            guard let relayed = call.relayed, relayed.line === line, relayed.place > received else { continue }
+            guard let relayed = call.relayed, relayed.channel === line, relayed.place > received else { continue }
             connection.finish(call, .failure(error))
-            relayed.line = nil
+            relayed.channel = nil
             let traffic = traffic(of: relayed.slot)
             traffic.calls.didEnd(relayed.order)
             touched.append(traffic)
@@ -214,9 +214,9 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     }
 
     func ended(_ line: OwnerChannel, received: UInt64?) {
-        guard isOpen, forget(line) else { return }
+        guard isOpen, removeCall(line) else { return }
         var touched: [ClusterSlot: SlotSendState] = [:]
-        for stream in streams.values where stream.line === line {
+        for stream in streams.values where stream.channel === line {
             streams[stream.streamID] = nil
             touched[stream.slot] = wait(for: stream)
         }
@@ -226,13 +226,13 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
                 if stream.isWanted { touched[stream.slot] = wait(for: stream) }
             case .call(let relayed):
                 guard let call = underWay(relayed) else { continue }
-                relayed.line = nil
+                relayed.channel = nil
                 let traffic = traffic(of: relayed.slot)
                 touched[relayed.slot] = traffic
                 traffic.calls.didEnd(relayed.order)
                 let cameTooLate = received.map { relayed.place > $0 } ?? false
                 if cameTooLate || relayed.goesAgain() {
-                    traffic.calls.add(relayed, relayed.order)
+                    traffic.calls.addCall(relayed, relayed.order)
                 } else {
                     let text = "the node that received the call is gone; the call may have been executed"
                     connection.finish(call, .failure(TrebuchetError(.unknownOutcome, text)))

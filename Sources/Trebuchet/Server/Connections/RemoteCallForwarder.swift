@@ -23,7 +23,7 @@ final class RemoteCallForwarder {
     /// last operation.
     let connection: ServerConnection
     let nodes: ClusterRouter
-    private(set) var lines: [ClusterNode: OwnerChannel] = [:]
+    private(set) var channels: [ClusterNode: OwnerChannel] = [:]
     private var lineCount = 0
     private var callCount: UInt64 = 0
     /// The slots with waiting or in-flight messages.
@@ -73,7 +73,7 @@ final class RemoteCallForwarder {
         let stream = ForwardedStream(
             callID: callID, actor: asked.actor.text, target: asked.target, filter: filter,
             epoch: message.text(envelope.pointee.epoch), sequence: envelope.pointee.lastSequence ?? 0,
-            mayShare: connection.mayShareStreams, stake: stake)
+            mayShare: connection.mayShareStreams, reservation: stake)
         forward(message, callID, asked, stream, isRepeatable: true)
     }
 
@@ -81,7 +81,7 @@ final class RemoteCallForwarder {
         _ message: borrowing Message, _ callID: [UInt8], _ asked: RequestedStream?, _ stream: ForwardedStream?,
         isRepeatable: Bool
     ) {
-        guard let call = connection.begin(message, callID, isPermitted: true) else { return }
+        guard let call = connection.registerCall(message, callID, isPermitted: true) else { return }
         call.stream = asked
         callCount += 1
         // A message that was at this node before precedes one that has just arrived.
@@ -93,7 +93,7 @@ final class RemoteCallForwarder {
         // Paused resumptions precede it and pause no longer.
         for stream in traffic.paused { _ = wait(for: stream) }
         if shard.hasJustLetGo, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
-        traffic.calls.add(relayed, relayed.order)
+        traffic.calls.addCall(relayed, relayed.order)
         proceed(traffic)
     }
 
@@ -103,7 +103,7 @@ final class RemoteCallForwarder {
         let (reactor, reference) = (shard.reactor, WeakRemoteCallForwarder(self))
         for crossing in connection.crossings {
             traffic.crossings += 1
-            crossing.add {
+            crossing.enqueue {
                 reactor.execute {
                     traffic.crossings -= 1
                     reference.relays?.proceed(traffic)
@@ -161,10 +161,10 @@ final class RemoteCallForwarder {
             if node == nodes.node {
                 loading.insert(stream)
                 _ = didResume(stream.streamID)
-                stream.stake = nil
+                stream.reservation = nil
                 connection.takeUp(stream)
             } else {
-                line(to: node).ask(stream)
+                line(to: node).sendRequest(stream)
             }
         }
         if node == nodes.node { loading.removeAll { !connection.isTakingUp($0) } }
@@ -174,7 +174,7 @@ final class RemoteCallForwarder {
             if node == nodes.node {
                 connection.withdraw(call)
                 // The local resumption takes a new reservation.
-                relayed.stream?.stake = nil
+                relayed.stream?.reservation = nil
                 guard !relayed.isResumption else {
                     relayed.withMessage { connection.handleAgain($0) }
                     continue
@@ -184,7 +184,7 @@ final class RemoteCallForwarder {
                 connection.finish(call, .failure(revocation))
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
-                line(to: node).ask(relayed)
+                line(to: node).sendRequest(relayed)
             }
         }
     }
@@ -215,17 +215,17 @@ final class RemoteCallForwarder {
             }
         }
         // A resumption waits until the deadline of its request.
-        for relayed in resumptions { traffic.calls.add(relayed, relayed.order) }
+        for relayed in resumptions { traffic.calls.addCall(relayed, relayed.order) }
         guard !traffic.streams.isEmpty || !resumptions.isEmpty else { return proceed(traffic) }
         shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
     }
 
     private func line(to node: ClusterNode) -> OwnerChannel {
-        if let line = lines[node] { return line }
+        if let line = channels[node] { return line }
         lineCount += 1
         let line = OwnerChannel(self, to: node, at: nodes.exchange, reactor: shard.reactor)
         line.open(client())
-        lines[node] = line
+        channels[node] = line
         return line
     }
 
@@ -238,9 +238,9 @@ final class RemoteCallForwarder {
     }
 
     /// Removes a channel. Returns whether it was in use.
-    func forget(_ line: OwnerChannel) -> Bool {
-        guard lines[line.node] === line else { return false }
-        lines[line.node] = nil
+    func removeCall(_ line: OwnerChannel) -> Bool {
+        guard channels[line.node] === line else { return false }
+        channels[line.node] = nil
         return true
     }
 
@@ -251,7 +251,7 @@ final class RemoteCallForwarder {
     func unsubscribe(_ streamID: [UInt8]) -> Bool {
         didShow(streamID)
         if let stream = streams.removeValue(forKey: streamID) {
-            stream.line?.unsubscribe(streamID)
+            stream.channel?.unsubscribe(streamID)
             stream.isWanted = false
             return true
         }
@@ -289,31 +289,31 @@ final class RemoteCallForwarder {
         guard isOpen else { return }
         let client = client()
         excess = client.excess
-        guard let excess else { return lines.values.forEach { $0.send(.client, client.payload) } }
+        guard let excess else { return channels.values.forEach { $0.send(.client, client.payload) } }
         // The previous principal's calls and streams must end.
         endStreams(excess)
         connection.endSharedStreams(excess)
         for call in Array(connection.running.values) where call.relayed != nil {
             connection.finish(call, .failure(excess))
         }
-        for line in lines.values { line.end() }
-        lines = [:]
-        letGo()
+        for line in channels.values { line.shutDown() }
+        channels = [:]
+        dropQueuedMessages()
     }
 
-    func linkDidBecomeWritable() { for line in lines.values { line.tellWhatWasTaken() } }
+    func linkDidBecomeWritable() { for line in channels.values { line.tellWhatWasTaken() } }
 
     /// Ends all calls, streams and channels: the client has disconnected.
     func close() {
         isOpen = false
-        for line in lines.values { line.end() }
-        (lines, streams) = ([:], [:])
+        for line in channels.values { line.shutDown() }
+        (channels, streams) = ([:], [:])
         (resuming, catchingUp, loading) = (StreamsByName(), StreamsByName(), StreamsByName())
-        letGo()
+        dropQueuedMessages()
     }
 
     /// Drops all waiting messages. The owner lookups they wait for may take long.
-    private func letGo() {
+    private func dropQueuedMessages() {
         for traffic in slots.values {
             traffic.calls = OrderedResend()
             (traffic.streams, traffic.paused) = ([], [])

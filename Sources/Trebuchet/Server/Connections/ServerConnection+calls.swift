@@ -61,11 +61,11 @@ extension ServerConnection {
         if case .method(let method) = target {
             return method._withUnsafeGuaranteedRef { callCarefully($0, of: record, message) }
         }
-        if case .program = target, standsBehindOthers(message) { return }
+        if case .program = target, isQueuedBehindOthers(message) { return }
         guard mayPass(target.name, of: record, message) else { return }
         switch target {
         case .method: break
-        case .stream(let stream): begin(stream, of: record, message)
+        case .stream(let stream): startStream(stream, of: record, message)
         case .program(let method): call(.program(method), of: record, message)
         case .unknown(let name): failUnknownMethod(name, of: type, message)
         }
@@ -87,14 +87,14 @@ extension ServerConnection {
 
     @inline(__always)
     private func mayRunInPlace(_ method: ActorMethod, _ record: ActorRecord) -> Bool {
-        method.runsInPlace && record.home === shard.states && !record.life.isStarting
+        method.runsInPlace && record.home === shard.states && !record.actorInstance.isStarting
     }
 
     /// - Parameter record: nil while the actor is not activated.
     @inline(never)
     private func callCarefully(_ method: ActorMethod, of record: ActorRecord?, _ message: borrowing Message) {
         if isGuarded {
-            if standsBehindOthers(message) { return }
+            if isQueuedBehindOthers(message) { return }
             guard mayPass(method.name, of: record, message) else { return }
         }
         guard hasCounts(method, message) else { return failCounts(method, message) }
@@ -108,7 +108,7 @@ extension ServerConnection {
             }
             if callInPlace(record, persisted, method, message) { return }
         }
-        if let record, standsInLine(method, record, message) { return }
+        if let record, isQueued(method, record, message) { return }
         if let record, cross(method, of: record, message) { return }
         call(.table(method), of: record, message)
     }
@@ -152,11 +152,13 @@ extension ServerConnection {
     /// The hot path: decodes, calls, encodes and responds on this thread.
     private func callInPlace(_ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message) {
         let callID = message.callID
-        record.life.didRunInPlace()
-        if Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef({ $0.wants(.callsVersionsOrSpans) }) {
+        record.actorInstance.didRunInPlace()
+        if Unmanaged.passUnretained(shard.events)._withUnsafeGuaranteedRef({ $0.isEnabled(for: .callsVersionsOrSpans) })
+        {
             let begins = beginsTrace(message)
             // If only trace handlers are registered, most calls create no object.
-            if begins || shard.events.wants(.callsOrVersions) || !message.envelope.pointee.traceparent.isAbsent {
+            if begins || shard.events.isEnabled(for: .callsOrVersions) || !message.envelope.pointee.traceparent.isAbsent
+            {
                 return callTelling(record, method, message, begins: begins)
             }
         }
@@ -177,19 +179,19 @@ extension ServerConnection {
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, begins: Bool
     ) {
         let callID = message.callID
-        let told = told(method.name, isRedacted: method.isRedacted, record.type, message, begins: begins)
+        let told = makeObservedCall(method.name, isRedacted: method.isRedacted, record.type, message, begins: begins)
         do {
             try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
         } catch {
             shard.didCall(method.row)
-            told?.tell(endAt: shard.events, code(of: error))
+            told?.reportEnd(to: shard.events, code(of: error))
             return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error, told)
         }
         let result = shard.reply.pointee.bytes
         let code = code(callID, result)
         succeed(callID, result.isEmpty ? nil : result, told)
         shard.didCall(method.row)
-        told?.tell(endAt: shard.events, code)
+        told?.reportEnd(to: shard.events, code)
     }
 
     /// Calls an actor in place whose changes are written before the response is sent. A call that only waits for that write occupies
@@ -199,9 +201,9 @@ extension ServerConnection {
     private func callInPlace(
         _ record: ActorRecord, _ persisted: PersistedStates, _ method: ActorMethod, _ message: borrowing Message
     ) -> Bool {
-        let life = record.life
+        let life = record.actorInstance
         guard life.enter() else { return false }
-        defer { life.leave() }
+        defer { life.removeUser() }
         var weight = message.bytes.count + CallLoad.overhead
         if let refusal = refusal(ofBytes: weight) {
             fail(message, refusal)
@@ -223,7 +225,7 @@ extension ServerConnection {
             outcome = .failure(method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
         }
         let call = ResponseAwaitingCommit(
-            self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began, told: told)
+            self, weight: weight, deadline: deadline, limit: limit, row: method.row, began: began, observedCall: told)
         shard.reactor.workBegan = MonotonicClock.now
         persisted.whenWritten(call, message.callID, outcome)
         return true
@@ -234,7 +236,7 @@ extension ServerConnection {
     private func countResult(_ bytes: Int) -> Int {
         guard bytes > CallLoad.overhead else { return 0 }
         load.bytes += bytes
-        _ = memory?.hold(bytes)
+        _ = memory?.adjustUsage(by: bytes)
         return bytes
     }
 
@@ -249,8 +251,8 @@ extension ServerConnection {
             } else {
                 false
             }
-        guard let call = begin(message, isInTransit: isInTransit, isPermitted: true) else { return }
-        note(method, of: record?.type, message, in: call)
+        guard let call = registerCall(message, isInTransit: isInTransit, isPermitted: true) else { return }
+        recordCallStart(method, of: record?.type, message, in: call)
         let connection = self
         start(method, of: record, message, call) { connection.finish(call, $0, from: call.home) }
     }
@@ -283,7 +285,7 @@ extension ServerConnection {
                 }
                 completion(.failure(error))
             case .success(let record):
-                guard let method = method.again(in: record.type) else {
+                guard let method = method.resolved(in: record.type) else {
                     return completion(.failure(TrebuchetError(.methodNotFound, "the actor has been replaced")))
                 }
                 kept.withMessage { self.run(method, of: record, $0, call, completion) }
@@ -320,7 +322,7 @@ extension ServerConnection {
         let crossing = crossing(to: there.reactor)
         if call.isInTransit { call.crossing = crossing }
         call.isAtWork = true
-        crossing.add {
+        crossing.enqueue {
             // The call may have been queued for long. A method that suspends checks for cancellation itself.
             if method.runsInPlace, call.isCancelled { return completion(.failure(CancellationError())) }
             let isThere = connection.asCaller(hosting) {
@@ -376,14 +378,14 @@ extension ServerConnection: CallResponder {
         memory?.release(call.weight)
         shard.counts.count(.callsEnded)
         shard.counts.count(row: call.row, took: MonotonicClock.now &- call.began)
-        if let told = call.told {
+        if let told = call.observedCall {
             let code = if case .success(let result) = outcome { code(callID, result) } else { code(of: outcome) }
-            told.tell(endAt: shard.events, code)
+            told.reportEnd(to: shard.events, code)
         }
         guard isOpen else { return }
         switch outcome {
-        case .success(let result): succeed(callID, result.isEmpty ? nil : result, call.told)
-        case .failure(let error): fail(callID, error, call.told)
+        case .success(let result): succeed(callID, result.isEmpty ? nil : result, call.observedCall)
+        case .failure(let error): fail(callID, error, call.observedCall)
         }
     }
 }

@@ -20,7 +20,7 @@ extension ServerConnection {
         for request in Array(beginning.values) {
             // A refusal may have ended the connection.
             guard isOpen else { return }
-            request.stake.withdraw(nil)
+            request.reservation.withdraw(nil)
             didBegin(request)
             refuseOrMove(request.name, request.callID)
         }
@@ -29,13 +29,13 @@ extension ServerConnection {
     private func endWaiting(_ call: InFlightCall) {
         // The answer of an earlier call may have ended the connection.
         guard isOpen, !call.isAnswered else { return }
-        if let answer = call.answer { return answer.end() }
+        if let answer = call.answer { return answer.sendResponse() }
         if let stream = call.stream {
             withdraw(call)
             return refuseOrMove(stream, call.callID)
         }
         if call.run != nil || call.repeated != nil || call.relayed?.isRepeatable == true { return }
-        let hasBegun = call.relayed.map { $0.line != nil || $0.mayHaveRun } ?? call.isAtWork
+        let hasBegun = call.relayed.map { $0.channel != nil || $0.mayHaveRun } ?? call.isAtWork
         if let upstream, !hasBegun {
             withdraw(call)
             return upstream.send(.refused, call.callID)

@@ -7,14 +7,14 @@ extension ServerConnection {
     // MARK: Beginning
 
     /// Starts a stream: an invocation of `observe…` that names a streamed state, by an authorized caller.
-    func begin(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
+    func startStream(_ stream: String, of record: ActorRecord?, _ message: borrowing Message) {
         do {
             let name = RequestedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
             let request = StreamRequest(
                 name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
-                seen: nil, stake: try stake(filtered: !message.envelope.pointee.filter.isAbsent),
+                seen: nil, reservation: try stake(filtered: !message.envelope.pointee.filter.isAbsent),
                 mayShare: isShareable(message))
-            begin(request, of: record, message)
+            startStream(request, of: record, message)
         } catch {
             fail(message, error)
         }
@@ -59,9 +59,9 @@ extension ServerConnection {
             let goesOn = knownAs != nil || isOfNode(message)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [], filter: filter, seen: seen,
-                stake: goesOn ? stakeOfMoved(filtered: isFiltered) : try stake(filtered: isFiltered),
+                reservation: goesOn ? stakeOfMoved(filtered: isFiltered) : try stake(filtered: isFiltered),
                 mayShare: isShareable(message))
-            begin(request, of: record, message)
+            startStream(request, of: record, message)
         } catch {
             if let knownAs { failStream(knownAs, error) } else { fail(message, error) }
         }
@@ -117,7 +117,7 @@ extension ServerConnection {
     }
 
     /// Activates the actor if necessary, and starts the stream.
-    private func begin(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
+    private func startStream(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
         var request = request
         if shard.parts.nodes != nil, upstream == nil, request.name.knownAs == nil,
             shard.directory.placedType(of: request.name.actor) != nil
@@ -126,9 +126,9 @@ extension ServerConnection {
         }
         if let record {
             shard.continued = nil
-            return begin(request, of: record)
+            return startStream(request, of: record)
         }
-        guard let call = begin(message, request.key, isPermitted: true) else { return }
+        guard let call = registerCall(message, request.key, isPermitted: true) else { return }
         // A resumption waits for an owner without a time limit.
         if request.seen != nil, isPlaced(request.name.actor) { call.timer?.cancel() }
         wait(for: request.name.actor, request, call)
@@ -153,25 +153,25 @@ extension ServerConnection {
                 self.finish(call, .failure(error))
             case .success(let record):
                 self.withdraw(call)
-                self.begin(request, of: record)
+                self.startStream(request, of: record)
             }
         }
         if !call.isAnswered { call.waiter = waiter }
     }
 
-    private func begin(_ request: StreamRequest, of record: ActorRecord) {
+    private func startStream(_ request: StreamRequest, of record: ActorRecord) {
         if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let connection = self
         if let first = beginning.updateValue(request, forKey: request.streamID) { giveUp(first) }
         mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
-        guard record.life.enter() else { return beginAgain(request, of: record) }
+        guard record.actorInstance.enter() else { return beginAgain(request, of: record) }
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
             let position = source?.position(keptFor: connection.shard.limits.resumeTime)
             connection.shard.reactor.run {
                 connection.subscribe(request, to: outcome, at: position, record)
-                record.life.leave()
+                record.actorInstance.removeUser()
             }
         }
     }
@@ -180,8 +180,8 @@ extension ServerConnection {
     private func beginAgain(_ request: StreamRequest, of record: ActorRecord) {
         didBegin(request)
         guard isOpen else { return }
-        if request.stake.isWithdrawn {
-            if let error = request.stake.refusal { refuse(request, error) }
+        if request.reservation.isWithdrawn {
+            if let error = request.reservation.refusal { refuse(request, error) }
             return
         }
         guard running[request.key] == nil, load.count < limits.calls else {
@@ -226,8 +226,8 @@ extension ServerConnection {
         defer { if !isUsed { source.endIfUnused() } }
         guard isOpen else { return }
         if let revocation = revocation(of: record.name) { return refuse(request, revocation) }
-        if request.stake.isWithdrawn {
-            if let error = request.stake.refusal { refuse(request, error) }
+        if request.reservation.isWithdrawn {
+            if let error = request.reservation.refusal { refuse(request, error) }
             return
         }
         if isDraining, beginsElsewhere(request.name, request.callID) { return }
@@ -235,11 +235,11 @@ extension ServerConnection {
         let seen = request.seen.flatMap { source.goesOn(from: $0.sequence, in: $0.epoch) ? $0 : nil }
         // A client that continues from another incarnation must learn of it.
         let isOfEarlierLife = seen.map { !$0.epoch.utf8.elementsEqual(source.epoch.utf8) } ?? false
-        if let old = streams[streamID] { forget(old) }
+        if let old = streams[streamID] { removeCall(old) }
         let label = ServerEvent.Stream(actor: request.name.actor.text, type: record.type.name, target: stream)
         if request.seen != nil, seen == nil, position != nil {
             // The stream does not start: a client that only learned of the new incarnation would continue without the missed events.
-            didBegin(label, .tooLate)
+            didBegin(label, .eventsMissed)
             let text = "events were missed: their actor was activated again"
             return refuse(request, TrebuchetError(.overflow, text))
         }
@@ -250,7 +250,7 @@ extension ServerConnection {
         if isPermission { return }
         // The client resumes it from this position over its next connection.
         if isDraining { return tellDeparture(of: streamID) }
-        didBegin(label, request.seen == nil ? .first : seen == nil ? .anew : .inPlace)
+        didBegin(label, request.seen == nil ? .initial : seen == nil ? .resynchronized : .resumed)
         isUsed = true
         defer { if let upstream, request.seen != nil { shard.whenShown(self) { upstream.send(.shown, streamID) } } }
         if record.type.isGated { gated[streamID] = request.name.actor }
@@ -258,12 +258,13 @@ extension ServerConnection {
         if isUnderRules { permitted[streamID] = request.name }
         shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
-                streamID: streamID, broadcaster: broadcaster, subscriber: self, isFiltered: request.stake.isFiltered)
-            request.stake.handOver()
+                streamID: streamID, broadcaster: broadcaster, subscriber: self,
+                isFiltered: request.reservation.isFiltered)
+            request.reservation.handOver()
             if let seen {
-                subscription.begin(behind: seen.sequence)
+                subscription.markSent(upTo: seen.sequence)
             } else if let position {
-                subscription.begin(behind: position.number)
+                subscription.markSent(upTo: position.number)
             }
             streams[streamID] = subscription
             return subscription
@@ -300,12 +301,12 @@ extension ServerConnection {
     /// a response.
     private func giveUp(_ request: StreamRequest) {
         let text = "the client resumed another stream under the name of this stream"
-        request.stake.withdraw(request.name.resumed == nil ? TrebuchetError(.cancelled, text) : nil)
+        request.reservation.withdraw(request.name.resumed == nil ? TrebuchetError(.cancelled, text) : nil)
     }
 
     /// Removes a completed request, successful or not.
     func didBegin(_ request: StreamRequest) {
-        if beginning[request.streamID]?.stake === request.stake { beginning[request.streamID] = nil }
+        if beginning[request.streamID]?.reservation === request.reservation { beginning[request.streamID] = nil }
         // An idle client does not keep the memory of its requests.
         if beginning.isEmpty { beginning = [:] }
     }
@@ -316,7 +317,7 @@ extension ServerConnection {
         link.inOneWrite(body, showing: look)
     }
 
-    var framing: UInt8 { largestMessage >= SharedFrameCache.mostBytes ? link.framing : 0 }
+    var framing: UInt8 { largestMessage >= SharedFrameCache.maximumBytes ? link.framing : 0 }
 
     func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool {
         guard link.isWritable else { return false }

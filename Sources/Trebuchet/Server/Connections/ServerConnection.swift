@@ -26,7 +26,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The maximum size in bytes of a message to its client.
     let largestMessage: UInt32
     /// The number of its streams for quotas.
-    var use = StreamQuotaUsage()
+    var streamUsage = StreamQuotaUsage()
     /// The number of streams that were given a name; small, since each idle connection has it. It restarts after overflow.
     var streamCount: UInt32 = 0
     /// Running calls by callID.
@@ -55,7 +55,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private(set) lazy var address = caller?.connection.remoteAddress ?? link.remoteAddress
     /// Indicates whether its calls need checks before they run.
     private(set) var isGuarded: Bool
-    var isRevoked = false { didSet { look() } }
+    var isRevoked = false { didSet { updateGuard() } }
     /// Indicates whether the server itself is at the other end, on behalf of its actors or those of another node.
     let isServer: Bool
     /// True while the message in hand was not sent by the client, or was counted before.
@@ -71,7 +71,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The memory account of running calls, from the first call on.
     var memory: MemoryAccount?
     /// Its part of its principal's quotas.
-    let seat: PrincipalMemoryReservation?
+    let memoryReservation: PrincipalMemoryReservation?
     /// The client's hosting state, set when the client has identified itself in order to export actors. Each call reads it, so
     /// access is not checked: no code calls out while it changes the property.
     @exclusivity(unchecked) var hosting: ClientActorHostConnection?
@@ -79,23 +79,23 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The client's node, if the client is connected to another node.
     let upstream: ForwardingOrigin?
     /// Its calls and streams at other nodes, from the first one on.
-    var relays: RemoteCallForwarder? { didSet { look() } }
+    var relays: RemoteCallForwarder? { didSet { updateGuard() } }
     /// Streams of actors that may move to another node, by streamID.
     var placed: [[UInt8]: ClusteredStream] = [:]
 
     private enum DrainState: UInt8 {
         case none
         /// `goAway` was sent, and the client may not know yet.
-        case told
+        case notified
         /// The pong has arrived. The client's program may see `goAway` later than its network: a browser answers pings by itself.
-        case heard
+        case acknowledged
         /// All calls are refused: a client that keeps calling must not delay the shutdown.
         case dismissed
     }
 
     var isDraining: Bool { departure != .none }
     /// Indicates whether messages may arrive that the client sent before it received `goAway`.
-    var isLeaving: Bool { departure == .told || departure == .heard && !hasNoCalls }
+    var isLeaving: Bool { departure == .notified || departure == .acknowledged && !hasNoCalls }
 
     init(
         _ link: any MessageLink, name: CallSessionID, shard: ServerShard, caller: Caller? = nil,
@@ -111,9 +111,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.dates = dates
         self.shard = shard
         isGuarded = shard.isGuarded
-        seat = caller?.principal.map { PrincipalMemoryReservation(shard.parts.principalMemory.part(of: $0.id), stake) }
-        if let seat { link.memory?.join(seat.memory.budget) }
-        shard.add(self)
+        memoryReservation = caller?.principal.map {
+            PrincipalMemoryReservation(shard.parts.principalMemory.part(of: $0.id), stake)
+        }
+        if let memoryReservation { link.memory?.join(memoryReservation.memory.budget) }
+        shard.addConnection(self)
         didOpen()
         guard let caller else { return }
         // Retained until the connection closes.
@@ -132,7 +134,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Handles one message. The bytes are valid during the call.
     func receive(_ bytes: UnsafeRawBufferPointer) {
         // Only in-process clients handle a message inside another one, and only a few levels deep.
-        guard let place = shard.scans.take() else { return refuse(EnvelopeError("too many messages at once")) }
+        guard let place = shard.scans.reserve() else { return refuse(EnvelopeError("too many messages at once")) }
         defer { shard.scans.giveBack() }
         do {
             try place.pointee.scan(bytes)
@@ -181,7 +183,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
         } else {
-            tell(error.code, error.message)
+            sendError(error.code, error.message)
         }
         if malformedInRow >= min(shard.limits.malformedMessages, Int(UInt16.max)) {
             link.close(.policyViolation, reason: "\(malformedInRow) malformed messages in a row")
@@ -189,7 +191,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Reports an error that belongs to no known call or stream.
-    func tell(_ code: ErrorCode, _ message: String) {
+    func sendError(_ code: ErrorCode, _ message: String) {
         shard.counts.count(.error(code.rawValue))
         link.send { EnvelopeWriter.error(code: code, message: message, into: &$0) }
     }
@@ -216,7 +218,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    private func look() { isGuarded = shard.isGuarded || isRevoked || relays != nil }
+    private func updateGuard() { isGuarded = shard.isGuarded || isRevoked || relays != nil }
 
     // MARK: Messages out
 
@@ -291,7 +293,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func linkDidBecomeWritable() {
         hosting?.linkDidBecomeWritable()
         relays?.linkDidBecomeWritable()
-        for crossing in crossings { crossing.take() }
+        for crossing in crossings { crossing.markResponsesRead() }
         guard isBehind else { return }
         isBehind = false
         for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
@@ -302,7 +304,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Sends `goAway` to the client, and ends the streams.
     func drain(reconnectAfterMilliseconds: Int) {
         guard !isDraining else { return }
-        departure = .told
+        departure = .notified
         link.send {
             EnvelopeWriter.goAway(
                 reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
@@ -313,10 +315,10 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     /// Notes that the pong after `goAway` has arrived, and with it all earlier messages of the client.
     func linkDidHear() {
-        guard departure == .told else { return }
+        guard departure == .notified else { return }
         // The client's node sends refused calls to the next owner.
         guard upstream == nil else { return departure = .dismissed }
-        departure = .heard
+        departure = .acknowledged
         shard.lastLateMessage = shard.reactor.now
     }
 
@@ -367,7 +369,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             subscription.broadcaster.remove(subscription, isLost: true)
             giveBackStream(isFiltered: subscription.isFiltered)
         }
-        seat?.stake?.giveBack()
+        memoryReservation?.stake?.giveBack()
         shard.remove(self)
         caller?.connection.didClose()
     }

@@ -27,12 +27,12 @@ final class ServerIdempotencyCache: Sendable {
 
     init(reactors: Int, limits: ServerLimits, memory: MemoryBudget) {
         names = CallSessionRegistry(reactors: reactors)
-        time = limits.answerTime
+        time = limits.recordedResponseTime
         let shares = IdempotencyQuotas(limits, within: memory)
         storedShares = IdempotencyQuotas(limits)
-        storedOfConnections = QuotaTable(limit: limits.answerBytesPerConnection)
+        storedOfConnections = QuotaTable(limit: limits.recordedResponseBytesPerConnection)
         let each = Memory.Limits(
-            client: limits.ofClient, server: limits.ofServer, time: limits.answerTime.nanoseconds)
+            client: limits.ofClient, server: limits.ofServer, time: limits.recordedResponseTime.nanoseconds)
         parts = (0..<reactors).map { _ in ReactorCache(each, shares) }
     }
 
@@ -45,10 +45,10 @@ final class ServerIdempotencyCache: Sendable {
 
     private func part(_ connection: CallSessionID) -> ReactorCache { parts[names.reactor(of: connection)] }
 
-    func begin(
+    func recordCall(
         _ name: Memory.Name, _ request: Memory.Request, _ call: DuplicateCallWaiter, at now: UInt64
     ) -> Memory.Outcome? {
-        part(name.connection).memory.withLock { $0.begin(name, request, call, at: now) }
+        part(name.connection).memory.withLock { $0.recordCall(name, request, call, at: now) }
     }
 
     func join(
@@ -57,8 +57,8 @@ final class ServerIdempotencyCache: Sendable {
         part(name.connection).memory.withLock { $0.join(name, request, call, at: now) }
     }
 
-    func end(_ name: Memory.Name, _ answer: Memory.Response, at now: UInt64) -> [DuplicateCallWaiter] {
-        part(name.connection).memory.withLock { $0.end(name, answer, at: now) }
+    func recordResponse(_ name: Memory.Name, _ answer: Memory.Response, at now: UInt64) -> [DuplicateCallWaiter] {
+        part(name.connection).memory.withLock { $0.recordResponse(name, answer, at: now) }
     }
 
     func amend(_ name: Memory.Name, _ answer: Memory.Response) {
@@ -74,9 +74,9 @@ final class ServerIdempotencyCache: Sendable {
     func reopen(_ connection: CallSessionID) -> Bool { part(connection).memory.withLock { $0.reopen(connection) } }
 
     /// Removes expired responses, a limited number at a time. Returns the time until the next removal; nil when none is left.
-    func forget(at now: UInt64) -> Duration? {
+    func removeExpired(at now: UInt64) -> Duration? {
         let waits = parts.compactMap { part in
-            part.memory.withLock { $0.forget(at: now, atMost: Self.forgottenAtOnce) }
+            part.memory.withLock { $0.removeExpired(at: now, atMost: Self.forgottenAtOnce) }
         }
         // Not at once, since waiting work comes first, and not for each response separately.
         return waits.min().map { max(.nanoseconds(Int64(clamping: $0)), min(time, .milliseconds(10))) }

@@ -13,7 +13,7 @@ extension ServerShard {
     ) throws {
         // Not reference-counted: the shard retains everything a call reads for longer than the call.
         let coder = Unmanaged.passUnretained(coder(writing: dates))
-        Unmanaged.passUnretained(reactor)._withUnsafeGuaranteedRef { $0.note(method.label) }
+        Unmanaged.passUnretained(reactor)._withUnsafeGuaranteedRef { $0.recordActivity(method.label) }
         reply.pointee.reset(keepingAtMost: Self.keptReply)
         var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
         var result = _CallReply(reply, coder: coder)
@@ -49,7 +49,9 @@ extension ServerShard {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
         _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
-        guard let told = call.told else { return runUntold(method, of: record, message, dates, call, completion) }
+        guard let told = call.observedCall else {
+            return runUntold(method, of: record, message, dates, call, completion)
+        }
         return told.during { runUntold(method, of: record, message, dates, call, completion) }
     }
 
@@ -57,18 +59,18 @@ extension ServerShard {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ dates: DateEncoding,
         _ call: InFlightCall, _ completion: @escaping CallCompletion
     ) -> Bool {
-        let life = record.life
+        let life = record.actorInstance
         guard life.enter() else { return false }
         let kept = record.persisted == nil ? nil : call.kept
-        if let kept, let refusal = record.begin(kept) {
-            life.leave()
+        if let kept, let refusal = record.recordCallStart(kept) {
+            life.removeUser()
             completion(.failure(refusal))
             return true
         }
-        let told = call.told
+        let told = call.observedCall
         let hidesErrors = method.hidesErrors(record.type)
         let completion: CallCompletion = { outcome in
-            life.leave()
+            life.removeUser()
             let outcome = hidesErrors ? outcome.mapError { RedactedError.hiding($0) } : outcome
             guard let kept else { return record.whenWritten(outcome, told, completion) }
             record.whenWritten(outcome, of: kept, told, { self.answer(of: $0) }, completion)
@@ -96,7 +98,7 @@ extension ServerShard {
 
     /// Scans a message from another reactor again; returns nil when too many messages are being handled.
     func withMessage<Result>(_ bytes: [UInt8], _ body: (borrowing Message) -> Result) -> Result? {
-        guard let place = scans.take() else { return nil }
+        guard let place = scans.reserve() else { return nil }
         defer { scans.giveBack() }
         return bytes.withUnsafeBytes { bytes in
             guard (try? place.pointee.scan(bytes)) != nil else { return nil }
@@ -112,16 +114,16 @@ extension ServerShard {
     func deliver(from home: SystemShard?, answers count: Int = 1, _ answer: @escaping @Sendable () -> Void) {
         // This shard must not be accessed from the other reactor.
         guard let home, home.reactor.isCurrent, let there = home.serverShard else { return reactor.execute(answer) }
-        there.add(answer, count, for: reactor)
+        there.enqueueResponses(answer, count, for: reactor)
     }
 
-    private func add(_ answer: @escaping @Sendable () -> Void, _ count: Int, for reactor: Reactor) {
+    private func enqueueResponses(_ answer: @escaping @Sendable () -> Void, _ count: Int, for reactor: Reactor) {
         states.callDidEnd()
         if let place = outgoing.firstIndex(where: { $0.reactor === reactor }) {
-            outgoing[place].add(answer, count)
+            outgoing[place].append(answer, count)
         } else {
             var answers = OutgoingResponses(to: reactor)
-            answers.add(answer, count)
+            answers.append(answer, count)
             outgoing.append(answers)
         }
         guard !hasOutgoing else { return }
@@ -154,7 +156,7 @@ struct OutgoingResponses {
 
     init(to reactor: Reactor) { self.reactor = reactor }
 
-    mutating func add(_ answer: @escaping @Sendable () -> Void, _ answers: Int) {
+    mutating func append(_ answer: @escaping @Sendable () -> Void, _ answers: Int) {
         if parts.isEmpty || count >= Self.atOnce {
             parts.append([])
             count = 0
@@ -174,7 +176,7 @@ struct OutgoingResponses {
 
 extension ServerShard: BatchTimed {
     private static let quick: UInt64 = 50_000
-    private static let mostInRow: UInt64 = 16
+    private static let maximumConsecutive: UInt64 = 16
 
     /// Successive calls of one method whose time has not been measured.
     struct CallRun {
@@ -187,7 +189,7 @@ extension ServerShard: BatchTimed {
     func didWork(until now: UInt64) {
         let took = now &- reactor.workBegan
         counts.count(row: run.row, run.count, took: took)
-        run = CallRun(most: took <= Self.quick ? min(run.most &* 2, Self.mostInRow) : 1)
+        run = CallRun(most: took <= Self.quick ? min(run.most &* 2, Self.maximumConsecutive) : 1)
         reactor.didMeasure(until: now)
     }
 }

@@ -47,10 +47,10 @@ final class ServerShard: @unchecked Sendable {
     /// Indicates whether calls need checks before they run.
     private(set) var isGuarded: Bool
 
-    /// Actors by name, as they were found before. The table of the hot path counts no references; `held` retains them. Lookups and
+    /// Actors by name, as they were found before. The table of the hot path counts no references; `retainedActors` retains them. Lookups and
     /// changes call no code that accesses it, so access to it needs no check.
     @exclusivity(unchecked) private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
-    private var held: [ActorName: ActorRecord] = [:]
+    private var retainedActors: [ActorName: ActorRecord] = [:]
     /// The time when the shard last removed an actor that may live on another node now.
     private(set) var placedUntil: UInt64 = 0
     /// Calls that wait for an activation.
@@ -128,7 +128,7 @@ final class ServerShard: @unchecked Sendable {
     /// Returns the shard of the same server on another reactor.
     func sibling(on states: SystemShard) -> ServerShard? { siblings.first { $0.states === states } }
 
-    func add(_ connection: ServerConnection) {
+    func addConnection(_ connection: ServerConnection) {
         if connection.isServer || connection.upstream != nil { foreignCount += 1 }
         connections[connection.name.number] = connection
     }
@@ -152,7 +152,7 @@ final class ServerShard: @unchecked Sendable {
         if rules != nil { rules = AccessRules.none }
         onConnect = nil
         records = ByteKeyTable()
-        held = [:]
+        retainedActors = [:]
         waiting = [:]
         slotQueues = nil
         feeds = []
@@ -175,8 +175,8 @@ final class ServerShard: @unchecked Sendable {
     @inline(__always)
     func record(_ name: UnsafeRawBufferPointer) -> Unmanaged<ActorRecord>? { records[name] }
 
-    private func keep(_ record: ActorRecord, as name: ActorName) {
-        held[name] = record
+    private func retainActor(_ record: ActorRecord, as name: ActorName) {
+        retainedActors[name] = record
         records[name.text] = .passUnretained(record)
     }
 
@@ -188,7 +188,7 @@ final class ServerShard: @unchecked Sendable {
         if waiting[name] == nil,
             let record = directory.record(name) ?? parts.locals.referredRecord(name.text, in: system)
         {
-            keep(record, as: name)
+            retainActor(record, as: name)
             return .ready(record)
         }
         return directory.type(of: name).map { .unmade($0) } ?? .nowhere
@@ -198,7 +198,7 @@ final class ServerShard: @unchecked Sendable {
     func awaitActor(
         _ name: ActorName, for parties: QuotaScopes, _ resume: @escaping (Result<ActorRecord, any Error>) -> Void
     ) -> ActivationWaiter? {
-        if let queue = waiting[name] { return queue.add(resume) }
+        if let queue = waiting[name] { return queue.addWaiter(resume) }
         let queue = ActivationQueue(for: parties)
         do throws(TrebuchetError) {
             try activate(name, for: queue)
@@ -207,7 +207,7 @@ final class ServerShard: @unchecked Sendable {
             return nil
         }
         waiting[name] = queue
-        return queue.add(resume)
+        return queue.addWaiter(resume)
     }
 
     /// The pause before waiting calls look up the owner of an actor that moved while it was loaded.
@@ -238,7 +238,9 @@ final class ServerShard: @unchecked Sendable {
         guard let queue = waiting[name] else { return }
         if case .success(let record) = outcome {
             counts.count(.actorsMade)
-            if events.wants(.actors) { events.tell(.actorMade(name: record.name, type: record.type.name)) }
+            if events.isEnabled(for: .actors) {
+                events.emit(.actorActivated(name: record.name, type: record.type.name))
+            }
             watchIdle(record)
         } else {
             // Later calls try again.
@@ -250,7 +252,7 @@ final class ServerShard: @unchecked Sendable {
     /// Resumes waiting calls. While some wait, later calls queue behind them: calls keep their order.
     private func resume(_ queue: ActivationQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         if queue.resume(atMost: Self.resumedAtOnce, outcome) {
-            guard case .success(let record) = outcome, record.life.isGone else {
+            guard case .success(let record) = outcome, record.actorInstance.isGone else {
                 return reactor.execute { self.resume(queue, name, outcome) }
             }
             // Earlier calls have ended the actor; the others wait for the next one with its name.
@@ -264,21 +266,21 @@ final class ServerShard: @unchecked Sendable {
         }
         guard waiting[name] === queue, case .success(let record) = outcome else { return }
         waiting[name] = nil
-        if directory.record(name) === record { keep(record, as: name) }
+        if directory.record(name) === record { retainActor(record, as: name) }
     }
 
     /// Removes an actor, so that the next call for this name looks it up again.
     func forget(_ name: ActorName) {
         records[name.text] = nil
         // Released when the turn ends: this may be executed within a call of this actor.
-        guard let record = held.removeValue(forKey: name) else { return }
+        guard let record = retainedActors.removeValue(forKey: name) else { return }
         reactor.execute { _ = record }
     }
 
     /// Removes an actor, unless another one has its name by now.
     func forget(_ record: ActorRecord) {
         let name = ActorName(record.name)
-        if held[name] === record { forget(name) }
+        if retainedActors[name] === record { forget(name) }
         if record.isPlaced { placedUntil = reactor.now }
     }
 }
@@ -303,7 +305,7 @@ final class ServerContext: Sendable {
     let locals = LocalActors()
     let answers: ServerIdempotencyCache
     let shares: QuotaLedger
-    /// The budget of `ServerLimits.heldBytes`.
+    /// The budget of `ServerLimits.bufferedBytes`.
     let memory: MemoryBudget
     /// The server's event bus.
     let events = EventBus()
@@ -341,7 +343,7 @@ final class ServerContext: Sendable {
         self.plainLog = plainLog
         let logAt: @Sendable (ServerEvent.Level, String) -> Void = { level, line in
             plainLog(line)
-            events.tell(.line(level, LogLine.of(line)))
+            events.emit(.logMessage(level, LogLine.of(line)))
         }
         let log: @Sendable (String) -> Void = { logAt(.notice, $0) }
         (self.log, self.logAt) = (log, logAt)
@@ -351,9 +353,9 @@ final class ServerContext: Sendable {
         loads = LoadFailures(log: logAt)
         shares = QuotaLedger(limits: limits, events: events)
         directory = ActorDirectory(shares: shares)
-        memory = MemoryBudget(limit: limits.heldBytes)
+        memory = MemoryBudget(limit: limits.bufferedBytes)
         answers = ServerIdempotencyCache(reactors: reactors, limits: limits, memory: memory)
-        principalMemory = PrincipalMemory(limit: limits.heldBytesPerPrincipal ?? limits.heldBytes / 4)
+        principalMemory = PrincipalMemory(limit: limits.bufferedBytesPerPrincipal ?? limits.bufferedBytes / 4)
         hosting = ClientActorHosts(
             limits: limits, shares: shares,
             quotas: ClientCallQuotas(limits, memory: memory, principalMemory: principalMemory), events: events)

@@ -52,21 +52,21 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     // MARK: Beginning and ending
 
-    func begin(_ number: UInt64, _ beginning: SharedStreamRequest, of record: ActorRecord) {
+    func startStream(_ number: UInt64, _ beginning: SharedStreamRequest, of record: ActorRecord) {
         guard isOpen else { return }
         if streams.isEmpty, !shard.feeds.contains(where: { $0 === self }) { shard.feeds.append(self) }
-        guard shard.isOwned(record), record.life.enter() else { return end(.moved, number) }
-        defer { record.life.leave() }
+        guard shard.isOwned(record), record.actorInstance.enter() else { return endStream(.moved, number) }
+        defer { record.actorInstance.removeUser() }
         // The closure runs synchronously on this reactor.
         record.executeStreamingTarget(beginning.target) { source in
             guard let source, source.home === self.shard.states, source.kind != .filter else {
-                return self.end(.moved, number)
+                return self.endStream(.moved, number)
             }
-            self.begin(number, beginning, of: source)
+            self.startStream(number, beginning, of: source)
         }
     }
 
-    private func begin(_ number: UInt64, _ beginning: SharedStreamRequest, of source: StreamProducer) {
+    private func startStream(_ number: UInt64, _ beginning: SharedStreamRequest, of source: StreamProducer) {
         let position = source.position(keptFor: shard.limits.resumeTime)
         let goesOn = source.goesOn(from: beginning.sequence, in: beginning.epoch)
         // A new stream starts with the whole value, or after the position of its first client where events must not be skipped.
@@ -74,7 +74,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         let start = isBehind ? beginning.sequence : position?.number ?? 0
         let answer = SharedStreamStart(
             epoch: source.epoch,
-            lives: source.lives.map { SharedStreamStart.Incarnation(epoch: $0.epoch, last: $0.last) },
+            lives: source.lives.map { SharedStreamStart.Incarnation(epoch: $0.epoch, last: $0.lastVersion) },
             isEvents: source.kind == .events, buffer: source.buffer, position: start,
             continues: goesOn && !beginning.isFresh)
         window.send(SharedStreamMessage.bytes(.started, number, answer))
@@ -84,7 +84,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         shard.states.subscribe(to: source) { broadcaster in
             let made = StreamSubscription(
                 streamID: name, broadcaster: broadcaster, subscriber: self, isFiltered: false)
-            made.begin(behind: start)
+            made.markSent(upTo: start)
             streams[name] = made
             return made
         } attach: { broadcaster in
@@ -94,13 +94,13 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     }
 
     /// - Parameter mayReturn: True if a subscriber may resume it soon.
-    func end(_ number: UInt64, mayReturn: Bool) {
+    func endStream(_ number: UInt64, mayReturn: Bool) {
         guard let subscription = streams[Self.name(number)] else { return }
-        forget(subscription)
+        removeStream(subscription)
         subscription.broadcaster.remove(subscription, isLost: mayReturn)
     }
 
-    private func forget(_ subscription: StreamSubscription) {
+    private func removeStream(_ subscription: StreamSubscription) {
         streams[subscription.streamID] = nil
         actors[subscription.streamID] = nil
         unshown[subscription.streamID] = nil
@@ -117,7 +117,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         let all = Array(streams.values)
         (streams, actors, unshown) = (ConnectionStreams(), [:], [:])
         for subscription in all { subscription.broadcaster.remove(subscription, isLost: true) }
-        for owed in [owed, owedNext] { if let owed { arrears.end(owed.number) } }
+        for owed in [owed, owedNext] { if let owed { arrears.endDelivery(owed.number) } }
         (owed, owedNext) = (nil, nil)
     }
 
@@ -129,9 +129,9 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     }
 
     private func move(_ subscription: StreamSubscription) {
-        forget(subscription)
+        removeStream(subscription)
         subscription.broadcaster.remove(subscription)
-        end(.moved, Self.number(subscription.streamID))
+        endStream(.moved, Self.number(subscription.streamID))
     }
 
     private static func name(_ number: UInt64) -> [UInt8] { withUnsafeBytes(of: number.littleEndian) { Array($0) } }
@@ -142,12 +142,12 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     // MARK: To the node
 
-    private func end(_ kind: SharedStreamMessage.Kind, _ number: UInt64) {
-        end(number, SharedStreamMessage.bytes(kind, number))
+    private func endStream(_ kind: SharedStreamMessage.Kind, _ number: UInt64) {
+        endStream(number, SharedStreamMessage.bytes(kind, number))
     }
 
     /// Sends the last message of a stream.
-    private func end(_ number: UInt64, _ message: [UInt8]) {
+    private func endStream(_ number: UInt64, _ message: [UInt8]) {
         window.send(message)
         user?.didEnd(number)
     }
@@ -203,7 +203,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     private func dropWhatWasSent() {
         while let first = owed, first.versions.isEmpty {
-            arrears.end(first.number)
+            arrears.endDelivery(first.number)
             (owed, owedNext) = (owedNext, nil)
         }
     }
@@ -222,9 +222,11 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     func fellBehind(_ subscription: StreamSubscription) {
         let (name, newest) = (subscription.streamID, subscription.broadcaster.newestSequence)
         guard newest > subscription.sent else { return }
-        guard let first = owed else { return owed = ReactorBacklog(number: arrears.begin(), versions: [name: newest]) }
+        guard let first = owed else {
+            return owed = ReactorBacklog(number: arrears.startDelivery(), versions: [name: newest])
+        }
         if let version = first.versions[name], version >= newest { return }
-        if owedNext == nil { owedNext = ReactorBacklog(number: arrears.begin(), versions: [:]) }
+        if owedNext == nil { owedNext = ReactorBacklog(number: arrears.startDelivery(), versions: [:]) }
         owedNext?.versions[name] = newest
     }
 
@@ -236,14 +238,14 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         guard streams[subscription.streamID] === subscription, let actor = actors[subscription.streamID] else { return }
-        forget(subscription)
+        removeStream(subscription)
         subscription.broadcaster.remove(subscription)
         let number = Self.number(subscription.streamID)
         if let error {
-            return end(number, SharedStreamMessage.bytes(.failed, number, SharedStreamFailure(error)))
+            return endStream(number, SharedStreamMessage.bytes(.failed, number, SharedStreamFailure(error)))
         }
         let isGone = reason == .actorTerminated && shard.parts.nodes?.owns(actor.text) != false
-        end(isGone ? .gone : .moved, number)
+        endStream(isGone ? .gone : .moved, number)
     }
 
     func streamsMayShow() {

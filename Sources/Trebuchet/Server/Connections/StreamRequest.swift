@@ -9,7 +9,7 @@ struct StreamRequest: Sendable {
     /// The client's version of a stream that it resumes; nil for a new stream.
     let seen: ResumePosition?
     /// Its reservation, until it has started.
-    let stake: StreamReservation
+    let reservation: StreamReservation
     /// Indicates whether only permission is requested: the client's node observes the stream for several clients.
     var mayShare = false
     /// Indicates whether the stream is new to its client, although its position is known.

@@ -12,6 +12,6 @@ extension ActorRecord {
     /// Releases its reservation among the activated actors.
     func giveBackStake() {
         // Only a server writes it, and always a `QuotaReservation`.
-        if let stake { unsafeDowncast(stake, to: QuotaReservation.self).giveBack() }
+        if let reservation { unsafeDowncast(reservation, to: QuotaReservation.self).giveBack() }
     }
 }

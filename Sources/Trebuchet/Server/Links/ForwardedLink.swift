@@ -12,18 +12,18 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     /// The number of unacknowledged bytes above which the client's streams skip versions and its responses wait.
     static let window = 256 << 10
     /// The number of unacknowledged bytes above which the connection ends. One message may exceed it.
-    private static let mostUntaken = 16 << 20
+    private static let maximumUnacknowledged = 16 << 20
 
     let reactor: Reactor
     let host: AddressKey?
-    private let line: NodeChannel
+    private let channel: NodeChannel
     private let arrears: PendingDeliveries
     /// Messages that wait for shared streams of the client's node, the oldest first.
-    private var held: [(kind: NodeFrame.Kind, payload: [UInt8])] = []
+    private var queuedMessages: [(kind: NodeFrame.Kind, payload: [UInt8])] = []
     private var connection: ServerConnection?
     /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
-    private var untaken = 0
+    private var unacknowledgedBytes = 0
     /// The number of received messages.
     private var received: UInt64 = 0
     private let largestMessage: Int
@@ -39,7 +39,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         behind arrears: PendingDeliveries
     ) {
         reactor = shard.reactor
-        self.line = line
+        self.channel = line
         self.arrears = arrears
         host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
         largestMessage = shard.limits.messageSize
@@ -75,81 +75,81 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             message.withUnsafeBytes { connection?.receive($0) }
         case .taken:
             let wasWritable = isWritable
-            untaken -= min(untaken, Int(clamping: frame.number ?? 0))
+            unacknowledgedBytes -= min(unacknowledgedBytes, Int(clamping: frame.number ?? 0))
             if !wasWritable, isWritable { connection?.linkDidBecomeWritable() }
         case .client:
             guard let client = ForwardedClient(frame.payload) else { return }
             connection?.caller?.connection.principal = client.knownPrincipal
         case .gone:
             drop()
-            end()
+            close()
         default: break
         }
     }
 
     func lineDidBreak(received: UInt64) {
         drop()
-        line.send(.ended)
-        end()
+        channel.send(.ended)
+        close()
     }
 
     func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
 
-    private func end() {
-        line.forget()
+    private func close() {
+        channel.discard()
         connection?.linkDidClose()
         connection = nil
     }
 
     // MARK: MessageLink
 
-    var isWritable: Bool { untaken <= Self.window }
+    var isWritable: Bool { unacknowledgedBytes <= Self.window }
 
     func send(_ body: (inout ByteBuffer) -> Void) {
         var buffer = ByteBuffer()
         body(&buffer)
         guard !isOver else { return }
         // As over a socket: a client that reads nothing loses its connection before it uses memory of others.
-        guard untaken <= Self.mostUntaken else { return lineIsOver() }
-        untaken += buffer.count
-        guard held.isEmpty, arrears.isEmpty else { return leave(.toClient, Array(buffer.bytes)) }
-        line.send(buffer.bytes, part: .toClientPart, last: .toClient)
+        guard unacknowledgedBytes <= Self.maximumUnacknowledged else { return lineIsOver() }
+        unacknowledgedBytes += buffer.count
+        guard queuedMessages.isEmpty, arrears.isEmpty else { return leave(.toClient, Array(buffer.bytes)) }
+        channel.send(buffer.bytes, part: .toClientPart, last: .toClient)
     }
 
     /// Sends a frame to the client's node in order, after the pending deliveries of shared streams.
     func leave(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
-        guard !held.isEmpty || !arrears.isEmpty else { return pass(kind, payload) }
-        held.append((kind, payload))
-        if !arrears.hold(payload.count) { lineIsOver() }
-        if held.count == 1 { awaitStreams() }
+        guard !queuedMessages.isEmpty || !arrears.isEmpty else { return pass(kind, payload) }
+        queuedMessages.append((kind, payload))
+        if !arrears.reserveBytes(payload.count) { lineIsOver() }
+        if queuedMessages.count == 1 { awaitStreams() }
     }
 
     private func pass(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
-        guard kind == .toClient else { return line.send(kind, payload) }
-        line.send(payload, part: .toClientPart, last: .toClient)
+        guard kind == .toClient else { return channel.send(kind, payload) }
+        channel.send(payload, part: .toClientPart, last: .toClient)
     }
 
     /// Frames queued behind these may belong to calls that caused further stream changes.
     private func awaitStreams() {
-        let count = held.count
-        let waits = arrears.whenSent { self.reactor.execute { self.goOn(count) } }
-        if !waits { goOn(count) }
+        let count = queuedMessages.count
+        let waits = arrears.whenSent { self.reactor.execute { self.resumeReading(count) } }
+        if !waits { resumeReading(count) }
     }
 
-    private func goOn(_ count: Int) {
+    private func resumeReading(_ count: Int) {
         // The queue is empty after the channel has broken.
-        let ready = Array(held.prefix(count))
-        held.removeFirst(ready.count)
+        let ready = Array(queuedMessages.prefix(count))
+        queuedMessages.removeFirst(ready.count)
         for (kind, payload) in ready {
             arrears.release(payload.count)
             pass(kind, payload)
         }
-        if !held.isEmpty { awaitStreams() }
+        if !queuedMessages.isEmpty { awaitStreams() }
     }
 
     private func drop() {
-        for (_, payload) in held { arrears.release(payload.count) }
-        held = []
+        for (_, payload) in queuedMessages { arrears.release(payload.count) }
+        queuedMessages = []
     }
 
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
@@ -177,7 +177,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             var received: [UInt8] = []
             BinaryFields.append(self.received, to: &received)
             self.leave(.ended, received)
-            self.end()
+            self.close()
         }
     }
 

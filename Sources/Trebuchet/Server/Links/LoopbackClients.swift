@@ -60,7 +60,7 @@ private struct LoopbackTransport: ClientTransport {
         let connection = LocalConnection(shard, receiver, largestMessage: request.messageSize)
         await shard.reactor.perform {
             connection.open(shard, caller: Caller(connection: CallerConnection(ofServer: (), isShared: true)))
-            receiver.opened(connection.clientEnd)
+            receiver.linkDidOpen(connection.clientEnd)
         }
     }
 }

@@ -6,7 +6,7 @@ internal import TrebuchetActors
 /// `@unchecked Sendable`: used on its reactor only, except for constants.
 final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner, @unchecked Sendable {
     let reactor: Reactor
-    private let line: NodeChannel
+    private let channel: NodeChannel
     private let shard: ServerShard
     private let window: FlowControlWindow
     private let arrears: PendingDeliveries
@@ -18,7 +18,7 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     private var parts: [UInt8] = []
 
     init(_ line: NodeChannel, at shard: ServerShard, _ arrears: PendingDeliveries) {
-        (self.line, self.shard, reactor) = (line, shard, shard.reactor)
+        (self.channel, self.shard, reactor) = (line, shard, shard.reactor)
         (window, self.arrears) = (FlowControlWindow(line), arrears)
     }
 
@@ -41,9 +41,9 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
             parts = []
             if let message = SharedStreamMessage(bytes) { receive(message) }
         case .taken:
-            guard window.take(Int(clamping: frame.number ?? 0)) else { return }
+            guard window.acknowledge(Int(clamping: frame.number ?? 0)) else { return }
             for feeds in feeds.values { feeds.shard.reactor.run { feeds.linkDidBecomeWritable() } }
-        case .gone: end()
+        case .gone: close()
         default: break
         }
     }
@@ -52,16 +52,16 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
         switch message.kind {
         case .begin:
             guard let beginning = message.decoded(SharedStreamRequest.self) else { return }
-            begin(message.number, beginning)
+            startStream(message.number, beginning)
         case .end:
             guard let feeds = places.removeValue(forKey: message.number) else { return }
             let mayReturn = !message.payload.isEmpty
-            feeds.shard.reactor.run { feeds.end(message.number, mayReturn: mayReturn) }
+            feeds.shard.reactor.run { feeds.endStream(message.number, mayReturn: mayReturn) }
         default: break
         }
     }
 
-    private func begin(_ number: UInt64, _ beginning: SharedStreamRequest) {
+    private func startStream(_ number: UInt64, _ beginning: SharedStreamRequest) {
         // The authorization query of a client's node has activated the actor. If it was deactivated since, the next query
         // activates it again.
         guard case .ready(let record) = shard.place(of: ActorName(beginning.actor)), record.isPlaced,
@@ -72,18 +72,18 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
         let feeds = feeds[there.index] ?? SharedStreamPublisher(self, window, arrears, at: there)
         self.feeds[there.index] = feeds
         places[number] = feeds
-        there.reactor.run { feeds.begin(number, beginning, of: record) }
+        there.reactor.run { feeds.startStream(number, beginning, of: record) }
     }
 
     func lineDidBreak(received: UInt64) {
-        line.send(.ended)
-        end()
+        channel.send(.ended)
+        close()
     }
 
     func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
 
-    private func end() {
-        line.forget()
+    private func close() {
+        channel.discard()
         for feeds in feeds.values { feeds.shard.reactor.run { feeds.close() } }
         (feeds, places) = ([:], [:])
     }

@@ -15,18 +15,18 @@ enum WebSocketConnections {
     ) throws(TransportError) -> WebSocketServer {
         let limits = parts.limits
         var webSocket = WebSocketLimits()
-        webSocket.heldBytesPerAddress = limits.heldBytesPerAddress
-        webSocket.heldBytesPerConnection = limits.heldBytesPerConnection
+        webSocket.bufferedBytesPerHost = limits.bufferedBytesPerHost
+        webSocket.bufferedBytesPerConnection = limits.bufferedBytesPerConnection
         webSocket.messageTimeout = limits.messageTimeout
-        webSocket.sharedBytesUnsent = limits.oldVersionBytes
-        webSocket.sharedBytesPatience = limits.oldVersionPatience
+        webSocket.sharedBytesUnsent = limits.supersededVersionBytes
+        webSocket.sharedBytesTimeout = limits.supersededVersionTimeout
         webSocket.connections = limits.connections
         webSocket.messageBytes = limits.messageSize
         webSocket.frameBytes = limits.messageSize
         webSocket.pingInterval = limits.pingInterval
         webSocket.pongTimeout = limits.pongTimeout
         webSocket.pages = limits.pages
-        webSocket.connectionsPerAddress = limits.connectionsPerAddress
+        webSocket.connectionsPerHost = limits.connectionsPerHost
         var tls: TLSServerSettings?
         if case .server(let settings) = security { tls = settings }
         var admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?
@@ -51,17 +51,17 @@ enum WebSocketConnections {
             },
             accept: { accept($0, on: shards, limits) },
             refused: { [events = parts.events] response, address in
-                events.countRefusal(status: response.status)
-                if events.wants(.refusals) {
+                events.countRejection(status: response.status)
+                if events.isEnabled(for: .rejections) {
                     let reason = LogLine.of(RejectionLog.reason(response))
-                    events.tell(.connectionRefused(address: address, status: response.status, reason: reason))
+                    events.emit(.connectionRejected(address: address, status: response.status, reason: reason))
                 }
-                if !RejectionLog.isCommon(response.status) { refusals.note(response, from: address) }
+                if !RejectionLog.isCommon(response.status) { refusals.logRejection(response, from: address) }
             }, keptBack: Listener.descriptorsForOthers + shards.count,
             onScarcity: { [events = parts.events] in
-                events.countRefusal(by: Self.openFiles)
-                scarcities.note("new connections wait: the process has no free file descriptors (ulimit -n)")
-                if events.wants(.limits) { events.tell(.limitReached(setting: Self.openFiles, nil)) }
+                events.countRejection(limit: Self.openFiles)
+                scarcities.logLine("new connections wait: the process has no free file descriptors (ulimit -n)")
+                if events.isEnabled(for: .limits) { events.emit(.limitReached(setting: Self.openFiles, nil)) }
             })
     }
 
@@ -82,7 +82,7 @@ enum WebSocketConnections {
         var stake: QuotaReservation?
         if let principal = caller?.principal {
             do throws(TrebuchetError) {
-                stake = try shard.parts.shares.take(
+                stake = try shard.parts.shares.reserve(
                     .connections, for: QuotaScopes(connection: name.number, principal: principal.id, host: nil))
             } catch {
                 return .reject(HTTPResponse(status: 429, text: error.message))
@@ -109,7 +109,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         let name: CallSessionID
         let isLegacy: Bool
         let caller: Caller?
-        let stake: QuotaReservation?
+        let reservation: QuotaReservation?
         let largestMessage: Int
 
         init(
@@ -121,7 +121,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
             self.name = name
             self.isLegacy = isLegacy
             self.caller = caller
-            self.stake = stake
+            self.reservation = stake
             self.largestMessage = largestMessage
         }
     }
@@ -150,7 +150,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         pending = nil
         guard made.isLegacy else {
             connection = ServerConnection(
-                self, name: made.name, shard: made.shard, caller: made.caller, stake: made.stake,
+                self, name: made.name, shard: made.shard, caller: made.caller, stake: made.reservation,
                 largestMessage: made.largestMessage)
             return
         }
@@ -158,7 +158,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         let legacy = LegacyLink(over: self)
         self.legacy = legacy
         connection = ServerConnection(
-            legacy, name: made.name, shard: made.shard, caller: made.caller, stake: made.stake,
+            legacy, name: made.name, shard: made.shard, caller: made.caller, stake: made.reservation,
             largestMessage: LegacyLink.largestMessage(toClient: made.largestMessage, made.shard.limits),
             dates: .wholeSeconds)
     }
@@ -177,7 +177,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     func webSocketDidBecomeWritable(_ socket: WebSocket) { connection.linkDidBecomeWritable() }
 
     func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {
-        connection.linkDidClose(Self.why(socket.end(code, reason)))
+        connection.linkDidClose(Self.why(socket.recordClose(code, reason)))
         connection = nil
         legacy = nil
     }
@@ -186,9 +186,9 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         let cause: ServerEvent.Closing.Cause =
             switch end.cause {
             case .peer: .client
-            case .lost: .lost
-            case .silent: .silent
-            case .violation: .violation
+            case .lost: .connectionLost
+            case .silent: .pingTimeout
+            case .violation: .protocolViolation
             case .limit: .limit
             case .here: .server
             }

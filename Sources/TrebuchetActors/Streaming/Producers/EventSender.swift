@@ -26,7 +26,7 @@ public final class EventSender<Event: Codable & Sendable> {
 
     deinit {
         local?.finish()
-        source?.end()
+        source?.endStream()
     }
 
     /// Sends an event to all current subscribers, in the order of the calls. It costs nothing without subscribers, unless the

@@ -15,7 +15,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     /// The number of the last event that the store has written. Later events must not be visible to subscribers.
     var written: UInt64 = 0
     /// The maximum size of one event, and of all retained events, in bytes.
-    private var byteLimit = VersionLog.mostBytes
+    private var byteLimit = VersionLog.maximumBytes
     /// Set if another instance may assign numbers in the same epoch.
     private var isOut = false
 
@@ -29,8 +29,8 @@ final class EventSource: StreamProducer, @unchecked Sendable {
         let broadcasters = current
         let sequence = recent.position + 1
         guard !broadcasters.isEmpty || isKept || keeper != nil else {
-            recent.forget()
-            recent.begin(at: sequence)
+            recent.discardVersions()
+            recent.reset(at: sequence)
             return
         }
         do {
@@ -44,8 +44,8 @@ final class EventSource: StreamProducer, @unchecked Sendable {
             if let keeper {
                 keeper.didRefuse(error)
             } else {
-                recent.forget()
-                recent.begin(at: sequence)
+                recent.discardVersions()
+                recent.reset(at: sequence)
             }
             for broadcaster in broadcasters { broadcaster.send(.failed(error)) }
         }
@@ -77,10 +77,10 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     private func didMake(_ update: StateUpdate) {
         guard let home else { return }
         home.counts.count(.versionsMade)
-        guard home.events.wants(.versions) else { return }
+        guard home.events.isEnabled(for: .versions) else { return }
         var causes = VersionCauses()
-        causes.note(EventBus.currentCall)
-        tell(update, by: causes, at: home)
+        causes.recordCall(EventBus.currentCall)
+        reportVersion(update, by: causes, at: home)
     }
 
     // MARK: Persistence
@@ -110,7 +110,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
         let earlier = recent
         recent = VersionLog(
             keepingEach: room(keeping: keeping), position: earlier.position, byteLimit: byteLimit)
-        for update in earlier.kept { recent.append(update) }
+        for update in earlier.retainedUpdates { recent.append(update) }
         captured = nil
         // Current subscribers have these events already.
         written = recent.position
@@ -120,7 +120,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     func room(keeping: Int) -> Int { max(buffer ?? 1, keeping) }
 
     /// Continues with the stored events. Called before the first subscription.
-    func take(_ stored: VersionLog) { recent = stored }
+    func restoreEvents(_ stored: VersionLog) { recent = stored }
 
     /// Records that the store has written all events up to `number`.
     func isKept(through number: UInt64) {
@@ -146,9 +146,9 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     private func beginAnew() {
         isOut = false
         let text = "the actor was withdrawn: events that it sends from now on are not persisted"
-        tell(last: .failed(TrebuchetError(.overflow, text)))
+        broadcastEnd(.failed(TrebuchetError(.overflow, text)))
         resume(epoch: StreamEpoch.make())
-        recent.forget()
+        recent.discardVersions()
     }
 
     /// Sends events that the store has written.

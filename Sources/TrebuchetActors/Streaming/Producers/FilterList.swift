@@ -44,7 +44,7 @@ package final class FilterList: Sendable {
     /// Adds a filter.
     ///
     /// - Parameter byteLimit: the number of bytes that all filters may hold beyond the newest version; unchanged if nil.
-    func add(_ filter: FilteredSource, byteLimit: Int? = nil) {
+    func addFilter(_ filter: FilteredSource, byteLimit: Int? = nil) {
         state.withLock { state in
             if let byteLimit { state.byteLimit = byteLimit }
             guard !state.filters.contains(where: { $0 === filter }) else { return }
@@ -86,7 +86,7 @@ package final class FilterList: Sendable {
     }
 
     /// Keeps a version while there are filters.
-    func keep(_ version: FilterableVersion, _ dates: DateEncoding) {
+    func retainVersion(_ version: FilterableVersion, _ dates: DateEncoding) {
         state.withLock { if !$0.filters.isEmpty { $0.versions[dates] = version } }
     }
 
@@ -100,7 +100,7 @@ package final class FilterList: Sendable {
         }
         version.find(pointers)
         var room = room(besides: version)
-        for filter in fed { filter.take(version, room: &room) }
+        for filter in fed { filter.receiveVersion(version, room: &room) }
     }
 
     /// Passes a version to one filter with a new subscriber. The cost is that of the needed part.
@@ -111,7 +111,7 @@ package final class FilterList: Sendable {
             endForRoom(filter)
             return false
         }
-        filter.take(version, room: &room)
+        filter.receiveVersion(version, room: &room)
         return true
     }
 

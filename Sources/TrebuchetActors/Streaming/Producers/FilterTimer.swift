@@ -10,7 +10,7 @@ final class FilterTimer: @unchecked Sendable {
 
     init(on clock: any EventLoop) { self.clock = clock }
 
-    func begin(after nanoseconds: UInt64, _ work: @escaping @Sendable (FilterTimer) -> Void) {
+    func schedule(after nanoseconds: UInt64, _ work: @escaping @Sendable (FilterTimer) -> Void) {
         clock.execute {
             guard !self.isCancelled else { return }
             self.timer = self.clock.schedule(after: .nanoseconds(Int64(clamping: nanoseconds)), for: self, work)

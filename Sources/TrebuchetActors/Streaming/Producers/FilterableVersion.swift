@@ -26,7 +26,9 @@ package final class FilterableVersion: @unchecked Sendable {
     /// Locates several parts in one pass.
     func find(_ pointers: PointerSet) { parts.find(pointers, in: data) }
 
-    func take(_ evaluation: inout FilterEvaluation) -> FilterEvaluation.Outcome { evaluation.take(data, &parts) }
+    func evaluate(_ evaluation: inout FilterEvaluation) -> FilterEvaluation.Outcome {
+        evaluation.evaluate(data, &parts)
+    }
 
     /// Returns the number of bytes that `update(at:)` would allocate.
     func cost(at pointer: String) -> Int {

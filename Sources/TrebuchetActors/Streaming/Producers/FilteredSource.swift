@@ -64,7 +64,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
 
     override func first(for broadcaster: Broadcaster) {
         // Added first, so that a concurrent check sees that it is in use.
-        base.filters.add(self)
+        base.filters.addFilter(self)
         showNow { broadcaster.send($0.map { .update($0) } ?? .nothing) }
     }
 
@@ -77,7 +77,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
         base.show(dates) { [self] outcome in
             switch outcome {
             case .failure(let error): fail(error)
-            case .success(nil): end()
+            case .success(nil): endStream()
             case .success(let current?):
                 let pointer = filter.path ?? ""
                 guard base.filters.show(current, to: self, at: pointer) else { return }
@@ -118,14 +118,14 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     /// Receives a version of the state. In the actor's isolation.
     ///
     /// - Parameter room: the number of bytes that the state's filters may still hold; a filter that needs more ends.
-    func take(_ version: FilterableVersion, room: inout Int) {
+    func receiveVersion(_ version: FilterableVersion, room: inout Int) {
         let now = filter.minimumIntervalMilliseconds == nil ? 0 : clock.now
         let pointer = filter.path ?? ""
         var needed = 0
         let update: StateUpdate? = state.withLock { state in
             guard version.sequence > state.seen else { return nil }
             state.seen = version.sequence
-            let outcome = version.take(&state.evaluation)
+            let outcome = version.evaluate(&state.evaluation)
             state.holds = outcome != .refused
             guard outcome == .counts else { return nil }
             if let sent = state.sent, state.evaluation.isSame(as: sent) {
@@ -136,17 +136,17 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
             needed = version.cost(at: pointer)
             guard needed <= room else { return nil }
             let update = version.update(at: pointer)
-            guard state.nextAt > now else { return note(update, in: &state, at: now) }
+            guard state.nextAt > now else { return recordUpdate(update, in: &state, at: now) }
             if state.wakeUp == nil { state.wakeUp = wake(after: state.nextAt - now) }
             state.waiting = update
             return nil
         }
         guard needed <= room else { return base.filters.endForRoom(self) }
         room -= needed
-        if let update { tell(.update(update)) }
+        if let update { broadcast(.update(update)) }
     }
 
-    private func note(_ update: StateUpdate, in state: inout State, at now: UInt64) -> StateUpdate {
+    private func recordUpdate(_ update: StateUpdate, in state: inout State, at now: UInt64) -> StateUpdate {
         state.sent = state.evaluation
         state.sentSequence = update.sequence
         state.sentText = update.current
@@ -157,7 +157,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
 
     private func wake(after nanoseconds: UInt64) -> FilterTimer {
         let wakeUp = FilterTimer(on: clock)
-        wakeUp.begin(after: nanoseconds) { [weak self] in self?.intervalEnded($0) }
+        wakeUp.schedule(after: nanoseconds) { [weak self] in self?.intervalEnded($0) }
         return wakeUp
     }
 
@@ -172,14 +172,14 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
                 state.wakeUp = wake(after: state.nextAt - now)
                 return nil
             }
-            return note(waiting, in: &state, at: now)
+            return recordUpdate(waiting, in: &state, at: now)
         }
-        if let update { tell(.update(update)) }
+        if let update { broadcast(.update(update)) }
     }
 
     // MARK: The end
 
-    override func end() { finish(.ended) }
+    override func endStream() { finish(.ended) }
 
     /// Ends the filter after an error, such as a state that cannot be encoded.
     func fail(_ error: TrebuchetError) {
@@ -193,6 +193,6 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
             state.wakeUp?.cancel()
             state.wakeUp = nil
         }
-        tell(last: event)
+        broadcastEnd(event)
     }
 }

@@ -23,8 +23,8 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
 
     /// The maximum number of deltas kept beside the last whole value, and their minimum size in bytes before they are folded
     /// into a whole value.
-    private static let mostPatches = 1_024
-    private static let leastPatchBytes = 16 << 10
+    private static let maximumPatches = 1_024
+    private static let minimumPatchBytes = 16 << 10
 
     private let lock: StreamReplicaLock
     private let didFallSilent: @Sendable () -> Void
@@ -68,13 +68,13 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     /// Receives the part after the stream's name of a message with a version or an event.
     ///
     /// - Returns: false if it does not continue the local state, which is then invalid.
-    package func take(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) -> Bool {
+    package func receiveMessage(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) -> Bool {
         var isGood = true
         lock.run {
             guard ending == nil else { return }
             guard let update = update(sequence, suffix) else { return isGood = false }
             recent.append(update)
-            tell(.update(update))
+            broadcast(.update(update))
         }
         return isGood
     }
@@ -83,7 +83,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     package func takeWhole(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) {
         lock.run {
             guard sequence == recent.position else { return }
-            keep(whole: SharedBytes(suffix, countedIn: memoryBudget), of: sequence)
+            storeSnapshot(SharedBytes(suffix, countedIn: memoryBudget), of: sequence)
         }
     }
 
@@ -101,7 +101,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         patchBytes += bytes.count
         let size = base?.wholeByteCount ?? 0
         var whole: SharedBytes?
-        if base != nil, patches.count > Self.mostPatches || patchBytes > max(size, Self.leastPatchBytes) {
+        if base != nil, patches.count > Self.maximumPatches || patchBytes > max(size, Self.minimumPatchBytes) {
             whole = folded(sequence)
             guard whole != nil else { return nil }
         }
@@ -116,7 +116,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         lock.run {
             guard ending == nil else { return }
             ending = end
-            tell(last: Self.event(end))
+            broadcastEnd(Self.event(end))
         }
     }
 
@@ -161,7 +161,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     }
 
     /// Sends a broadcaster of this node its first event and all later ones.
-    package func begin(_ broadcaster: Broadcaster) { enter { self.attach(broadcaster) } }
+    package func attachBroadcaster(_ broadcaster: Broadcaster) { enter { self.attach(broadcaster) } }
 
     override package func attach(_ broadcaster: Broadcaster) {
         if let ending { return broadcaster.send(Self.event(ending)) }
@@ -170,20 +170,20 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
 
     override func whole(for broadcaster: Broadcaster) {
         if recent.newest?.current == nil, !patches.isEmpty, let whole = folded(recent.position) {
-            keep(whole: whole, of: recent.position)
+            storeSnapshot(whole, of: recent.position)
         }
         guard let newest = recent.newest else { return }
         if newest.current != nil { return broadcaster.send(.whole(newest)) }
         // The deltas do not fit, so subscribers have to start again.
         ending = .moved
-        tell(last: .ended)
+        broadcastEnd(.ended)
     }
 
     override package func endIfUnused() { whileAlone { didFallSilent() } }
 
     // MARK: The whole value
 
-    private func keep(whole: SharedBytes, of sequence: UInt64) {
+    private func storeSnapshot(_ whole: SharedBytes, of sequence: UInt64) {
         let newest = recent.newest
         let update = StateUpdate(
             sequence: sequence, current: whole, patch: newest?.sequence == sequence ? newest?.patch : nil,

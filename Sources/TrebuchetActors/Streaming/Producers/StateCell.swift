@@ -18,7 +18,7 @@ public final class _StateCell<Value> {
     /// Creates the cell of a property with the given delivery.
     public init(delivery: StreamDelivery = .latest) { self.delivery = delivery }
 
-    deinit { source?.end() }
+    deinit { source?.endStream() }
 
     /// Records a change. Called after every change of the property.
     @inline(__always)

@@ -34,8 +34,8 @@ extension StateSource {
     private func didMake(_ update: StateUpdate) {
         guard let home else { return }
         home.counts.count(.versionsMade)
-        guard let causes = causes.take() else { return }
-        tell(update, by: causes, at: home)
+        guard let causes = causes.takeRecorded() else { return }
+        reportVersion(update, by: causes, at: home)
     }
 
     /// Returns the newest version with its whole value, which may have been omitted when it was sent.
@@ -70,7 +70,7 @@ extension StateSource {
 
     private func failure(_ error: any Error) -> StateEvent {
         // Changes may have been taken and lost, so the next version is no delta from the previous one.
-        recent.forget()
+        recent.discardVersions()
         return .failed(unencodable(error))
     }
 
@@ -110,7 +110,7 @@ extension StateSource {
 struct ComparisonBackoff {
     /// The minimum size of JSON in bytes for the backoff; smaller values are always compared.
     private static let smallest = 32 << 10
-    private static let longestPause = 4
+    private static let maximumPause = 4
 
     private var failures = 0
     private var pause = 0
@@ -127,7 +127,7 @@ struct ComparisonBackoff {
     /// - Parameter isOfUse: whether the delta was smaller.
     mutating func did(of count: Int, isOfUse: Bool) {
         guard !isOfUse, count >= Self.smallest else { return failures = 0 }
-        failures = min(failures + 1, Self.longestPause)
+        failures = min(failures + 1, Self.maximumPause)
         pause = (1 << failures) - 1
     }
 }

@@ -38,7 +38,7 @@ extension StateSource {
         if text == nil { text = try suffix(dates) }
         guard let text else { return nil }
         let made = FilterableVersion(text, sequence: version, memory: memoryBudget)
-        filters.keep(made, dates)
+        filters.retainVersion(made, dates)
         return made
     }
 }

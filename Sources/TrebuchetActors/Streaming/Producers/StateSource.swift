@@ -61,7 +61,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
             localReaders?.didChange(version: version)
             return
         }
-        if let home, home.events.wants(.versions) { causes.note(EventBus.currentCall) }
+        if let home, home.events.isEnabled(for: .versions) { causes.recordCall(EventBus.currentCall) }
         localReaders?.didChange(version: version)
         if let persistence {
             // Each change is a version, also within one call.
@@ -97,21 +97,21 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         let filters = self.filters.current
         guard !broadcasters.isEmpty || isKept else {
             // A state that records its changes continues to do so; a client that resumes receives those it missed.
-            if takeChanges == nil { recent.forget() } else { recent.newest = recent.newest?.withoutWhole }
+            if takeChanges == nil { recent.discardVersions() } else { recent.newest = recent.newest?.withoutWhole }
             guard let feed = feeding(filters) else {
                 isIdle = filters.isEmpty
                 return 0
             }
             published = version
             feed()
-            return EncodeBudget.leastPerUpdate
+            return EncodeBudget.minimumPerUpdate
         }
         let event = update()
         for broadcaster in broadcasters { broadcaster.send(event) }
         // After the update for other subscribers, whose text the filters reuse.
         feeding(filters)?()
         guard case .update(let update) = event else { return 0 }
-        return max(update.byteCount, EncodeBudget.leastPerUpdate)
+        return max(update.byteCount, EncodeBudget.minimumPerUpdate)
     }
 
     /// Creates the current version for all subscribers, including those that may resume.
@@ -133,7 +133,9 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         let event = first()
         guard let persistence else { return broadcaster.send(event) }
         keepFirstVersion()
-        persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) { broadcaster.send(event) }
+        persistence.show(while: { [weak self] in self?.hasSubscription(broadcaster) == true }) {
+            broadcaster.send(event)
+        }
     }
 
     private func first() -> StateEvent {
@@ -155,16 +157,16 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         // While versions wait for the store, this value is shown before the changes that lead to it. A broadcaster with the
         // value alone would drop these changes, so it receives them first.
         let changes = persistence.isAtRest ? nil : recent
-        persistence.show(while: { [weak self] in self?.has(broadcaster) == true }) {
+        persistence.show(while: { [weak self] in self?.hasSubscription(broadcaster) == true }) {
             if let changes { broadcaster.send(.attached(changes)) }
             broadcaster.send(event)
         }
     }
 
-    override func end() {
+    override func endStream() {
         localReaders?.finish()
-        super.end()
-        for filter in filters.removeAll() { filter.end() }
+        super.endStream()
+        for filter in filters.removeAll() { filter.endStream() }
     }
 
     /// The source for readers in this process, created on first use. In the actor's isolation.
@@ -187,7 +189,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         let made = FilteredSource(filter, dates, of: self, clock: clock, bringers: terms.bringers)
         if !made.isWhole, let refusal = filters.refusal(on: terms) { throw refusal }
         // Added immediately, so that other subscribers find it before it is used.
-        filters.add(made, byteLimit: terms.byteLimit)
+        filters.addFilter(made, byteLimit: terms.byteLimit)
         return made
     }
 }

@@ -12,7 +12,7 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
     let overflow = StateRelay<TrebuchetError?>(nil)
 
     /// Starts an observation. Returns nil if the actor is remote, or has no state with this name and type.
-    static func begin<A: DistributedActor>(_ actor: A, _ name: String) async -> Self?
+    static func start<A: DistributedActor>(_ actor: A, _ name: String) async -> Self?
     where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = LocalStreams.find(name, of: actor) else { return nil }
         let states = await stream.perform { $0.readers() as? LocalStates<Value> }
@@ -43,8 +43,8 @@ extension LocalStreams {
             let hub = parts.hub()
             // Retains later events until the subscription exists.
             guard let loop = parts.loop, let position = hub.position(keptFor: .zero) else { return nil }
-            let goesOn = bookmark.map { hub.goesOn(from: $0.number, in: $0.epoch) } ?? true
-            return (hub, position, EventBookmark(epoch: hub.epoch, number: position.number), loop, goesOn)
+            let goesOn = bookmark.map { hub.goesOn(from: $0.sequence, in: $0.epoch) } ?? true
+            return (hub, position, EventBookmark(epoch: hub.epoch, sequence: position.number), loop, goesOn)
         }
         guard let (hub, position, now, loop, goesOn) = found else { return nil }
         let subscriber = LocalSubscriber(on: loop)
@@ -54,7 +54,7 @@ extension LocalStreams {
             userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
         ) { subscriber.leave() }
         guard goesOn else {
-            subscriber.relay.end(
+            subscriber.relay.finish(
                 .failed(
                     TrebuchetError(.overflow, "events were missed: their actor was activated again")))
             observed.each?.finish()
@@ -77,7 +77,7 @@ extension LocalStreams {
     }
 
     /// Returns a state through a filter; nil if the actor is remote, or has no state with this name that supports filters.
-    static func begin<A: DistributedActor>(
+    static func startFiltered<A: DistributedActor>(
         _ actor: A, _ name: String, through filter: StreamFilter
     ) async throws(TrebuchetError) -> EncodedStream? where A.ActorSystem == TrebuchetActorSystem {
         guard let stream = find(name, of: actor) else { return nil }

@@ -21,7 +21,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
         to hub: StreamProducer, for stream: EncodedStream, behind place: EventBookmark, attach: (Broadcaster) -> Void
     ) {
         events = stream.each.map { ($0, place.epoch) }
-        subscribe(to: hub, behind: place.number, attach: attach)
+        subscribe(to: hub, behind: place.sequence, attach: attach)
     }
 
     /// Subscribes to a stream. On the loop.
@@ -35,7 +35,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
             { broadcaster in
                 let made = StreamSubscription(
                     streamID: [], broadcaster: broadcaster, subscriber: self, isFiltered: true)
-                if let number { made.begin(behind: number) }
+                if let number { made.markSent(upTo: number) }
                 subscription = made
                 return made
             }, attach: attach)
@@ -59,16 +59,16 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     /// Filters and events deliver only whole values.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
         let text = Array(StreamDataEncoding.data(inSuffix: suffix.bytes, sequence: subscription.sent))
-        guard let events else { return relay.take(text) }
-        relay.take(nil)
-        let bookmark = EventBookmark(epoch: events.epoch, number: subscription.sent)
+        guard let events else { return relay.setValue(text) }
+        relay.setValue(nil)
+        let bookmark = EventBookmark(epoch: events.epoch, sequence: subscription.sent)
         events.relay.send(
             EncodedStream.EncodedValue(text: text, count: relay.currentValue.count, bookmark: bookmark))
     }
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         self.subscription = nil
-        relay.end(.failed(error ?? LocalStreams.actorGone))
+        relay.finish(.failed(error ?? LocalStreams.actorGone))
         events?.relay.finish()
     }
 }

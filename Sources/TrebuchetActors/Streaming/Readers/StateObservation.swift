@@ -26,7 +26,7 @@ extension StateObservation where Value: Codable & Sendable {
     ///
     /// The method does not throw: the stream ends if the server ends it, and `stream.outcome` is the reason.
     public func callAsFunction() async -> StateStream<Value> {
-        if let local = await LocalObservation<Value>.begin(actor, name) { return StateStream(.local(local)) }
+        if let local = await LocalObservation<Value>.start(actor, name) { return StateStream(.local(local)) }
         if case .every(let buffer) = delivery {
             return StateStream(.remote(actor, name, reading: .every(buffer: StreamDelivery.room(for: buffer))))
         }
@@ -49,7 +49,7 @@ extension StateObservation where Value: Codable & Sendable {
         filter: StreamFilter, as type: Part.Type = Part.self
     ) async -> StateStream<Part> {
         do {
-            if let local = try await LocalStreams.begin(actor, name, through: filter) {
+            if let local = try await LocalStreams.startFiltered(actor, name, through: filter) {
                 return StateStream(.encoded(local))
             }
         } catch {

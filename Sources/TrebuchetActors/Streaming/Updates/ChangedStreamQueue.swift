@@ -17,7 +17,7 @@ package struct ChangedStreamQueue: Sendable {
     private var end: UInt64 { first + UInt64(entries.count) }
 
     /// Records that a state has changed, by the identity of its source.
-    mutating func note(_ root: ObjectIdentifier) {
+    mutating func recordChange(_ root: ObjectIdentifier) {
         if !isLastSeen, entries.last == root { return }
         if entries.count == Self.longest {
             isIncomplete = true
@@ -40,7 +40,7 @@ package struct ChangedStreamQueue: Sendable {
     mutating func clear(butFor rest: some Sequence<ObjectIdentifier>) {
         isIncomplete = false
         drop()
-        for root in rest { note(root) }
+        for root in rest { recordChange(root) }
     }
 
     private mutating func drop() {

@@ -9,8 +9,8 @@ public enum StreamDelivery: Sendable, Hashable {
     case every(buffer: Int = 256)
 
     /// The maximum number of retained versions or events that may be requested, regardless of their size.
-    static let mostBuffered = 1 << 20
+    static let maximumBuffered = 1 << 20
 
     /// Returns the capacity for a requested buffer.
-    static func room(for buffer: Int) -> Int { min(max(1, buffer), mostBuffered) }
+    static func room(for buffer: Int) -> Int { min(max(1, buffer), maximumBuffered) }
 }

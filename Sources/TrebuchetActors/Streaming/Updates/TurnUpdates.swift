@@ -3,8 +3,8 @@
 /// Bounded by the amount that two turns encode. Beyond it only the newest update remains, because a subscriber that far behind
 /// skips the others. Whole values are not kept for deltas.
 struct TurnUpdates {
-    private static let mostBytes = 4 * EncodeBudget.perTurn
-    private static let mostUpdates = 2 * (EncodeBudget.perTurn / EncodeBudget.leastPerUpdate + 1)
+    private static let maximumBytes = 4 * EncodeBudget.perTurn
+    private static let maximumUpdates = 2 * (EncodeBudget.perTurn / EncodeBudget.minimumPerUpdate + 1)
 
     private(set) var updates: [StateUpdate] = []
     private var bytes = 0
@@ -12,7 +12,7 @@ struct TurnUpdates {
     mutating func append(_ update: StateUpdate) {
         updates.append(update)
         bytes += update.byteCount
-        guard updates.count > Self.mostUpdates || bytes > Self.mostBytes else { return }
+        guard updates.count > Self.maximumUpdates || bytes > Self.maximumBytes else { return }
         updates = [update]
         bytes = update.byteCount
     }
@@ -38,5 +38,5 @@ struct TurnUpdates {
 enum EncodeBudget {
     static let perTurn = 64 << 10
     /// The minimum cost of an update, so that a turn has at most 32 of them.
-    static let leastPerUpdate = 2 << 10
+    static let minimumPerUpdate = 2 << 10
 }

@@ -5,11 +5,11 @@ internal import Bytes
 ///
 /// With conflation it keeps deltas: at most 64, which is two turns' worth, and together no larger than the value. Without
 /// conflation it keeps each version: the requested number, and by default at most 16 MiB of them, but always the newest. At
-/// most `StreamDelivery.mostBuffered` can be requested.
+/// most `StreamDelivery.maximumBuffered` can be requested.
 package struct VersionLog: Sendable {
-    static let mostDifferences = 64
+    static let maximumDifferences = 64
     /// The default maximum size of the versions kept without conflation, in bytes.
-    static let mostBytes = 16 << 20
+    static let maximumBytes = 16 << 20
     /// The factor by which more versions are kept for resuming subscribers, and the maximum size of these in bytes.
     static let returning = 8
     static let returningBytes = 1 << 20
@@ -35,7 +35,7 @@ package struct VersionLog: Sendable {
     ///   - limit: the number of versions that are kept without conflation; nil if the newest counts.
     ///   - position: the number of the last version before the first that is appended.
     ///   - byteLimit: the maximum size of the versions kept without conflation.
-    init(keepingEach limit: Int? = nil, position: UInt64 = 0, byteLimit: Int = Self.mostBytes) {
+    init(keepingEach limit: Int? = nil, position: UInt64 = 0, byteLimit: Int = Self.maximumBytes) {
         self.limit = limit.map { StreamDelivery.room(for: $0) }
         self.position = position
         self.byteLimit = byteLimit
@@ -45,7 +45,7 @@ package struct VersionLog: Sendable {
     var keepsEach: Bool { limit != nil }
     var count: Int { updates.count - forgotten }
     /// The versions, oldest first.
-    var kept: ArraySlice<StateUpdate> { updates[forgotten...] }
+    var retainedUpdates: ArraySlice<StateUpdate> { updates[forgotten...] }
 
     /// Prepares for subscribers of an earlier incarnation at another node, which resume after further changes here. The log
     /// keeps more versions for them during the first changes.
@@ -61,14 +61,14 @@ package struct VersionLog: Sendable {
 
     mutating func append(_ update: StateUpdate) {
         newest = update
-        if limit == nil, update.patch == nil { return begin(at: update.sequence) }
+        if limit == nil, update.patch == nil { return reset(at: update.sequence) }
         if update.base != position { removeAll() }
         position = update.sequence
         // Otherwise each delta would keep the whole value.
         let kept = limit == nil ? update.withoutWhole : update
         updates.append(kept)
         bytes += kept.storedBytes
-        let most = limit ?? Self.mostDifferences
+        let most = limit ?? Self.maximumDifferences
         let mostBytes = limit == nil ? update.wholeByteCount : byteLimit
         while count > most && !isForReturns(most) || bytes > mostBytes && count > (limit == nil ? 0 : 1) {
             bytes -= updates[forgotten].storedBytes
@@ -97,18 +97,18 @@ package struct VersionLog: Sendable {
         guard sequence < position else { return self }
         var earlier = VersionLog(keepingEach: limit, position: sequence, byteLimit: byteLimit)
         earlier.returnsUntil = returnsUntil
-        for update in kept.prefix(while: { $0.sequence <= sequence }) { earlier.append(update) }
+        for update in retainedUpdates.prefix(while: { $0.sequence <= sequence }) { earlier.append(update) }
         return earlier
     }
 
     /// Removes all versions: they are not needed, or the next one is no delta from them.
-    mutating func forget() {
+    mutating func discardVersions() {
         newest = nil
         removeAll()
     }
 
     /// Removes all versions; the next one follows `position`.
-    mutating func begin(at position: UInt64) {
+    mutating func reset(at position: UInt64) {
         removeAll()
         self.position = position
     }

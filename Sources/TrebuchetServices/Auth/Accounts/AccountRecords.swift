@@ -55,7 +55,7 @@ struct AccountRecords: Sendable {
         /// The change of the number of accounts.
         var count = AccountCount()
         /// The notices for all nodes.
-        var news = SessionChangeNotice()
+        var notice = SessionChangeNotice()
 
         mutating func set(_ account: Account?, id: String) throws(AuthError) {
             values["account/" + id] = try AccountRecords.encode(account)
@@ -74,14 +74,14 @@ struct AccountRecords: Sendable {
         }
 
         /// Ends a session: deletes it and revokes the authorization of its connections.
-        mutating func end(_ session: String, because end: SessionEndReason) {
+        mutating func endSession(_ session: String, because end: SessionEndReason) {
             values["session/" + session] = .some(nil)
-            news.ended.append(SessionChangeNotice.SessionTermination(session: session, why: end))
+            notice.ended.append(SessionChangeNotice.SessionTermination(session: session, why: end))
         }
 
         /// Publishes a changed user to all sessions of the account.
         mutating func change(_ user: User, sessions: [String]) {
-            news.changed.append(SessionChangeNotice.Change(user: user, sessions: sessions))
+            notice.changed.append(SessionChangeNotice.Change(user: user, sessions: sessions))
         }
 
         fileprivate mutating func set(secret: [UInt8]) { values[AccountRecords.secretName] = secret }

@@ -21,21 +21,23 @@ final class AccountTransaction: Sendable {
     /// The number of the newest change that the reads and writes include.
     var number: UInt64 { state.withLock { $0.number } }
 
-    func account(_ id: String) async throws(AuthError) -> Account? { note(try await records.versionedAccount(id)) }
+    func account(_ id: String) async throws(AuthError) -> Account? {
+        recordRead(try await records.versionedAccount(id))
+    }
 
     func family(_ session: String) async throws(AuthError) -> RefreshTokenFamily? {
-        note(try await records.versionedFamily(session))
+        recordRead(try await records.versionedFamily(session))
     }
 
     func owner(ofAddress address: String) async throws(AuthError) -> String? {
-        note(try await records.versionedOwner(ofAddress: address))
+        recordRead(try await records.versionedOwner(ofAddress: address))
     }
 
     func owner(ofIdentity name: String) async throws(AuthError) -> String? {
-        note(try await records.versionedOwner(ofIdentity: name))
+        recordRead(try await records.versionedOwner(ofIdentity: name))
     }
 
-    private func note<Record>(_ read: AccountRecords.Versioned<Record>) -> Record? {
+    private func recordRead<Record>(_ read: AccountRecords.Versioned<Record>) -> Record? {
         state.withLock { state in
             // The first version counts, because later decisions may depend on it.
             if state.versions[read.name] == nil { state.versions[read.name] = read.version }

@@ -45,13 +45,13 @@ extension Accounts {
                 try await write(changes, in: turn)
                 return (user, before == address.text ? nil : before)
             }
-            if let before { await tell(before, .addressChanged(to: address.text)) }
+            if let before { await sendNotice(before, .addressChanged(to: address.text)) }
             return user
         }
     }
 
     /// Sends a notice by mail. The operation stays done when that fails.
-    private func tell(_ address: String, _ notice: AccountNotice) async {
+    private func sendNotice(_ address: String, _ notice: AccountNotice) async {
         do {
             try await mailer.send(notice, to: address)
         } catch {
@@ -61,7 +61,7 @@ extension Accounts {
 
     /// Returns whether the user has signed in recently. Guests always pass, because they cannot sign in again.
     private func isFresh(_ present: SignedInCaller) -> Bool {
-        present.account.isGuest || now() - (present.family.created ?? 0) < limits.freshSignIn.wholeMilliseconds
+        present.account.isGuest || now() - (present.family.created ?? 0) < limits.recentSignInTime.wholeMilliseconds
     }
 
     // MARK: Deletion
@@ -98,14 +98,14 @@ extension Accounts {
         try await inTurn { turn throws(AuthError) in
             guard let account = try await turn.account(id) else { return false }
             var changes = AccountRecords.Changes()
-            for session in account.sessions { changes.end(session, because: end) }
+            for session in account.sessions { changes.endSession(session, because: end) }
             if let email = account.email { changes.set(owner: nil, ofAddress: email) }
             for identity in account.identities ?? [] { changes.set(owner: nil, ofIdentity: identity) }
             try changes.set(nil, id: id)
             changes.count.replace(account, with: nil)
             try await write(changes, in: turn)
             if let connection { connections.signOut(connection) }
-            for session in account.sessions { connections.end(session, because: end, at: now()) }
+            for session in account.sessions { connections.endSession(session, because: end, at: now()) }
             log.deleted(id)
             return true
         }

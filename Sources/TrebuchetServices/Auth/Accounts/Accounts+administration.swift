@@ -68,7 +68,7 @@ extension Accounts {
     func endSession(_ session: String) async throws(AuthError) -> Bool {
         try await inTurn { turn throws(AuthError) in
             guard let family = try await turn.family(session) else { return false }
-            try await end([session], of: family.account, because: .administrator, in: turn)
+            try await endSessions([session], of: family.account, because: .administrator, in: turn)
             return true
         }
     }

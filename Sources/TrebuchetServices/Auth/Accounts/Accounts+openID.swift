@@ -4,7 +4,7 @@ internal import Trebuchet
 
 /// Sign-in with the ID token of a provider.
 extension Accounts {
-    private static let mostIdentities = 16
+    private static let maximumIdentities = 16
 
     func signIn(
         idToken: String, provider name: String, nonce: String?, on connection: CallerConnection
@@ -14,7 +14,7 @@ extension Accounts {
             guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
             let identity = try await keys.identity(of: idToken, nonce: nonce)
             return try await inTurn { turn throws(AuthError) in
-                try await signIn(identity, linking: keys.provider.linksAddresses, on: connection, in: turn)
+                try await signIn(identity, linking: keys.provider.linksAccountsByEmail, on: connection, in: turn)
             }
         }
     }
@@ -36,7 +36,7 @@ extension Accounts {
             var account = try await turn.account(owner)
         {
             var identities = account.identities ?? []
-            guard identities.count < Self.mostIdentities else { throw .limitReached("identities") }
+            guard identities.count < Self.maximumIdentities else { throw .limitReached("identities") }
             identities.append(identity.name)
             account.identities = identities
             return try await beginSession(of: owner, account, on: connection, in: turn)

@@ -18,10 +18,10 @@ extension Accounts {
                 guard var family = try await turn.family(token.session),
                     let account = try await turn.account(family.account)
                 else { throw .sessionEnded(connections.reason(token.session)) }
-                let use = family.use(
+                let use = family.rotate(
                     token.digest, successor: successor.digest, at: now(),
                     lifetime: limits.sessionLifetime.wholeMilliseconds,
-                    repeatWindow: limits.repeatWindow.wholeMilliseconds)
+                    repeatWindow: limits.refreshReuseWindow.wholeMilliseconds)
                 switch use {
                 case .renewed:
                     var changes = AccountRecords.Changes()
@@ -30,7 +30,7 @@ extension Accounts {
                 case .repeated: break
                 case .expired, .reused:
                     let end = use == .expired ? SessionEndReason.expired : .tokenReused
-                    try await self.end([token.session], of: family.account, because: end, in: turn)
+                    try await self.endSessions([token.session], of: family.account, because: end, in: turn)
                     throw .sessionEnded(end)
                 }
                 return try grant(account.user(id: family.account), successor, on: connection, in: turn)
@@ -48,7 +48,7 @@ extension Accounts {
                 }
                 // The client that signs out becomes anonymous and gets no notice that its session has ended.
                 let isOwn = connection.session == token.session
-                try await end(
+                try await endSessions(
                     [token.session], of: family.account, because: .elsewhere, in: turn,
                     leaving: isOwn ? connection : nil)
             }
@@ -81,7 +81,7 @@ extension Accounts {
                 guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
                     throw .noSuchSession
                 }
-                try await end([name], of: present.id, because: .elsewhere, in: turn)
+                try await endSessions([name], of: present.id, because: .elsewhere, in: turn)
             }
         }
     }
@@ -93,7 +93,7 @@ extension Accounts {
             return try await inTurn { turn throws(AuthError) in
                 let present = try await present(on: connection, in: turn)
                 let others = present.account.sessions.filter { $0 != present.session }
-                try await end(others, of: present.id, because: .elsewhere, in: turn)
+                try await endSessions(others, of: present.id, because: .elsewhere, in: turn)
                 return others.count
             }
         }
@@ -102,7 +102,7 @@ extension Accounts {
     func label(_ text: String, sessionOf connection: CallerConnection) async throws(AuthError) {
         try await noting("to name a session", connection) { () throws(AuthError) in
             try await takeRenewal(connection)
-            guard text.utf8.count <= SessionInfo.longestLabel, LogLine.of(text).isSameBytes(as: text) else {
+            guard text.utf8.count <= SessionInfo.maximumLabelLength, LogLine.of(text).isSameBytes(as: text) else {
                 throw .invalidLabel
             }
             try await inTurn { turn throws(AuthError) in
@@ -120,18 +120,18 @@ extension Accounts {
     /// Ends sessions of one account.
     ///
     /// - Parameter connection: a connection whose client ends its own session; it gets no notice.
-    func end(
+    func endSessions(
         _ sessions: [String], of id: String, because end: SessionEndReason, in turn: AccountTransaction,
         leaving connection: CallerConnection? = nil
     ) async throws(AuthError) {
         guard !sessions.isEmpty else { return }
         var changes = AccountRecords.Changes()
-        for session in sessions { changes.end(session, because: end) }
+        for session in sessions { changes.endSession(session, because: end) }
         try await remove(sessions, from: id, &changes, in: turn)
         try await write(changes, in: turn)
         if let connection { connections.signOut(connection) }
         for session in sessions {
-            connections.end(session, because: end, at: now())
+            connections.endSession(session, because: end, at: now())
             log.ended(session, of: id, connection == nil ? end.description : "its client has signed out")
         }
     }

@@ -10,28 +10,28 @@ extension Accounts {
     func takeCode(for address: String, _ connection: CallerConnection) async throws(AuthError) {
         guard let shared else { return try rates.takeCode(for: address, connection.asker, at: uptime()) }
         try rates.check(.code, connection.asker, at: uptime())
-        try await shared.take([
-            take("attempts", Self.name(connection.host), limits.attemptsPerHost),
-            take("places", place(address, connection.host), limits.codesPerAddress),
-            take("addresses", hidden(address), limits.codesPerAddressOfAll),
+        try await shared.consumeRates([
+            rateConsumption("attempts", Self.name(connection.host), limits.attemptsPerHost),
+            rateConsumption("places", place(address, connection.host), limits.codesPerAddress),
+            rateConsumption("addresses", hidden(address), limits.codesPerAddressFromAllHosts),
         ])
-        rates.note(.code, connection.asker, at: uptime())
+        rates.recordOperation(.code, connection.asker, at: uptime())
     }
 
     /// Takes the rates of a code that is tried, a guest, or an ID token.
     func takeAttempt(_ connection: CallerConnection) async throws(AuthError) {
         guard let shared else { return try rates.takeAttempt(connection.asker, at: uptime()) }
         try rates.check(.attempt, connection.asker, at: uptime())
-        try await shared.take([take("attempts", Self.name(connection.host), limits.attemptsPerHost)])
-        rates.note(.attempt, connection.asker, at: uptime())
+        try await shared.consumeRates([rateConsumption("attempts", Self.name(connection.host), limits.attemptsPerHost)])
+        rates.recordOperation(.attempt, connection.asker, at: uptime())
     }
 
     /// Takes the rates of a session that is renewed, listed, named or ended.
     func takeRenewal(_ connection: CallerConnection) async throws(AuthError) {
         guard let shared else { return try rates.takeRenewal(connection.asker, at: uptime()) }
         try rates.check(.renewal, connection.asker, at: uptime())
-        try await shared.take([take("renewals", Self.name(connection.host), limits.renewalsPerHost)])
-        rates.note(.renewal, connection.asker, at: uptime())
+        try await shared.consumeRates([rateConsumption("renewals", Self.name(connection.host), limits.renewalsPerHost)])
+        rates.recordOperation(.renewal, connection.asker, at: uptime())
     }
 
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
@@ -40,10 +40,10 @@ extension Accounts {
         await shared.restore(RateKey("places", place(address, connection.host)))
     }
 
-    private func take(_ kind: String, _ name: String, _ limit: RateLimit) -> RateConsumption {
+    private func rateConsumption(_ kind: String, _ name: String, _ limit: RateLimit) -> RateConsumption {
         RateConsumption(
             RateKey(kind, name), interval: .seconds(1 / limit.callsPerSecond), burst: limit.burst,
-            kept: limits.ratesKept)
+            maximumEntries: limits.rateEntries)
     }
 
     private func place(_ address: String, _ host: CallerHost?) -> String { Self.name(host) + " " + hidden(address) }
@@ -58,16 +58,16 @@ extension Accounts {
 
     // MARK: Codes
 
-    func add(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+    func addCode(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
         // Each node also counts the codes that it has sent.
-        let gone = codes.add(digest, for: name, from: host, at: uptime())
+        let gone = codes.addCode(digest, for: name, from: host, at: uptime())
         guard let shared else { return }
         let now = now()
         let until = now + limits.codeLifetime.wholeMilliseconds
-        let tries = limits.codeTries
+        let tries = limits.codeAttempts
         try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes in
             codes.removeExpired(at: now)
-            codes.add(digest, from: Self.name(host), until: until, tries: tries)
+            codes.addCode(digest, from: Self.name(host), until: until, tries: tries)
         }
         for one in gone { try await removeShared(one.digest, for: one.address, from: one.host) }
     }
@@ -86,11 +86,11 @@ extension Accounts {
     }
 
     /// Uses a code up, at whichever node it was requested; throws when it is wrong.
-    func use(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
-        guard let shared else { return try codes.use(digest, for: name, from: host, at: uptime()) }
+    func consumeCode(_ digest: [UInt8], for name: String, from host: CallerHost?) async throws(AuthError) {
+        guard let shared else { return try codes.consumeCode(digest, for: name, from: host, at: uptime()) }
         let now = now()
         try await shared.change(codesOf: hidden(name), lasting: limits.codeLifetime) { codes throws(AuthError) in
-            try codes.use(digest, from: Self.name(host), at: now)
+            try codes.consumeCode(digest, from: Self.name(host), at: now)
         }
         codes.remove(digest, for: name, from: host)
     }

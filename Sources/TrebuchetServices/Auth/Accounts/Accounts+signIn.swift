@@ -70,7 +70,7 @@ extension Accounts {
         let code = Self.newCode()
         let name = purpose.name(address)
         let digest = digest(code, name)
-        try await add(digest, for: name, from: host)
+        try await addCode(digest, for: name, from: host)
         count(mails: 1, of: host)
         defer { count(mails: -1, of: host) }
         do {
@@ -96,7 +96,7 @@ extension Accounts {
     ) async throws(AuthError) {
         let name = purpose.name(address)
         try await takeAttempt(connection)
-        try await use(digest(TypedCode.normalized(code), name), for: name, from: connection.host)
+        try await consumeCode(digest(TypedCode.normalized(code), name), for: name, from: connection.host)
         await usedCode(for: address.mailbox, connection)
     }
 
@@ -182,7 +182,7 @@ extension Accounts {
         while account.sessions.count > limits.sessionsPerAccount {
             ended.append((account.sessions.removeFirst(), .tooMany))
         }
-        for (session, end) in ended { changes.end(session, because: end) }
+        for (session, end) in ended { changes.endSession(session, because: end) }
         try changes.set(family, session: token.session)
         try changes.set(account, id: id)
         if let email = account.email {
@@ -202,7 +202,7 @@ extension Accounts {
         try await write(changes, in: turn)
         let grant = try grant(account.user(id: id), token, on: connection, in: turn)
         for (session, end) in ended {
-            connections.end(session, because: end, at: now())
+            connections.endSession(session, because: end, at: now())
             if end != .replaced { log.ended(session, of: id, end.description) }
         }
         return grant

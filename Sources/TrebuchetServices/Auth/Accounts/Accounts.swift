@@ -122,7 +122,7 @@ public actor Accounts {
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(AuthError) {
         let log = AuthLog(report)
-        let shared = SharedAccounts(engine, atOnce: limits.waiting, report: { log.storeFailed($0) }, now: now)
+        let shared = SharedAccounts(engine, atOnce: limits.queuedRequests, report: { log.storeFailed($0) }, now: now)
         try await self.init(
             at: shared, shared: shared, mailer: mailer, providers: providers, limits: limits, log: log,
             onDelete: onDelete, now: now, uptime: uptime ?? now, sleep: sleep)
@@ -197,7 +197,7 @@ public actor Accounts {
                 // Does not ask the coordination store, which may be unavailable.
                 guard !shared.isLost else { throw AuthError.unavailable }
                 let issued = connections.remembersAll ? .max : try tokens.issued(token) - Self.clockDifference
-                switch connections.standing(of: session, since: issued) {
+                switch connections.validity(of: session, since: issued) {
                 case .ended: throw AccessDenied.unauthenticated("the session has ended")
                 case .goesOn(let newer): return newer ?? principal
                 case .unknown: break
@@ -209,7 +209,7 @@ public actor Accounts {
             // Not the roles in the token, which may have changed since.
             return AccessTokens.principal(account.user(id: family.account), session: session)
         }
-        policy.onConnect = { [connections] in connections.add($0) }
+        policy.onConnect = { [connections] in connections.addConnection($0) }
         if let shared {
             policy.accountsProblem = {
                 shared.isLost ? "the coordination store has lost the accounts of the cluster; restart the nodes" : nil
@@ -226,7 +226,7 @@ public actor Accounts {
         -> Result
     {
         guard shared != nil else {
-            guard turn.waitingCount < limits.waiting else { throw .limitReached("waiting") }
+            guard turn.waitingCount < limits.queuedRequests else { throw .limitReached("waiting") }
             return try await turn.withLock(isolation: self) { () throws(AuthError) in
                 try await body(AccountTransaction(records))
             }
@@ -282,7 +282,7 @@ public actor Accounts {
     func write(_ changes: AccountRecords.Changes, in turn: AccountTransaction) async throws(AuthError) {
         try await turn.write(changes)
         accountCount += changes.count
-        for change in changes.news.changed {
+        for change in changes.notice.changed {
             for session in change.sessions {
                 connections.update(
                     session, to: AccessTokens.principal(change.user, session: session), number: turn.number, at: now())

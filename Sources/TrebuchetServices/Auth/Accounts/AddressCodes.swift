@@ -23,7 +23,7 @@ struct AddressCodes<Host: Hashable>: Equatable {
     var isEmpty: Bool { codes.isEmpty }
 
     /// Adds a code in place of the host's previous one.
-    mutating func add(_ digest: [UInt8], from host: Host, until expiry: Int64, tries: Int) {
+    mutating func addCode(_ digest: [UInt8], from host: Host, until expiry: Int64, tries: Int) {
         codes.removeAll { $0.host == host }
         codes.append(Code(host: host, digest: digest, expiry: expiry, triesLeft: tries, othersTriesLeft: tries))
     }
@@ -40,7 +40,7 @@ struct AddressCodes<Host: Hashable>: Equatable {
     /// Uses a code up; throws when it is wrong.
     ///
     /// - Parameter host: the host at which the code was entered.
-    mutating func use(_ digest: [UInt8], from host: Host, at now: Int64) throws(AuthError) {
+    mutating func consumeCode(_ digest: [UInt8], from host: Host, at now: Int64) throws(AuthError) {
         removeExpired(at: now)
         guard let own = codes.firstIndex(where: { $0.host == host }) else { return try useOthers(digest) }
         if Digest.areEqual(codes[own].digest, digest) {

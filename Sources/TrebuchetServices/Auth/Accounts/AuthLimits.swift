@@ -4,12 +4,12 @@ public import Trebuchet
 ///
 /// Nodes that share their accounts (`Accounts.init(engine:…)`) must have the same limits. Limits for an account, an address, a
 /// code or a host, and those on accounts and guests, count over all nodes. `pendingCodes`, `mailsInFlight`,
-/// `mailsInFlightPerHost`, `codesPerConnection` and `waiting` count at each node.
+/// `mailsInFlightPerHost`, `codesPerConnection` and `queuedRequests` count at each node.
 public struct AuthLimits: Sendable {
     /// The lifetime of a magic code. Default 10 minutes.
     public var codeLifetime = Duration.seconds(10 * 60)
     /// Wrong tries after which a code is void. Default 5.
-    public var codeTries = 5
+    public var codeAttempts = 5
     /// Codes that may be pending at once. Default 10,000; above it, the oldest code of the host with the most codes is evicted.
     public var pendingCodes = 10_000
     /// Mails that are being handed over at once. Default 64; more fail with `limitReached`.
@@ -21,7 +21,7 @@ public struct AuthLimits: Sendable {
     public var codesPerAddress = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 5)
     /// Codes for one address, from all hosts. Default 50 at once, then one in 10 minutes: one host cannot use them up, and many
     /// hosts cannot guess an address's codes for long.
-    public var codesPerAddressOfAll = RateLimit(callsPerSecond: 1.0 / 600, burst: 50)
+    public var codesPerAddressFromAllHosts = RateLimit(callsPerSecond: 1.0 / 600, burst: 50)
     /// Codes requested over one connection. Default 5 at once, then one in 12 seconds.
     public var codesPerConnection = RateLimit(callsPerSecond: 1.0 / 12, burst: 5)
     /// Requests for codes, tries of codes and ID tokens, and new guests, from one host. Default 50 at once, then one a second.
@@ -31,7 +31,7 @@ public struct AuthLimits: Sendable {
     /// Addresses, connections and hosts, each, whose rates are tracked. Default 10,000; above it, entries without recent use
     /// are evicted first, then the oldest of the host with the most entries. Over several nodes, entries that are restored
     /// soonest are evicted.
-    public var ratesKept = 10_000
+    public var rateEntries = 10_000
 
     /// Accounts in total. Default 1,000,000; more fail with `limitReached`.
     public var accounts = 1_000_000
@@ -44,15 +44,15 @@ public struct AuthLimits: Sendable {
     public var sessionLifetime = Duration.seconds(60 * 24 * 60 * 60)
     /// The time for which a used refresh token may be used once more, while its successor has not been used. It lets a client
     /// that has lost the response continue. Default 30 seconds.
-    public var repeatWindow = Duration.seconds(30)
+    public var refreshReuseWindow = Duration.seconds(30)
     /// The time after a sign-in in which a user may change the account's address, or delete the account without a code. Default
     /// 10 minutes.
-    public var freshSignIn = Duration.seconds(10 * 60)
+    public var recentSignInTime = Duration.seconds(10 * 60)
     /// The lifetime of an access token. Default 15 minutes.
     public var accessLifetime = Duration.seconds(15 * 60)
     /// Calls that may wait for their turn at the store. Default 10,000; more fail with `limitReached`. In a cluster, requests
     /// of each node to the coordination store without a response, at most 1,000.
-    public var waiting = 10_000
+    public var queuedRequests = 10_000
 
     /// Creates limits with the default values.
     public init() {}

@@ -22,15 +22,15 @@ struct AuthLog: Sendable {
     func refused(_ what: String, to connection: CallerConnection, _ error: AuthError) {
         let who = connection.remoteAddress?.host ?? "a client in this process"
         let account = connection.principal.map { " (\($0.id))" } ?? ""
-        refusals.note("refused \(who)\(account) \(what): \(error)")
+        refusals.logLine("refused \(who)\(account) \(what): \(error)")
     }
 
     func ended(_ session: String, of account: String, _ why: String) {
-        ends.note("session \(session) of \(account) has ended: \(why)")
+        ends.logLine("session \(session) of \(account) has ended: \(why)")
     }
 
-    func deleted(_ account: String) { ends.note("account \(account) was deleted by its user") }
-    func storeFailed(_ why: String) { store.note(why) }
-    func mailFailed(_ why: String) { mail.note(why) }
-    func providerFailed(_ why: String) { providers.note(why) }
+    func deleted(_ account: String) { ends.logLine("account \(account) was deleted by its user") }
+    func storeFailed(_ why: String) { store.logLine(why) }
+    func mailFailed(_ why: String) { mail.logLine(why) }
+    func providerFailed(_ why: String) { providers.logLine(why) }
 }

@@ -22,11 +22,11 @@ struct AuthRates<Host: Hashable> {
     private var addresses: RateTable<Host, String>
 
     init(_ limits: AuthLimits) {
-        connections = RateTable(limits.codesPerConnection, capacity: limits.ratesKept)
-        hosts = RateTable(limits.attemptsPerHost, capacity: limits.ratesKept)
-        renewals = RateTable(limits.renewalsPerHost, capacity: limits.ratesKept)
-        places = RateTable(limits.codesPerAddress, capacity: limits.ratesKept)
-        addresses = RateTable(limits.codesPerAddressOfAll, capacity: limits.ratesKept)
+        connections = RateTable(limits.codesPerConnection, capacity: limits.rateEntries)
+        hosts = RateTable(limits.attemptsPerHost, capacity: limits.rateEntries)
+        renewals = RateTable(limits.renewalsPerHost, capacity: limits.rateEntries)
+        places = RateTable(limits.codesPerAddress, capacity: limits.rateEntries)
+        addresses = RateTable(limits.codesPerAddressFromAllHosts, capacity: limits.rateEntries)
     }
 
     /// Takes the rates of a code for an address.
@@ -36,16 +36,16 @@ struct AuthRates<Host: Hashable> {
             hosts.wait(for: asker.host, at: now), connections.wait(for: asker.connection, at: now),
             places.wait(for: place, at: now), addresses.wait(for: address, at: now),
         ])
-        hosts.take(asker.host, of: asker.host, at: now)
-        connections.take(asker.connection, of: asker.host, at: now)
-        places.take(place, of: asker.host, at: now)
-        addresses.take(address, of: asker.host, at: now)
+        hosts.consume(asker.host, of: asker.host, at: now)
+        connections.consume(asker.connection, of: asker.host, at: now)
+        places.consume(place, of: asker.host, at: now)
+        addresses.consume(address, of: asker.host, at: now)
     }
 
     /// Takes the rate of a code that is tried, a guest, or an ID token.
     mutating func takeAttempt(_ asker: Requester, at now: Int64) throws(AuthError) {
         try Self.check([hosts.wait(for: asker.host, at: now)])
-        hosts.take(asker.host, of: asker.host, at: now)
+        hosts.consume(asker.host, of: asker.host, at: now)
     }
 
     // MARK: Local counts of shared rates
@@ -61,13 +61,13 @@ struct AuthRates<Host: Hashable> {
     }
 
     /// Counts an operation that the shared rates have admitted.
-    mutating func note(_ kind: Kind, _ asker: Requester, at now: Int64) {
+    mutating func recordOperation(_ kind: Kind, _ asker: Requester, at now: Int64) {
         switch kind {
         case .code:
-            hosts.take(asker.host, of: asker.host, at: now)
-            connections.take(asker.connection, of: asker.host, at: now)
-        case .attempt: hosts.take(asker.host, of: asker.host, at: now)
-        case .renewal: renewals.take(asker.host, of: asker.host, at: now)
+            hosts.consume(asker.host, of: asker.host, at: now)
+            connections.consume(asker.connection, of: asker.host, at: now)
+        case .attempt: hosts.consume(asker.host, of: asker.host, at: now)
+        case .renewal: renewals.consume(asker.host, of: asker.host, at: now)
         }
     }
 
@@ -82,12 +82,12 @@ struct AuthRates<Host: Hashable> {
     /// Takes the rate of a session that is renewed, listed, labelled or ended.
     mutating func takeRenewal(_ asker: Requester, at now: Int64) throws(AuthError) {
         try Self.check([renewals.wait(for: asker.host, at: now)])
-        renewals.take(asker.host, of: asker.host, at: now)
+        renewals.consume(asker.host, of: asker.host, at: now)
     }
 
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
     mutating func usedCode(for address: String, _ asker: Requester) {
-        places.forget(RateIndex(address: address, host: asker.host))
+        places.remove(RateIndex(address: address, host: asker.host))
     }
 
     private static func check(_ waits: [Int?]) throws(AuthError) {

@@ -93,7 +93,7 @@ public distributed actor AuthService {
     }
 
     /// Sends a code to the future address of the caller's account. The caller must be a guest, or must have signed in within
-    /// the last 10 minutes (`AuthLimits.freshSignIn`).
+    /// the last 10 minutes (`AuthLimits.recentSignInTime`).
     public distributed func sendAddressCode(to email: String) async throws(AuthError) -> SendMagicCodeResponse {
         try await accounts.sendAddressCode(to: email, for: try connection())
     }
@@ -108,7 +108,7 @@ public distributed actor AuthService {
     /// Deletes the caller's account; all its sessions end, and its address becomes free.
     ///
     /// - Parameter code: a code that `sendMagicCode` has sent to the account's address. It may be nil for a guest, and within
-    ///   10 minutes after a sign-in (`AuthLimits.freshSignIn`).
+    ///   10 minutes after a sign-in (`AuthLimits.recentSignInTime`).
     @Redacted
     public distributed func deleteAccount(code: String?) async throws(AuthError) {
         try await accounts.deleteAccount(code: code, on: try connection())

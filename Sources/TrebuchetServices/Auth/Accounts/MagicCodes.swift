@@ -27,7 +27,7 @@ struct MagicCodes<Host: Hashable> {
 
     init(_ limits: AuthLimits) {
         lifetime = limits.codeLifetime.wholeMilliseconds
-        tries = limits.codeTries
+        tries = limits.codeAttempts
         places = FairEvictionTable(capacity: limits.pendingCodes)
     }
 
@@ -35,13 +35,13 @@ struct MagicCodes<Host: Hashable> {
     ///
     /// - Returns: the evicted codes.
     @discardableResult
-    mutating func add(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) -> [EvictedCode] {
-        if places.isFull { forget(places.removeAll { $0.expiry <= now }.map(\.key)) }
+    mutating func addCode(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) -> [EvictedCode] {
+        if places.isFull { removeCodes(places.removeAll { $0.expiry <= now }.map(\.key)) }
         let expiry = now + lifetime
         let gone = places.insert(
             Sent(digest: digest, expiry: expiry), for: CodeIndex(address: address, host: host), of: host)
-        forget(gone.map(\.key))
-        codes[address, default: AddressCodes()].add(digest, from: host, until: expiry, tries: tries)
+        removeCodes(gone.map(\.key))
+        codes[address, default: AddressCodes()].addCode(digest, from: host, until: expiry, tries: tries)
         return gone.map { EvictedCode(address: $0.key.address, host: $0.key.host, digest: $0.value.digest) }
     }
 
@@ -53,9 +53,10 @@ struct MagicCodes<Host: Hashable> {
     /// Uses a code up; throws when it is wrong.
     ///
     /// - Parameter host: the host at which the code was entered.
-    mutating func use(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) throws(AuthError) {
+    mutating func consumeCode(_ digest: [UInt8], for address: String, from host: Host, at now: Int64) throws(AuthError)
+    {
         guard var changed = codes[address] else { throw .noCode }
-        let outcome = Result { () throws(AuthError) in try changed.use(digest, from: host, at: now) }
+        let outcome = Result { () throws(AuthError) in try changed.consumeCode(digest, from: host, at: now) }
         change(address) { $0 = changed }
         try outcome.get()
     }
@@ -70,7 +71,7 @@ struct MagicCodes<Host: Hashable> {
         }
     }
 
-    private mutating func forget(_ places: [CodeIndex]) {
+    private mutating func removeCodes(_ places: [CodeIndex]) {
         for place in places { change(place.address) { $0.remove(from: place.host) } }
     }
 }

@@ -16,26 +16,26 @@ struct RateTable<Owner: Hashable, Key: Hashable> {
     /// Returns the time until `key` may take one, in milliseconds; nil when it may now. Takes nothing.
     func wait(for key: Key, at now: Int64) -> Int? {
         guard var bucket = buckets[key] else { return nil }
-        return bucket.take(at: Self.nanoseconds(now))
+        return bucket.consume(at: Self.nanoseconds(now))
     }
 
     /// Takes one, if available; see `wait`.
     ///
     /// - Parameter owner: the owner that the bucket counts for.
-    mutating func take(_ key: Key, of owner: Owner, at now: Int64) {
+    mutating func consume(_ key: Key, of owner: Owner, at now: Int64) {
         let now = Self.nanoseconds(now)
         if var bucket = buckets[key] {
-            _ = bucket.take(at: now)
+            _ = bucket.consume(at: now)
             return buckets.update(key, to: bucket)
         }
         if buckets.isFull { buckets.removeAll { $0.isFull(at: now) } }
         var bucket = TokenBucket(limit, now: now)
-        _ = bucket.take(at: now)
+        _ = bucket.consume(at: now)
         buckets.insert(bucket, for: key, of: owner)
     }
 
     /// Restores the full bucket of `key`.
-    mutating func forget(_ key: Key) { buckets.remove(key) }
+    mutating func remove(_ key: Key) { buckets.remove(key) }
 
     private static func nanoseconds(_ milliseconds: Int64) -> UInt64 { UInt64(max(0, milliseconds)) &* 1_000_000 }
 }

@@ -38,7 +38,7 @@ struct RefreshTokenFamily: Codable, Equatable {
     /// - Parameters:
     ///   - token: the digest of the token that the client sent.
     ///   - successor: the digest of the token's successor.
-    mutating func use(
+    mutating func rotate(
         _ token: [UInt8], successor: [UInt8], at now: Int64, lifetime: Int64, repeatWindow: Int64
     ) -> Use {
         guard now < expiry else { return .expired }

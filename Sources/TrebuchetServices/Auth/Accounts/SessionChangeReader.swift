@@ -49,17 +49,17 @@ actor SessionChangeReader {
                 // The last notice is read once more: when it differs, the coordination store has lost some.
                 let news: TableChangeFeed
                 do throws(ClusterEngineError) {
-                    news = try await shared.tables.news(
+                    news = try await shared.tables.changeFeed(
                         of: SharedAccounts.table, after: last.map { max(1, $0.number) - 1 }, limit: Self.atOnce)
                 } catch {
                     isClosed = error.code == .closed
                     throw .unavailable
                 }
-                guard shared.note(life: news.life) else { return lose() }
+                guard shared.recordGeneration(news.tableIncarnation) else { return lose() }
                 var items = news.items[...]
                 if let last {
                     if items.first == last { items.removeFirst() } else { mustLookUp = true }
-                } else if news.cut > 0 {
+                } else if news.truncatedThrough > 0 {
                     // Earlier notices are unknown.
                     connections.forgetsWhatWas(before: items.first.flatMap(Self.time) ?? shared.now())
                     if hasBegun { mustLookUp = true }
@@ -81,7 +81,7 @@ actor SessionChangeReader {
     private func apply(_ item: TableChangeFeed.Item) {
         // This node has already applied its change, in the order that its callers see.
         guard let news = SessionChangeNotice(bytes: item.bytes), news.teller != shared.teller else { return }
-        for end in news.ended { connections.end(end.session, because: end.why, at: news.at) }
+        for end in news.ended { connections.endSession(end.session, because: end.why, at: news.at) }
         for change in news.changed {
             for session in change.sessions {
                 connections.update(
@@ -104,7 +104,7 @@ actor SessionChangeReader {
             let accounts = try await records.versionedAccounts(families.map { $0.record?.account ?? "" })
             for (session, (family, account)) in zip(some, zip(families, accounts)) {
                 guard let id = family.record?.account, let found = account.record else {
-                    connections.end(session, because: .unknown, at: now)
+                    connections.endSession(session, because: .unknown, at: now)
                     continue
                 }
                 connections.update(
@@ -122,7 +122,7 @@ actor SessionChangeReader {
             "the coordination store has lost the accounts of the cluster (was it emptied?): all sessions end; to allow sign-ins, "
                 + "restart the nodes")
         let now = shared.now()
-        for session in connections.sessions { connections.end(session, because: .unknown, at: now) }
+        for session in connections.sessions { connections.endSession(session, because: .unknown, at: now) }
     }
 }
 
@@ -140,7 +140,7 @@ final class SessionChangeSubscription: Sendable {
         sleep: @escaping @Sendable (Duration) async throws -> Void
     ) async throws(ClusterEngineError) {
         let bell = AsyncBinarySemaphore(value: false)
-        subscription = try await tables.watch(SharedAccounts.table) { _ in bell.signalNow() }
+        subscription = try await tables.subscribeToChanges(of: SharedAccounts.table) { _ in bell.signalNow() }
         tasks = [
             Task {
                 while (try? await bell.waitCancelable()) != nil { await reader.readIfPossible() }

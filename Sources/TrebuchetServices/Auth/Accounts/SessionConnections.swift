@@ -21,7 +21,7 @@ final class SessionConnections: Sendable {
         }
 
         /// Raises the horizon to the time of evicted changes.
-        mutating func note(_ time: Int64?) {
+        mutating func raiseHorizon(to time: Int64?) {
             if let time { horizon = max(horizon, time) }
         }
     }
@@ -30,14 +30,14 @@ final class SessionConnections: Sendable {
 
     /// - Parameter kept: the maximum number of remembered ends, and of remembered changes.
     init(kept: Int = 10_000) {
-        state = Mutex(State(ended: RecentSessionCache(kept: kept), principals: RecentSessionCache(kept: kept)))
+        state = Mutex(State(ended: RecentSessionCache(capacity: kept), principals: RecentSessionCache(capacity: kept)))
     }
 
     /// The number of signed-in connections.
     var count: Int { state.withLock { $0.connections.values.reduce(0) { $0 + $1.count } } }
 
     /// Registers a connection that was admitted with a token.
-    func add(_ connection: CallerConnection) {
+    func addConnection(_ connection: CallerConnection) {
         guard let principal = connection.principal, let session = principal.claims["session"] else { return }
         // The principal was read a moment before and may have changed since.
         signIn(connection, session: session) { $0.principals[session]?.value ?? principal }
@@ -86,14 +86,14 @@ final class SessionConnections: Sendable {
     /// Revokes the authorization of a session's connections, and of connections that would still be added.
     ///
     /// - Parameter time: the time of the end, in milliseconds.
-    func end(_ session: String, because end: SessionEndReason, at time: Int64 = 0) {
+    func endSession(_ session: String, because end: SessionEndReason, at time: Int64 = 0) {
         state.withLock { state in
             for connection in state.connections[session] ?? [] {
                 state.leave(connection)
                 // Within the lock, before the connection can be signed in again.
                 Self.revoke(connection, end)
             }
-            state.note(state.ended.set(session, to: end, number: 0, at: time))
+            state.raiseHorizon(to: state.ended.set(session, to: end, number: 0, at: time))
         }
     }
 
@@ -105,7 +105,7 @@ final class SessionConnections: Sendable {
     func update(_ session: String, to principal: Principal, number: UInt64 = 0, at time: Int64 = 0) {
         state.withLock { state in
             if let known = state.principals[session], known.number > number { return }
-            state.note(state.principals.set(session, to: principal, number: number, at: time))
+            state.raiseHorizon(to: state.principals.set(session, to: principal, number: number, at: time))
             for connection in state.connections[session] ?? [] { connection.principal = principal }
         }
     }
@@ -113,14 +113,14 @@ final class SessionConnections: Sendable {
     // MARK: Sessions of other nodes
 
     /// Declares that changes up to this time may be unknown here.
-    func forgetsWhatWas(before time: Int64) { state.withLock { $0.note(time) } }
+    func forgetsWhatWas(before time: Int64) { state.withLock { $0.raiseHorizon(to: time) } }
 
     /// Declares that changes up to this time may be unknown here, and discards the changed principals: they are read again from
     /// now on.
     func beginAnew(at time: Int64) {
         state.withLock { state in
-            state.note(time)
-            state.principals = RecentSessionCache(kept: state.principals.kept)
+            state.raiseHorizon(to: time)
+            state.principals = RecentSessionCache(capacity: state.principals.capacity)
         }
     }
 
@@ -130,7 +130,7 @@ final class SessionConnections: Sendable {
     /// Returns the known state of a session, without a read.
     ///
     /// - Parameter issued: the time at which the session was known to be valid, in milliseconds.
-    func standing(of session: String, since issued: Int64) -> SessionValidity {
+    func validity(of session: String, since issued: Int64) -> SessionValidity {
         state.withLock { state in
             if let end = state.ended[session]?.value { return .ended(end) }
             if issued <= state.horizon { return .unknown }
@@ -147,7 +147,7 @@ final class SessionConnections: Sendable {
     func reason(_ session: String) -> SessionEndReason { state.withLock { $0.ended[session]?.value ?? .unknown } }
 
     private static func revoke(_ connection: CallerConnection, _ end: SessionEndReason) {
-        connection.revoke("the session has ended: \(end); sign in again", except: AuthService.name)
+        connection.revokeAccess("the session has ended: \(end); sign in again", except: AuthService.name)
     }
 }
 
@@ -169,13 +169,13 @@ private struct RecentSessionCache<Value> {
         let time: Int64
     }
 
-    let kept: Int
+    let capacity: Int
     private var notes: [String: KnownSession] = [:]
     /// The sessions, oldest first, from index `first` on.
     private var order: [String] = []
     private var first = 0
 
-    init(kept: Int) { self.kept = kept }
+    init(capacity: Int) { self.capacity = capacity }
 
     subscript(session: String) -> KnownSession? { notes[session] }
 
@@ -187,10 +187,10 @@ private struct RecentSessionCache<Value> {
             return nil
         }
         order.append(session)
-        guard notes.count > kept else { return nil }
+        guard notes.count > capacity else { return nil }
         let gone = notes.removeValue(forKey: order[first])
         first += 1
-        if first >= kept {
+        if first >= capacity {
             order.removeFirst(first)
             first = 0
         }

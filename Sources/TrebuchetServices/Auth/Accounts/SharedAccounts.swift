@@ -21,7 +21,7 @@ final class SharedAccounts: AccountStorage {
 
     private struct State {
         /// The generation of the records table; nil until it was read.
-        var life: String?
+        var generation: String?
         var isLost = false
         var isDoubtful = false
         var underWay = 0
@@ -29,7 +29,7 @@ final class SharedAccounts: AccountStorage {
 
     /// The maximum number of requests of a node at once. Its leases use the same connection, and must not wait for requests of
     /// unauthenticated clients.
-    static let mostUnderWay = 1_000
+    static let maximumInFlight = 1_000
 
     let tables: any ClusterTables
     /// The identifier of this node in notices.
@@ -38,7 +38,7 @@ final class SharedAccounts: AccountStorage {
     let now: @Sendable () -> Int64
     private let state = Mutex(State())
 
-    private let mostUnderWay: Int
+    private let maximumInFlight: Int
 
     private let report: @Sendable (String) -> Void
 
@@ -50,7 +50,7 @@ final class SharedAccounts: AccountStorage {
         self.tables = tables
         self.report = report
         self.now = now
-        mostUnderWay = min(limit, Self.mostUnderWay)
+        maximumInFlight = min(limit, Self.maximumInFlight)
     }
 
     var isShared: Bool { true }
@@ -62,10 +62,10 @@ final class SharedAccounts: AccountStorage {
     var isLost: Bool { state.withLock { $0.isLost } }
 
     /// Notes the generation of the table; returns false when it has changed.
-    func note(life: String?) -> Bool {
+    func recordGeneration(_ life: String?) -> Bool {
         state.withLock { state in
-            if state.life == nil { state.life = life }
-            if state.life != life { state.isLost = true }
+            if state.generation == nil { state.generation = life }
+            if state.generation != life { state.isLost = true }
             return !state.isLost
         }
     }
@@ -87,7 +87,7 @@ final class SharedAccounts: AccountStorage {
         isWriting: Bool = false, _ body: (any ClusterTables) async throws(ClusterEngineError) -> Answer
     ) async throws(AuthError) -> Answer {
         let isFull = state.withLock { state in
-            guard state.underWay < mostUnderWay else { return true }
+            guard state.underWay < maximumInFlight else { return true }
             state.underWay += 1
             return false
         }
@@ -120,9 +120,9 @@ final class SharedAccounts: AccountStorage {
         // all data must not be used.
         if zip(names, values).contains(where: { $1 == nil && $0.hasPrefix("session/") }) {
             let news = try await asking { (tables) async throws(ClusterEngineError) in
-                try await tables.news(of: Self.table, after: 1 << 62, limit: 1)
+                try await tables.changeFeed(of: Self.table, after: 1 << 62, limit: 1)
             }
-            guard note(life: news.life) else { throw AuthError.unavailable }
+            guard recordGeneration(news.tableIncarnation) else { throw AuthError.unavailable }
         }
         return values.map { $0.map { AccountStorageValue(bytes: $0.bytes, version: $0.version) } }
     }
@@ -146,15 +146,15 @@ final class SharedAccounts: AccountStorage {
     func write(_ changes: AccountRecords.Changes, expecting expected: [String: UInt64]) async throws -> UInt64? {
         var writes = changes.values.map { TableChange.Write($0, $1.map { .put($0) } ?? .delete) }
         for (name, more) in zip(Self.counts, [changes.count.all, changes.count.guests]) where more != 0 {
-            writes.append(.init(name, .add(Int64(more))))
+            writes.append(.init(name, .increment(Int64(more))))
         }
-        var news = changes.news
+        var news = changes.notice
         (news.teller, news.at) = (teller, now())
         let change = TableChange(
-            writes, expected: expected.map { .init($0, version: $1) }, news: news.isEmpty ? nil : news.bytes,
-            life: state.withLock { $0.life })
+            writes, preconditions: expected.map { .init($0, version: $1) }, notice: news.isEmpty ? nil : news.bytes,
+            tableIncarnation: state.withLock { $0.generation })
         let outcome = try await asking(isWriting: true) { (tables) async throws(ClusterEngineError) in
-            try await tables.change(change, of: Self.table)
+            try await tables.apply(change, to: Self.table)
         }
         switch outcome {
         case .changed(let number): return number
@@ -177,17 +177,18 @@ final class SharedAccounts: AccountStorage {
     /// Returns whether this node should delete expired records: one node does in each interval.
     func takeSweep(every interval: Duration) async throws(ClusterEngineError) -> Bool {
         let change = TableChange(
-            [.init("sweep", .lend(Array(teller.utf8), lasting: interval))], expected: [.init("sweep", version: 0)])
-        if case .changed = try await tables.change(change, of: Self.table) { return true }
+            [.init("sweep", .putExpiring(Array(teller.utf8), lasting: interval))],
+            preconditions: [.init("sweep", version: 0)])
+        if case .changed = try await tables.apply(change, to: Self.table) { return true }
         return false
     }
 
     // MARK: Rates
 
     /// Takes one of each rate, or none.
-    func take(_ takes: [RateConsumption]) async throws(AuthError) {
+    func consumeRates(_ takes: [RateConsumption]) async throws(AuthError) {
         let wait = try await asking { (tables) async throws(ClusterEngineError) in
-            try await tables.take(takes, of: Self.rates)
+            try await tables.consumeRates(takes, of: Self.rates)
         }
         if let wait { throw .rateLimited(retryAfterMilliseconds: wait.milliseconds) }
     }
@@ -195,7 +196,7 @@ final class SharedAccounts: AccountStorage {
     func restore(_ key: RateKey) async {
         // Errors are ignored: an unrestored rate refills over time.
         try? await asking { (tables) async throws(ClusterEngineError) in
-            try await tables.restore(key, of: Self.rates)
+            try await tables.resetRate(key, of: Self.rates)
         }
     }
 
@@ -219,10 +220,10 @@ final class SharedAccounts: AccountStorage {
             let outcome = Swift.Result { () throws(AuthError) in try body(&codes) }
             guard codes != before else { return try outcome.get() }
             guard let bytes = try? JSONEncoder().encode(codes) else { throw .unavailable }
-            let write = TableChange.Write(name, codes.isEmpty ? .delete : .lend(Array(bytes), lasting: lasting))
-            let change = TableChange([write], expected: [.init(name, version: value?.version ?? 0)])
+            let write = TableChange.Write(name, codes.isEmpty ? .delete : .putExpiring(Array(bytes), lasting: lasting))
+            let change = TableChange([write], preconditions: [.init(name, version: value?.version ?? 0)])
             let done = try await asking { (tables) async throws(ClusterEngineError) in
-                try await tables.change(change, of: Self.codes)
+                try await tables.apply(change, to: Self.codes)
             }
             switch done {
             case .changed: return try outcome.get()

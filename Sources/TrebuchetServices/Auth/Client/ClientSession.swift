@@ -33,7 +33,7 @@ actor ClientSession {
     private let credentials: any CredentialStore
     private let connections: Connections
     private let sleep: @Sendable (Duration) async throws -> Void
-    private let held = Mutex(HeldToken())
+    private let currentToken = Mutex(HeldToken())
     /// Held by the operation that signs in or out.
     private let turn = AsyncBinarySemaphore()
 
@@ -79,11 +79,11 @@ actor ClientSession {
 
     deinit {
         timer?.cancel()
-        for follower in held.withLock({ $0.followers }) { follower.cancel() }
+        for follower in currentToken.withLock({ $0.followers }) { follower.cancel() }
     }
 
     /// Sets the client. It must be called once, before any other method.
-    nonisolated func use(_ client: TrebuchetClient) {
+    nonisolated func setClient(_ client: TrebuchetClient) {
         let revocations = client.revocations.stream(after: 1)
         var followers = [
             Task { [weak self] in
@@ -97,16 +97,16 @@ actor ClientSession {
                     for await state in connectionStates where state == .connected { try? await self?.renewOverClient() }
                 })
         }
-        held.withLock { held in
+        currentToken.withLock { held in
             held.client = client
             held.followers = followers
         }
     }
 
-    private nonisolated var client: TrebuchetClient? { held.withLock { $0.client } }
+    private nonisolated var client: TrebuchetClient? { currentToken.withLock { $0.client } }
 
     /// Sets the object that is notified of account changes.
-    nonisolated func report(to follower: any AccountObserver) { held.withLock { $0.follower = follower } }
+    nonisolated func report(to follower: any AccountObserver) { currentToken.withLock { $0.follower = follower } }
 
     /// The account that owns current writes and results.
     nonisolated var account: ClientAccount {
@@ -141,7 +141,7 @@ actor ClientSession {
                 // The session has already ended, which is the desired state.
             }
             turns += 1
-            try forget(nil)
+            try removeCredential(nil)
         }
     }
 
@@ -163,7 +163,7 @@ actor ClientSession {
             accessToken = nil
             if var credential = try? credential() {
                 credential.user = user
-                keep(credential)
+                storeCredential(credential)
             }
             show(SessionStatus(AuthState(user)))
             return user
@@ -174,7 +174,7 @@ actor ClientSession {
         try await turn.withLock(isolation: self) {
             try await asUser { try await $0.deleteAccount(code: code) }
             turns += 1
-            try forget(nil)
+            try removeCredential(nil)
         }
     }
 
@@ -207,7 +207,7 @@ actor ClientSession {
 
     /// Lets the follower send pending writes while their author is still signed in.
     private func sendWrites() async {
-        let follower = held.withLock { $0.follower }
+        let follower = currentToken.withLock { $0.follower }
         guard let client, let follower else { return }
         await follower.waitUntilSent(client, within: .seconds(30))
     }
@@ -294,7 +294,7 @@ actor ClientSession {
             do {
                 let grant = try await service.refresh(credential.refreshToken)
                 guard turns == began else { return }
-                keep(grant.credential)
+                storeCredential(grant.credential)
                 return accept(grant)
             } catch AuthError.sessionEnded(let end) {
                 guard turns == began else { return }
@@ -302,7 +302,7 @@ actor ClientSession {
                     credential = other
                     continue
                 }
-                return try forget(end)
+                return try removeCredential(end)
             }
         }
     }
@@ -335,7 +335,7 @@ actor ClientSession {
 
     private func credential() throws -> Credential? { try unsaved ?? credentials.load() }
 
-    private func keep(_ credential: Credential) {
+    private func storeCredential(_ credential: Credential) {
         do {
             try credentials.save(credential)
             unsaved = nil
@@ -355,12 +355,12 @@ actor ClientSession {
         let before = account
         states.update(status)
         guard account != before else { return }
-        let follower = held.withLock { $0.follower }
+        let follower = currentToken.withLock { $0.follower }
         follower?.accountChanged(from: before)
     }
 
     /// - Parameter end: the reason when the session ended elsewhere.
-    private func forget(_ end: SessionEndReason?) throws {
+    private func removeCredential(_ end: SessionEndReason?) throws {
         forgetUser(end)
         try credentials.save(nil)
     }

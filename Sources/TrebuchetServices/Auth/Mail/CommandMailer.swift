@@ -46,7 +46,7 @@ public struct CommandMailer: MagicCodeMailer {
             child.kill()
         }
         defer { patience.cancel() }
-        let status = await child.end()
+        let status = await child.waitForExit()
         guard status == 0 else {
             let how = status < 0 ? "was terminated by signal \(-status)" : "exited with status \(status)"
             throw MailError("the mail command '\(command[0])' \(how)")
@@ -111,7 +111,7 @@ private final class Child: Sendable {
     private static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
 
     /// Waits for the end; returns the exit status, or the negated signal number.
-    func end() async -> Int32 {
+    func waitForExit() async -> Int32 {
         await onThread {
             var information = siginfo_t()
             // The process stays a zombie until `kill` can no longer use its number.

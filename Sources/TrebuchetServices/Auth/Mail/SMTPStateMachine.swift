@@ -5,7 +5,7 @@ internal import Outbound
 struct SMTPStateMachine: TextProtocolDialogue {
     private enum State { case greeting, hello, sender, recipient, data, message, over }
 
-    private static let longestReply = 100
+    private static let maximumReplyLength = 100
 
     private let mail: MailMessage
     private var state = State.greeting
@@ -20,7 +20,9 @@ struct SMTPStateMachine: TextProtocolDialogue {
             (200...599).contains(code)
         else { return fail("it answered '\(line.prefix(bytes: 80))', which is not an SMTP reply") }
         lines += 1
-        guard lines <= Self.longestReply else { return fail("its reply has more than \(Self.longestReply) lines") }
+        guard lines <= Self.maximumReplyLength else {
+            return fail("its reply has more than \(Self.maximumReplyLength) lines")
+        }
         if bytes.count == 4, bytes[3] == UInt8(ascii: "-") { return .wait }
         lines = 0
         guard expected.contains(code) else { return fail("it answered '\(line.prefix(bytes: 200))' \(occasion)") }

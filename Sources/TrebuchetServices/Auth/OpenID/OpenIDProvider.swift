@@ -34,7 +34,7 @@ public struct OpenIDProvider: Sendable {
     /// True when an address that the provider has verified finds the account that already has it, and becomes the address of a
     /// new account. Such a provider can sign in as any user. Set it to false for a provider that is not trusted for addresses;
     /// its accounts have no address until they verify one. Default true.
-    public var linksAddresses = true
+    public var linksAccountsByEmail = true
     /// The tolerated clock difference. Default 60 seconds.
     public var leeway = Duration.seconds(60)
     let source: KeySource

@@ -33,7 +33,7 @@ struct SigningKey: Sendable {
     }
 
     /// The maximum number of keys of a set; more are ignored.
-    private static let mostKeys = 32
+    private static let maximumKeys = 32
 
     let id: String?
     let algorithm: String
@@ -44,7 +44,7 @@ struct SigningKey: Sendable {
         guard let set = try? JSONDecoder().decode(KeySet.self, from: Data(json)) else {
             throw FetchError("the response is not a JSON Web Key Set (RFC 7517)")
         }
-        let keys = set.keys.prefix(mostKeys).compactMap { $0.key.flatMap { SigningKey($0) } }
+        let keys = set.keys.prefix(maximumKeys).compactMap { $0.key.flatMap { SigningKey($0) } }
         guard !keys.isEmpty else { throw FetchError("the response has no key for RS256 or ES256") }
         return keys
     }

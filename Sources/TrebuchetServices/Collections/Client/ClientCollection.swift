@@ -65,11 +65,11 @@ final class ClientCollection: Sendable {
         results?.result(of: query, in: name, for: account)
     }
 
-    func keep(_ result: QueryResult, from date: Date, of query: CollectionQuery, for account: ClientAccount) {
-        results?.keep(result, from: date, of: query, in: name, for: account) { account == self.account }
+    func storeResult(_ result: QueryResult, from date: Date, of query: CollectionQuery, for account: ClientAccount) {
+        results?.storeResult(result, from: date, of: query, in: name, for: account) { account == self.account }
     }
 
-    func add(_ feed: any CollectionObserver) -> Int {
+    func addObserver(_ feed: any CollectionObserver) -> Int {
         contents.withLock { contents in
             contents.lastFeed += 1
             contents.feeds[contents.lastFeed] = feed
@@ -87,7 +87,7 @@ final class ClientCollection: Sendable {
     func forgetSeen() {
         let account = account
         let seen = feeds.map(\.seen).min() ?? .max
-        withQueue(account) { $0.forget(through: seen) }
+        withQueue(account) { $0.removeWrites(through: seen) }
     }
 
     private var feeds: [any CollectionObserver] { contents.withLock { Array($0.feeds.values) } }
@@ -122,7 +122,7 @@ final class ClientCollection: Sendable {
         let receipt: WriteReceipt
         do throws(CollectionError) {
             (number, receipt) = try withQueue(account) { queue throws(CollectionError) in
-                try queue.add(writes) { [weak self] in self?.takeBack($0, of: account) }
+                try queue.enqueue(writes) { [weak self] in self?.takeBack($0, of: account) }
             }
         } catch {
             return WriteReceipt(.failure(error))

@@ -25,7 +25,7 @@ final class OfflineFolder: Sendable {
     }
 
     /// Locks the folder, unless it is locked already. While another backend has it, each call tries again.
-    func take() throws(CollectionError) {
+    func lock() throws(CollectionError) {
         // Only the disk has folders; an app with a custom storage must separate its backends itself.
         guard files is DiskFileStorage else { return }
         try state.withLock { state throws(CollectionError) in

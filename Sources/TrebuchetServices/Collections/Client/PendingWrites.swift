@@ -35,7 +35,7 @@ struct PendingWrites: Codable, Sendable, Equatable {
             && zip([0] + numbers, numbers).allSatisfy { $0 < $1 } && numbers.last ?? 0 <= lastNumber
     }
 
-    mutating func add(_ writes: [DocumentWrite], at now: Int = 0) throws(CollectionError) -> Int {
+    mutating func append(_ writes: [DocumentWrite], at now: Int = 0) throws(CollectionError) -> Int {
         guard entries.count < Self.limit else { throw .tooManyPending(limit: Self.limit) }
         lastNumber += 1
         entries.append(Entry(mutation: DocumentMutation(number: lastNumber, writes: writes), madeAt: now))
@@ -96,7 +96,7 @@ struct PendingWrites: Codable, Sendable, Equatable {
     }
 
     /// Removes writes that all results include: those up to this one.
-    mutating func forget(through revision: Int) {
+    mutating func removeWrites(through revision: Int) {
         entries.removeAll { $0.revision.map { $0 <= revision } ?? false }
         let done = entries.count { $0.revision != nil }
         guard done > Self.doneLimit else { return }

@@ -21,7 +21,7 @@ struct PendingWritesFile: Sendable {
 
     /// Returns nil when there is no file.
     func read() throws(CollectionError) -> PendingWrites? {
-        try folder.take()
+        try folder.lock()
         do {
             guard let data = try folder.files.read(url) else { return nil }
             let writes = try Array(data).withUnsafeBytes {
@@ -35,7 +35,7 @@ struct PendingWritesFile: Sendable {
     }
 
     func replace(_ writes: PendingWrites) throws(CollectionError) {
-        try folder.take()
+        try folder.lock()
         do {
             var buffer = ByteBuffer()
             try ValueCoder().encode(writes, into: &buffer)

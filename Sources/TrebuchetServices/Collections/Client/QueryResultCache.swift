@@ -22,7 +22,7 @@ final class QueryResultCache: Sendable {
     }
 
     /// The maximum number of files, in addition to the limit in bytes.
-    static let mostFiles = 1_000
+    static let maximumOpenFiles = 1_000
     private static let suffix = ".result"
 
     private let folder: OfflineFolder
@@ -57,7 +57,7 @@ final class QueryResultCache: Sendable {
         let key = key(query, collection, account)
         let file = file(key)
         do {
-            try folder.take()
+            try folder.lock()
             // Without the lock: a file is replaced atomically, and a reader must not wait for a write.
             guard let bytes = try PrivateFile.contents(file.path) else { return nil }
             guard let kept = CachedQueryResult(bytes), kept.key == key else {
@@ -79,7 +79,7 @@ final class QueryResultCache: Sendable {
     /// Stores the newest result, a second later.
     ///
     /// - Parameter isCurrent: returns whether the account is still signed in.
-    func keep(
+    func storeResult(
         _ result: QueryResult, from date: Date, of query: CollectionQuery, in collection: String,
         for account: ClientAccount, if isCurrent: () -> Bool
     ) {
@@ -116,7 +116,7 @@ final class QueryResultCache: Sendable {
     private func write(_ kept: CachedQueryResult) {
         let file = file(kept.key)
         do {
-            try folder.take()
+            try folder.lock()
             let bytes = try kept.bytes
             if bytes.count <= limit {
                 try bytes.withUnsafeBytes { try PrivateFile.replace(file.path, with: $0) }
@@ -136,7 +136,7 @@ final class QueryResultCache: Sendable {
         files.withLock { _ in
             guard FileManager.default.fileExists(atPath: place.path) else { return }
             do {
-                try folder.take()
+                try folder.lock()
                 try FileManager.default.removeItem(at: place)
             } catch {
                 log("removing \(place.path) failed: \(error)")
@@ -150,7 +150,7 @@ final class QueryResultCache: Sendable {
         files.withLock { _ in
             let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
             // The process that has the folder removes them.
-            guard names.contains(where: { $0 != own }), (try? folder.take()) != nil else { return }
+            guard names.contains(where: { $0 != own }), (try? folder.lock()) != nil else { return }
             for name in names where name != own {
                 let other = place.appendingPathComponent(name)
                 do {
@@ -179,7 +179,7 @@ final class QueryResultCache: Sendable {
     private func removeLeastUsed() {
         var files = filesInUse().sorted { $0.date < $1.date }[...]
         var bytes = files.reduce(0) { $0 + $1.bytes }
-        while bytes > limit || files.count > Self.mostFiles, let oldest = files.popFirst() {
+        while bytes > limit || files.count > Self.maximumOpenFiles, let oldest = files.popFirst() {
             bytes -= oldest.bytes
             do { try FileManager.default.removeItem(at: oldest.file) } catch { log("\(oldest.file.path): \(error)") }
         }

@@ -14,7 +14,7 @@ struct ResultPosition: Sendable, Equatable {
     var seen: Int? { shown.map { max($0, sure ?? $0) } }
 
     /// Starts another view, perhaps of a restarted server.
-    mutating func begin() { (sure, expected) = (nil, nil) }
+    mutating func reset() { (sure, expected) = (nil, nil) }
 
     mutating func shows(_ revision: Int) {
         shown = revision

@@ -12,8 +12,8 @@ struct UncertainDocuments {
     /// Keeps documents of the previous result before another one replaces it.
     ///
     /// - Parameter revision: the last write that the previous result includes.
-    mutating func keep(_ result: QueryResult?, seen revision: Int?, _ pending: PendingWrites) {
-        forget(pending)
+    mutating func retainDocuments(_ result: QueryResult?, seen revision: Int?, _ pending: PendingWrites) {
+        remove(pending)
         since = pending.firstUncertain
         for id in pending.uncertain where documents[id] == nil {
             documents[id] = .some(
@@ -22,7 +22,7 @@ struct UncertainDocuments {
     }
 
     /// Removes the documents when the writes may have their responses.
-    mutating func forget(_ pending: PendingWrites) {
+    mutating func remove(_ pending: PendingWrites) {
         if pending.firstUncertain != since { documents = [:] }
     }
 }

@@ -24,12 +24,12 @@ struct WriteQueue: Sendable {
         }
     }
 
-    mutating func add(
+    mutating func enqueue(
         _ writes: [DocumentWrite], takeBack: @escaping @Sendable (Int) -> Void
     ) throws(CollectionError) -> (number: Int, receipt: WriteReceipt) {
         if damage != nil { read() }
         if let damage { throw damage }
-        let number = try pending.add(writes, at: CollectionClock().now())
+        let number = try pending.append(writes, at: CollectionClock().now())
         let receipt = WriteReceipt { takeBack(number) }
         receipts[number] = receipt
         return (number, receipt)
@@ -52,7 +52,7 @@ struct WriteQueue: Sendable {
         return receipts.removeValue(forKey: outcome.number)
     }
 
-    mutating func forget(through revision: Int) { pending.forget(through: revision) }
+    mutating func removeWrites(through revision: Int) { pending.removeWrites(through: revision) }
 
     /// Returns the receipts of callers whose wait ends without a response.
     mutating func takeReceipts() -> [WriteReceipt] {

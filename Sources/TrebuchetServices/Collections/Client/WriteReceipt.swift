@@ -17,7 +17,7 @@ final class WriteReceipt: Sendable {
     }
 
     /// Settles the receipt; only the first outcome counts.
-    func settle(_ result: Result<Void, any Error>) { outcome.tell(result) }
+    func settle(_ result: Result<Void, any Error>) { outcome.report(result) }
 
     /// Withdraws the write, unless it may have reached the server.
     func withdraw() { takeBack() }

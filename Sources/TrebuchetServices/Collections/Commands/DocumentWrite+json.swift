@@ -74,7 +74,7 @@ private struct CommandMembers {
         self.members = members
     }
 
-    private mutating func take(_ name: String) -> JSONValue? {
+    private mutating func removeValue(_ name: String) -> JSONValue? {
         defer { members[name] = nil }
         return members[name] == .null ? nil : members[name]
     }
@@ -85,26 +85,26 @@ private struct CommandMembers {
 
     mutating func value(_ name: String) throws(CollectionError) -> JSONValue {
         guard members[name] != nil else { throw error("a member '\(name)'") }
-        return take(name) ?? .null
+        return removeValue(name) ?? .null
     }
 
     mutating func id() throws(CollectionError) -> DocumentID {
-        guard let id = Document.id(take("id")) else { throw error("an 'id', a string or an integer") }
+        guard let id = Document.id(removeValue("id")) else { throw error("an 'id', a string or an integer") }
         return id
     }
 
     mutating func fields() throws(CollectionError) -> JSONObject {
-        guard case .object(let fields)? = take("fields") else { throw error("'fields', an object") }
+        guard case .object(let fields)? = removeValue("fields") else { throw error("'fields', an object") }
         return fields
     }
 
     mutating func text(_ name: String) throws(CollectionError) -> String {
-        guard case .string(let text)? = take(name) else { throw error("'\(name)', a string") }
+        guard case .string(let text)? = removeValue(name) else { throw error("'\(name)', a string") }
         return text
     }
 
     mutating func number(_ name: String) throws(CollectionError) -> JSONValue {
-        switch take(name) {
+        switch removeValue(name) {
         case .integer(let number)?: return .integer(number)
         case .number(let number)?: return .number(number)
         default: throw error("'\(name)', a number")
@@ -112,7 +112,7 @@ private struct CommandMembers {
     }
 
     mutating func collection() throws(CollectionError) -> String? {
-        switch take("in") {
+        switch removeValue("in") {
         case nil: return nil
         case .string(let name)? where CollectionLimits.isName(name): return name
         default: throw error("'in', the name of a collection")
@@ -121,7 +121,7 @@ private struct CommandMembers {
 
     /// Returns nil when the member is missing.
     mutating func duration() throws(CollectionError) -> Duration? {
-        switch take("expiresIn") {
+        switch removeValue("expiresIn") {
         case nil: return nil
         case .integer(let seconds)? where abs(Double(seconds)) < 1e12: return .seconds(seconds)
         case .number(let seconds)? where abs(seconds) < 1e12: return .seconds(seconds)
@@ -131,19 +131,19 @@ private struct CommandMembers {
 
     mutating func condition() throws(CollectionError) -> WriteCondition? {
         var fields = JSONObject()
-        switch take("if") {
+        switch removeValue("if") {
         case nil: break
         case .object(let values)?: fields = values
         default: throw error("'if', an object of fields and their values")
         }
         var revision: Int?
-        switch take("ifRevision") {
+        switch removeValue("ifRevision") {
         case nil: break
         case .integer(let number)?: revision = Int(number)
         default: throw error("'ifRevision', an integer")
         }
         var isAbsent = false
-        switch take("ifAbsent") {
+        switch removeValue("ifAbsent") {
         case nil: break
         case .bool(let bool)?: isAbsent = bool
         default: throw error("'ifAbsent', true or false")

@@ -24,7 +24,8 @@ extension CollectionQuery: DirectJSON {
         }
         self.init(
             where: try members.list("conditions").map { try QueryCondition($0) }, order: order,
-            limit: try members.integer("limit"), after: try members["after"]?.text, counts: try members.flag("counts"))
+            limit: try members.integer("limit"), after: try members["after"]?.text,
+            includesCount: try members.flag("counts"))
     }
 
     var value: JSONValue {
@@ -36,7 +37,7 @@ extension CollectionQuery: DirectJSON {
         // Members that older servers do not know are written only when they are used.
         members["limit"] = limit.map { .integer(Int64($0)) }
         members["after"] = after.map { .string($0) }
-        members["counts"] = counts ? .bool(true) : nil
+        members["counts"] = includesCount ? .bool(true) : nil
         return .object(members)
     }
 }
@@ -122,8 +123,8 @@ extension JSONObject {
 extension CollectionQuery {
     /// Decodes a query of a client. Its size is checked before anything is decoded.
     init(sent query: EncodedJSON) throws(CollectionError) {
-        guard query.byteCount <= Self.mostBytes else {
-            throw .invalidQuery("\(query.byteCount) bytes; at most \(Self.mostBytes) are allowed")
+        guard query.byteCount <= Self.maximumBytes else {
+            throw .invalidQuery("\(query.byteCount) bytes; at most \(Self.maximumBytes) are allowed")
         }
         do {
             try self.init(try query.value())

@@ -17,25 +17,25 @@ public struct CollectionQuery: Sendable {
     /// beginning.
     public let after: String?
     /// True when the result includes the number of all matching documents.
-    public let counts: Bool
+    public let includesCount: Bool
 
-    static let mostConditions = 32
-    static let longestOrder = 4
+    static let maximumConditions = 32
+    static let maximumOrderLength = 4
     static let largestLimit = 10_000
     /// The maximum size of its JSON in bytes.
-    static let mostBytes = 16 << 10
+    static let maximumBytes = 16 << 10
 
     /// Creates a query. It may have at most 32 conditions, including those in groups, and 4 orders. Its limit is from 1 to
     /// 10,000, or 0 when it counts; its JSON has at most 16 KiB. The server refuses other queries with `invalidQuery`.
     public init(
         where conditions: [QueryCondition] = [], order: [QueryOrder] = [], limit: Int? = nil, after: String? = nil,
-        counts: Bool = false
+        includesCount: Bool = false
     ) {
         self.conditions = conditions
         self.order = order
         self.limit = limit
         self.after = after
-        self.counts = counts
+        self.includesCount = includesCount
     }
 
     /// All documents.
@@ -43,20 +43,22 @@ public struct CollectionQuery: Sendable {
 
     /// The query in a normal form, equal for queries that differ only in the order of their conditions.
     var canonical: Self {
-        Self(where: QueryCondition.canonical(conditions), order: order, limit: limit, after: after, counts: counts)
+        Self(
+            where: QueryCondition.canonical(conditions), order: order, limit: limit, after: after,
+            includesCount: includesCount)
     }
 
     func check() throws(CollectionError) {
         let count = conditions.reduce(0) { $0 + $1.count }
-        guard count <= Self.mostConditions else {
-            throw .invalidQuery("\(count) conditions; at most \(Self.mostConditions) are allowed")
+        guard count <= Self.maximumConditions else {
+            throw .invalidQuery("\(count) conditions; at most \(Self.maximumConditions) are allowed")
         }
         for condition in conditions { try condition.check() }
-        guard order.count <= Self.longestOrder else {
-            throw .invalidQuery("an order by \(order.count) fields; at most \(Self.longestOrder) are allowed")
+        guard order.count <= Self.maximumOrderLength else {
+            throw .invalidQuery("an order by \(order.count) fields; at most \(Self.maximumOrderLength) are allowed")
         }
         for order in order { try order.path.check() }
-        if let limit, !(counts ? 0...Self.largestLimit : 1...Self.largestLimit).contains(limit) {
+        if let limit, !(includesCount ? 0...Self.largestLimit : 1...Self.largestLimit).contains(limit) {
             throw .invalidQuery("a limit of \(limit); 1 to \(Self.largestLimit) are allowed, and 0 to count only")
         }
         _ = try start
@@ -80,7 +82,8 @@ public struct CollectionQuery: Sendable {
 extension CollectionQuery: Hashable {
     public static func == (one: Self, other: Self) -> Bool {
         one.conditions == other.conditions && one.order == other.order && one.limit == other.limit
-            && one.after.map(ByteText.init) == other.after.map(ByteText.init) && one.counts == other.counts
+            && one.after.map(ByteText.init) == other.after.map(ByteText.init)
+            && one.includesCount == other.includesCount
     }
 
     public func hash(into hasher: inout Hasher) {
@@ -88,7 +91,7 @@ extension CollectionQuery: Hashable {
         hasher.combine(order)
         hasher.combine(limit)
         hasher.combine(after.map(ByteText.init))
-        hasher.combine(counts)
+        hasher.combine(includesCount)
     }
 }
 

@@ -71,13 +71,13 @@ enum JSONOrder {
     // MARK: Sort positions
 
     /// The number of bytes of a string that count for the sort position.
-    static let longestText = 512
+    static let maximumTextLength = 512
 
     /// Returns the part of a value that counts for the sort position: the beginning of a long string, only the kind of an array
     /// or object. So a cursor is small.
     static func placing(_ value: JSONValue?) -> JSONValue {
         switch value ?? .null {
-        case .string(let text) where text.utf8.count > longestText:
+        case .string(let text) where text.utf8.count > maximumTextLength:
             .string(String(decoding: text.utf8.prefix(placingCount(text)), as: UTF8.self))
         case .array: .array([])
         case .object: .object(JSONObject())
@@ -97,8 +97,8 @@ enum JSONOrder {
     /// Returns the number of bytes that count, without a partial character.
     private static func placingCount(_ text: String) -> Int {
         let bytes = text.utf8
-        guard bytes.count > longestText else { return bytes.count }
-        var end = bytes.index(bytes.startIndex, offsetBy: longestText)
+        guard bytes.count > maximumTextLength else { return bytes.count }
+        var end = bytes.index(bytes.startIndex, offsetBy: maximumTextLength)
         while bytes[end] & 0xC0 == 0x80 { end = bytes.index(before: end) }
         return bytes.distance(from: bytes.startIndex, to: end)
     }

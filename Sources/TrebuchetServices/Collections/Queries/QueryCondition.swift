@@ -17,7 +17,7 @@ public struct QueryCondition: Sendable {
     }
 
     /// The maximum number of values of one `in`.
-    public static let longestList = 64
+    public static let maximumListCount = 64
 
     let kind: Kind
 
@@ -129,8 +129,8 @@ public struct QueryCondition: Sendable {
         case .field(let field, let comparison, let value):
             try field.check()
             switch (comparison, value) {
-            case (.isIn, .array(let values)) where values.count <= Self.longestList: break
-            case (.isIn, _): throw .invalidQuery("'in' must have an array of at most \(Self.longestList) values")
+            case (.isIn, .array(let values)) where values.count <= Self.maximumListCount: break
+            case (.isIn, _): throw .invalidQuery("'in' must have an array of at most \(Self.maximumListCount) values")
             case (.prefix, .string): break
             case (.prefix, _): throw .invalidQuery("'prefix' must have a string")
             default: break

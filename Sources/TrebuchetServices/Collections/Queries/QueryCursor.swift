@@ -10,7 +10,7 @@ struct QueryCursor: Hashable, Sendable {
     let id: DocumentID
 
     /// Space for four truncated strings, in base64 twice, and the rest.
-    static let longestText = 8 << 10
+    static let maximumTextLength = 8 << 10
 
     init(behind document: Document, in order: [QueryOrder]) {
         values = order.map { JSONOrder.placing($0.path.value(in: document)) }
@@ -19,7 +19,7 @@ struct QueryCursor: Hashable, Sendable {
     }
 
     init(_ text: String, _ order: [QueryOrder]) throws(CollectionError) {
-        guard text.utf8.count <= Self.longestText, let bytes = CursorText.bytes(text),
+        guard text.utf8.count <= Self.maximumTextLength, let bytes = CursorText.bytes(text),
             case .array(let parts)? = try? JSONValue(json: bytes), parts.count == order.count + 2,
             case .integer(let created) = parts[0], case .string(let id)? = Self.unpacked(parts[1]),
             case let values = parts.dropFirst(2).compactMap({ Self.unpacked($0) }), values.count == order.count

@@ -34,7 +34,7 @@ struct ClientMutationLog: Sendable {
     init(_ windows: [ByteText: MutationDeduplicationWindow]) {
         self.windows = windows
         known = windows.mapValues(\.last)
-        for (client, _) in windows.sorted(by: { $0.value.revision < $1.value.revision }) { order.use(client) }
+        for (client, _) in windows.sorted(by: { $0.value.revision < $1.value.revision }) { order.markUsed(client) }
     }
 
     var count: Int { windows.count }
@@ -59,7 +59,7 @@ struct ClientMutationLog: Sendable {
         if ground == .uncertain { uncertain.insert(client) }
         if ground != .unwritten, before[client] == nil { before[client] = .some(windows[client]) }
         windows[client, default: MutationDeduplicationWindow()].remember(outcome, of: mutation)
-        order.use(client)
+        order.markUsed(client)
         if ground == .written { unwritten[client] = windows[client] }
         var count = 0
         while windows.count > max(1, most), count < Self.forgottenAtOnce, let forgotten = order.first {
@@ -102,7 +102,7 @@ struct ClientMutationLog: Sendable {
     mutating func discardUnwritten() {
         for (client, window) in before {
             windows[client] = window
-            if window == nil { order.remove(client) } else { order.use(client) }
+            if window == nil { order.remove(client) } else { order.markUsed(client) }
         }
         (unwritten, before) = ([:], [:])
         (uncertain, uncertainInBatch) = ([], [])

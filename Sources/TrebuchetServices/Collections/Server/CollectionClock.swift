@@ -12,21 +12,21 @@ struct CollectionClock: Sendable {
     var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
     /// Limited, because the time of day may be set meanwhile.
-    private static let longestSleep = 60_000
+    private static let maximumSleep = 60_000
 
     /// The maximum lead of a collection's times over the clock, in milliseconds. When the clock is set back a little, times do
     /// not go back; when it was far ahead for a while, that has no lasting effect.
-    private static let mostAhead = 60_000
+    private static let maximumLead = 60_000
 
     /// Returns the time of a write after one at `time`.
-    static func advance(_ time: Int, to now: Int) -> Int { time - now > mostAhead ? now : max(time, now) }
+    static func advance(_ time: Int, to now: Int) -> Int { time - now > maximumLead ? now : max(time, now) }
 
     /// Returns at that time, in milliseconds since 1970.
     func sleep(until time: Int) async throws {
         while true {
             let wait = time - now()
             guard wait > 0 else { return }
-            try await sleep(.milliseconds(min(wait, Self.longestSleep)))
+            try await sleep(.milliseconds(min(wait, Self.maximumSleep)))
         }
     }
 }

@@ -169,7 +169,7 @@ package struct ImportOutcome: Codable, Sendable, Equatable {
         }
     }
 
-    package mutating func add(_ other: ImportOutcome) {
+    package mutating func merge(_ other: ImportOutcome) {
         created += other.created
         replaced += other.replaced
         skipped += other.skipped

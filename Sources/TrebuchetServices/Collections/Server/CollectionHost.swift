@@ -112,7 +112,7 @@ public final class CollectionHost: QueryHost, Sendable {
         guard isPlaced else { return limits }
         limits.collectionBytes = min(limits.collectionBytes, CollectionLimits.placedBytes)
         limits.documentsPerCollection = min(limits.documentsPerCollection, CollectionLimits.placedDocuments)
-        limits.rememberedClients = min(limits.rememberedClients, CollectionLimits.placedClients)
+        limits.deduplicatedClients = min(limits.deduplicatedClients, CollectionLimits.placedClients)
         return limits
     }
 
@@ -126,7 +126,7 @@ public final class CollectionHost: QueryHost, Sendable {
 
     /// Replaces the rules, from the next write on. All open queries are evaluated again, so readers receive exactly the
     /// documents that they may read under the new rules.
-    public func use(_ rules: any CollectionRules) {
+    public func replaceRules(_ rules: any CollectionRules) {
         let before = contents.withLock { contents in
             contents.rulesNumber += 1
             defer { contents.rules = rules }
@@ -178,7 +178,7 @@ public final class CollectionHost: QueryHost, Sendable {
             guard let server else { throw .closed }
             let table = try await stored.load(limits(of: name), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
-            collections.add(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
+            collections.register(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
             // Until its first call, the collection may be deactivated to make room.
             didRest(name)
             return collection
@@ -196,7 +196,7 @@ public final class CollectionHost: QueryHost, Sendable {
                 log.refusal("a collection: the server has \(limits.collections) in use (collections)")
                 throw .tooManyCollections(limit: limits.collections)
             }
-            await letGo(collection, longest)
+            await deactivateCollection(collection, longest)
         }
     }
 
@@ -230,11 +230,11 @@ public final class CollectionHost: QueryHost, Sendable {
     func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
     /// Registers a collection with documents as unused.
-    func didRest(_ name: String) { contents.withLock { $0.resting.use(name) } }
+    func didRest(_ name: String) { contents.withLock { $0.resting.markUsed(name) } }
 
     /// Deactivates an unused collection, unless a caller starts to use it meanwhile.
-    func letGo(_ collection: DocumentCollection, _ name: String) async {
-        await collections.letGo(collection, name) { self.contents.withLock { $0.resting.remove(name) } }
+    func deactivateCollection(_ collection: DocumentCollection, _ name: String) async {
+        await collections.deactivateActor(collection, name) { self.contents.withLock { $0.resting.remove(name) } }
     }
 
     // MARK: Queries
@@ -243,7 +243,7 @@ public final class CollectionHost: QueryHost, Sendable {
 
     func takeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError) {
         try contents.withLock { contents throws(CollectionError) in
-            try contents.queries.take(holder, isNew: isNew, of: use)
+            try contents.queries.reserve(holder, isNew: isNew, of: use)
         }
     }
 
@@ -263,8 +263,8 @@ public final class CollectionHost: QueryHost, Sendable {
         _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
     ) -> Bool {
         let rules = rules
-        if action == .read, rules.readersAreAlike(in: collection) { return true }
-        return rules.may(principal, action, document, in: collection)
+        if action == .read, rules.hasUniformReaders(in: collection) { return true }
+        return rules.isAllowed(principal, action, document, in: collection)
     }
 
     /// Returns the state of the connection that makes the current call.
@@ -289,15 +289,15 @@ public final class CollectionHost: QueryHost, Sendable {
         _ count: Int, of visitor: CollectionConnectionState, to collection: String, _ limit: RateLimit?
     ) -> Int? {
         let now = MonotonicClock.now
-        return limit.flatMap { visitor.take(count, of: .writesTo(collection), $0) }
-            ?? visitor.take(count, of: .writes, limits.writes)
-            ?? visitor.connection.principal.flatMap { principalRates.take(ByteText($0.id), count, at: now) }
-            ?? visitor.host.flatMap { hostRates.take($0, count, at: now) }
+        return limit.flatMap { visitor.consume(count, of: .writesTo(collection), $0) }
+            ?? visitor.consume(count, of: .writes, limits.writes)
+            ?? visitor.connection.principal.flatMap { principalRates.consume(ByteText($0.id), count, at: now) }
+            ?? visitor.host.flatMap { hostRates.consume($0, count, at: now) }
     }
 
     /// Takes one call that opens, closes or gets a query from the rate.
     func takeRead(of visitor: CollectionConnectionState) throws(CollectionError) {
-        if let wait = visitor.take(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
+        if let wait = visitor.consume(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 
     /// For tests.

@@ -12,9 +12,9 @@ final class CollectionLog: Sendable {
     }
 
     /// Logs a failure of the store.
-    func failure(_ line: String) { failures.note(line) }
+    func failure(_ line: String) { failures.logLine(line) }
 
-    func refusal(_ what: String) { refusals.note("refused \(what)") }
+    func refusal(_ what: String) { refusals.logLine("refused \(what)") }
 
     /// Logs a refusal by a rule or limit. Errors that occur in correct apps are not logged.
     func refusal(_ error: CollectionError, of what: String, in collection: String, by connection: CallerConnection) {

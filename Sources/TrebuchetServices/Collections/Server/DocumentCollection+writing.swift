@@ -16,7 +16,7 @@ extension DocumentCollection {
 
     /// Removes expired documents from results, independent of the store.
     func showExpired() {
-        queries.note(table.takeExpired(), revision: revision)
+        queries.recordChanges(table.takeExpired(), revision: revision)
         guard !queries.goOnShowing() else { return }
         Task { await showAll() }
     }
@@ -50,7 +50,7 @@ extension DocumentCollection {
         // A repeated mutation of the current batch changes nothing, and waits for that batch.
         guard let batch = table.hasUnwritten ? next : current else { return }
         let result = await withCheckedContinuation { continuation in
-            batch.add(continuation, of: connection)
+            batch.addWaiter(continuation, of: connection)
             startWriting()
         }
         try result.get()
@@ -77,7 +77,7 @@ extension DocumentCollection {
                 // All waiting commits were answered when the collection ended.
                 guard !isClosed else { break }
                 revision = batch.revision
-                queries.note(table.endWrite(batch), revision: revision)
+                queries.recordChanges(table.endWrite(batch), revision: revision)
                 copyIfOutweighed()
                 while !queries.goOnShowing() { await Task.yield() }
                 shownRevision = revision
@@ -152,7 +152,7 @@ extension DocumentCollection: ClusteredServiceActor {
     func didMove() {
         guard !hasMoved else { return }
         hasMoved = true
-        stored.end()
+        stored.close()
         queries.closeAll()
         takeApart()
         host.giveBack(self, name)

@@ -40,7 +40,7 @@ distributed actor DocumentCollection: ServiceActor {
     private var restsAlready = false
     /// True while a commit reads documents of other collections. Later commits wait for it, to keep the order of arrival.
     private var isLooking = false
-    private var line: [CheckedContinuation<Void, Never>] = []
+    private var waiters: [CheckedContinuation<Void, Never>] = []
     /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
     var timer: Task<Void, Never>?
@@ -84,7 +84,7 @@ distributed actor DocumentCollection: ServiceActor {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        guard (16...CollectionLimits.longestName).contains(client.utf8.count),
+        guard (16...CollectionLimits.maximumNameLength).contains(client.utf8.count),
             mutations.count <= CollectionLimits.mutationsPerCall
         else { throw .invalidDocument("a client's name must have 16 to 128 bytes, and a call at most 32 commands") }
         guard table.unwrittenCount < Self.waitingDocuments else { throw .rateLimited(retryAfterMilliseconds: 20) }
@@ -99,7 +99,7 @@ distributed actor DocumentCollection: ServiceActor {
             throw error
         }
         let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
-        var isInLine = await standInLine(for: targets)
+        var isInLine = await waitForCommits(for: targets)
         defer { if isInLine { leaveLine() } }
         // Without links to check there is no suspension here, so commits keep the order of their arrival.
         let found = targets.isEmpty ? [:] : try await host.documents(targets)
@@ -128,7 +128,7 @@ distributed actor DocumentCollection: ServiceActor {
                     table.apply(
                         mutation, from: client, creator: principal?.id, origin: table.origin(of: visitor.host),
                         at: now, isThere: { there[$0] != nil },
-                        check: { change throws(CollectionError) in try rules.check(principal, change, in: name) }
+                        check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
                     ) { action, document in host.may(principal, action, document, in: name) })
             case .refused(let outcome): outcomes.append(outcome)
             }
@@ -160,18 +160,18 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Waits for commits that read other collections. Returns true when later commits must wait for this one.
-    private func standInLine(for targets: Set<LinkTarget>) async -> Bool {
+    private func waitForCommits(for targets: Set<LinkTarget>) async -> Bool {
         guard isLooking || !targets.isEmpty else { return false }
         guard isLooking else {
             isLooking = true
             return true
         }
-        await withCheckedContinuation { line.append($0) }
+        await withCheckedContinuation { waiters.append($0) }
         return true
     }
 
     private func leaveLine() {
-        guard line.isEmpty else { return line.removeFirst().resume() }
+        guard waiters.isEmpty else { return waiters.removeFirst().resume() }
         isLooking = false
     }
 
@@ -196,7 +196,7 @@ distributed actor DocumentCollection: ServiceActor {
         guard !isClosed else { throw .closed }
         // Queries that were opened as another principal, with other roles, or under other rules.
         for other in queries.queries(of: visitor) where other.key.query == query && other.key != key {
-            end(other, visitor)
+            closeQuery(other, visitor)
         }
         let opened = try queries.open(key, for: visitor, mayRead: mayRead)
         if opened.isFirstOfConnection {
@@ -206,11 +206,11 @@ distributed actor DocumentCollection: ServiceActor {
                     await self?.whenLocal { $0.left(visitor) }
                 }
             }
-            queries.note(handler, of: visitor)
+            queries.setCloseHandler(handler, of: visitor)
         }
         watchForExpiry()
         if opened.isNew {
-            await begin(opened.query)
+            await openQuery(opened.query)
         } else if !opened.query.isReady {
             await opened.query.waitUntilFound()
         }
@@ -219,18 +219,18 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Evaluates a query, and lets clients observe its result.
-    private func begin(_ query: OpenQuery) async {
+    private func openQuery(_ query: OpenQuery) async {
         // Each part in a separate turn; the result includes concurrent writes.
-        while !query.isRemoved, !queries.goOn(query.list) { await Task.yield() }
+        while !query.isRemoved, !queries.continueScan(query.list) { await Task.yield() }
         guard !query.isRemoved else { return }
-        let view = queries.begin(query, revision: revision) { result in
+        let view = queries.setFirstResult(query, revision: revision) { result in
             actorSystem.living(with: id) {
                 CollectionView(
                     result, named: query.name, of: query.key.reader, in: name, host, actorSystem: actorSystem)
             }
         }
         await host.expose(view, as: query.name)
-        query.end(.ready)
+        query.enterStage(.ready)
     }
 
     /// Returns the documents that a query finds now: up to its limit, or as many as a response has room for.
@@ -243,17 +243,17 @@ distributed actor DocumentCollection: ServiceActor {
         defer { closeIfUnused() }
         let (query, reader, mayRead) = try read(query, for: visitor)
         expire()
-        var window = try QueryWindow(query, mostBytes: host.limits.pageBytes)
+        var window = try QueryWindow(query, maximumBytes: host.limits.pageBytes)
         let key = MatchList.Key(query, for: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
         while !queries.prepare(key) { await Task.yield() }
-        let list = queries.use(key, mayRead: mayRead)
+        let list = queries.acquireList(key, mayRead: mayRead)
         defer { leave(list) }
-        while !queries.goOn(list) { await Task.yield() }
+        while !queries.continueScan(list) { await Task.yield() }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
-        let documents = window.begin(in: list.rows)
+        let documents = window.computeFirstWindow(in: list.rows)
         let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
     }
@@ -284,13 +284,13 @@ distributed actor DocumentCollection: ServiceActor {
         let (name, principal) = (name, visitor.connection.principal)
         let (reader, rules) = host.reading(principal, in: name)
         guard let reader else { return (query, nil, { _ in true }) }
-        return (query, reader, { rules.may(principal, .read, $0, in: name) })
+        return (query, reader, { rules.isAllowed(principal, .read, $0, in: name) })
     }
 
     /// Ends queries that the connection may not read any more, or not with this reader identity; its client opens them again.
     func rightsChanged(of visitor: CollectionConnectionState) {
         let (reader, _) = host.reading(visitor.connection.principal, in: name)
-        for query in queries.queries(of: visitor) where query.key.reader != reader { end(query, visitor) }
+        for query in queries.queries(of: visitor) where query.key.reader != reader { closeQuery(query, visitor) }
         closeIfUnused()
     }
 
@@ -299,7 +299,7 @@ distributed actor DocumentCollection: ServiceActor {
         for visitor in queries.visitors { rightsChanged(of: visitor) }
     }
 
-    private func end(_ query: OpenQuery, _ visitor: CollectionConnectionState) {
+    private func closeQuery(_ query: OpenQuery, _ visitor: CollectionConnectionState) {
         visitor.connection.endStreams(ofActor: query.name, CollectionView.otherRights)
         release(query, visitor)
     }
@@ -343,7 +343,7 @@ distributed actor DocumentCollection: ServiceActor {
     private func close() {
         guard !isLeaving else { return }
         isLeaving = true
-        Task { await host.letGo(self, name) }
+        Task { await host.deactivateCollection(self, name) }
     }
 
     /// Reports whether the collection was deactivated or a caller has started to use it again.

@@ -27,19 +27,19 @@ struct DocumentQuotas: Sendable {
 
     private mutating func count(_ document: Document, _ sign: Int) {
         let bytes = sign * document.encodedByteCount
-        Self.add(sign, bytes, to: &all)
-        if let creator = document.creator { Self.add(sign, bytes, to: &principals, at: ByteText(creator)) }
-        if let origin = document.origin { Self.add(sign, bytes, to: &hosts, at: origin) }
+        Self.addUsage(sign, bytes, to: &all)
+        if let creator = document.creator { Self.addUsage(sign, bytes, to: &principals, at: ByteText(creator)) }
+        if let origin = document.origin { Self.addUsage(sign, bytes, to: &hosts, at: origin) }
     }
 
-    private static func add<QuotaScope>(
+    private static func addUsage<QuotaScope>(
         _ documents: Int, _ bytes: Int, to usages: inout [QuotaScope: Usage], at party: QuotaScope
     ) {
-        add(documents, bytes, to: &usages[party, default: Usage()])
+        addUsage(documents, bytes, to: &usages[party, default: Usage()])
         if usages[party] == Usage() { usages[party] = nil }
     }
 
-    private static func add(_ documents: Int, _ bytes: Int, to usage: inout Usage) {
+    private static func addUsage(_ documents: Int, _ bytes: Int, to usage: inout Usage) {
         usage.documents += documents
         usage.bytes += bytes
     }
@@ -55,8 +55,11 @@ struct DocumentQuotas: Sendable {
             throw .collectionTooLarge(limit: limits.collectionBytes)
         }
         let parties = [
-            (after.creator.map { principals[ByteText($0)] ?? Usage() }, limits.principalShare, "principalShare"),
-            (after.origin.map { hosts[$0] ?? Usage() }, limits.hostShare, "hostShare"),
+            (
+                after.creator.map { principals[ByteText($0)] ?? Usage() }, limits.principalQuotaDivisor,
+                "principalQuotaDivisor"
+            ),
+            (after.origin.map { hosts[$0] ?? Usage() }, limits.hostQuotaDivisor, "hostQuotaDivisor"),
         ]
         for (usage, part, setting) in parties {
             guard let usage else { continue }

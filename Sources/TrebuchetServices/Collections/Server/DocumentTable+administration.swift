@@ -15,8 +15,8 @@ extension DocumentTable {
         _ document: Document, replaces: Bool, at now: Int
     ) throws(CollectionError) -> Restored {
         let id = document.id
-        guard (1...CollectionLimits.longestName).contains(id.byteCount) else {
-            throw .invalidDocument("an id has 1 to \(CollectionLimits.longestName) bytes")
+        guard (1...CollectionLimits.maximumNameLength).contains(id.byteCount) else {
+            throw .invalidDocument("an id has 1 to \(CollectionLimits.maximumNameLength) bytes")
         }
         guard Document.id(document.fields["id"]) == id else {
             throw .invalidDocument("its member 'id' is not '\(id)'")

@@ -34,7 +34,7 @@ struct DocumentTable: Sendable {
     private static let deletedAtOnce = 2_000
     private static let deletedTogether = 500
     /// The maximum size of one mutation's documents in bytes, where a batch is one entry in the coordination store.
-    static let mostTogether = 512 << 10
+    static let maximumBatchCount = 512 << 10
     /// The size in bytes at which such a batch takes no more mutations, and the overhead of each.
     private static let fullBatch = 256 << 10
     private static let mutationOverhead = 1 << 10
@@ -159,8 +159,8 @@ struct DocumentTable: Sendable {
         isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: (CollectionAction, Document) -> Bool
     ) throws(CollectionError) {
         let command = write.command
-        guard (1...CollectionLimits.longestName).contains(command.id.byteCount) else {
-            throw .invalidDocument("an id has 1 to \(CollectionLimits.longestName) bytes")
+        guard (1...CollectionLimits.maximumNameLength).contains(command.id.byteCount) else {
+            throw .invalidDocument("an id has 1 to \(CollectionLimits.maximumNameLength) bytes")
         }
         let context = CommandContext(
             creator: creator, origin: origin, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
@@ -220,11 +220,11 @@ struct DocumentTable: Sendable {
 
     /// Throws when the documents of a mutation exceed one entry, because they must be written together.
     private func checkTogether(_ savepoint: Savepoint, _ id: DocumentID) throws(CollectionError) {
-        guard isEntry, savepoint.unwritten.count > 1 || nextBytes > Self.mostTogether else { return }
+        guard isEntry, savepoint.unwritten.count > 1 || nextBytes > Self.maximumBatchCount else { return }
         let ids = Set(savepoint.unwritten.lazy.map(\.id))
         let bytes = ids.reduce(0) { $0 + (unwritten[$1]?.document.map(Self.size) ?? 0) }
-        guard bytes > Self.mostTogether else { return }
-        throw .documentTooLarge(id: id.text, bytes: bytes, limit: Self.mostTogether)
+        guard bytes > Self.maximumBatchCount else { return }
+        throw .documentTooLarge(id: id.text, bytes: bytes, limit: Self.maximumBatchCount)
     }
 
     private static func size(_ document: Document) -> Int {
@@ -269,7 +269,7 @@ struct DocumentTable: Sendable {
     /// - Parameter now: milliseconds since 1970.
     mutating func replace(_ id: DocumentID, with document: Document?, at now: Int) throws(CollectionError) {
         let usual = limits
-        (limits.principalShare, limits.hostShare) = (1, 1)
+        (limits.principalQuotaDivisor, limits.hostQuotaDivisor) = (1, 1)
         defer { limits = usual }
         time = CollectionClock.advance(time, to: now)
         var savepoint = Savepoint(revision: revision)
@@ -296,7 +296,7 @@ struct DocumentTable: Sendable {
         if isEntry { nextBytes += Self.mutationOverhead }
         clients.remember(
             outcome, of: mutation, by: client,
-            isWritten ? .written : unwritten.isEmpty ? .unwritten : .uncertain, most: limits.rememberedClients)
+            isWritten ? .written : unwritten.isEmpty ? .unwritten : .uncertain, most: limits.deduplicatedClients)
     }
 
     // MARK: Expiry
@@ -309,7 +309,7 @@ struct DocumentTable: Sendable {
         time = CollectionClock.advance(time, to: now)
         var count = 0
         while count < limit {
-            guard let id = expiries.take(at: time) else { return false }
+            guard let id = expiries.removeExpired(at: time) else { return false }
             remove(id)
             count += 1
         }

@@ -40,7 +40,7 @@ struct ExpiryQueue: Sendable {
     }
 
     /// Removes and returns a document that has expired.
-    mutating func take(at now: Int) -> DocumentID? {
+    mutating func removeExpired(at now: Int) -> DocumentID? {
         guard let time = next(), time <= now else { return nil }
         let id = heap[0].id
         times[id] = nil

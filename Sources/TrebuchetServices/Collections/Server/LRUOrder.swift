@@ -18,7 +18,7 @@ struct LRUOrder<Key: Hashable & Sendable>: Sendable {
     var first: Key? { oldest == Self.none ? nil : slots[oldest].key }
 
     /// Makes a key the most recently used.
-    mutating func use(_ key: Key) {
+    mutating func markUsed(_ key: Key) {
         if let place = places[key] {
             guard place != newest else { return }
             unlink(place)

@@ -13,17 +13,17 @@ final class PendingBatch {
     /// The waiting connections; nil is an administrator.
     var connections: [CallerConnection?] { waiters.map(\.connection) }
 
-    func add(_ continuation: Continuation, of connection: CallerConnection?) {
+    func addWaiter(_ continuation: Continuation, of connection: CallerConnection?) {
         waiters.append((continuation, connection))
     }
 
     /// Completes all waiting commits: the store has the batch.
-    func succeed(_ acknowledgement: StoredCollection.Acknowledgement) { end(.success(())) }
+    func succeed(_ acknowledgement: StoredCollection.Acknowledgement) { finish(.success(())) }
 
     /// Completes all waiting commits with an error.
-    func fail(_ error: CollectionError) { end(.failure(error)) }
+    func fail(_ error: CollectionError) { finish(.failure(error)) }
 
-    private func end(_ result: Result<Void, CollectionError>) {
+    private func finish(_ result: Result<Void, CollectionError>) {
         let ended = waiters
         waiters = []
         for waiter in ended { waiter.continuation.resume(returning: result) }

@@ -47,7 +47,7 @@ final class RemoteCollectionDocuments: Sendable {
         contents.withLock { contents in
             let seen = contents.seen[name] ?? LogView()
             contents.seen[name] = seen
-            contents.order.use(name)
+            contents.order.markUsed(name)
             if contents.seen.count > Self.most, let oldest = contents.order.first {
                 contents.order.remove(oldest)
                 contents.seen[oldest] = nil
@@ -58,23 +58,23 @@ final class RemoteCollectionDocuments: Sendable {
 
     private func bringUpToDate(_ seen: LogView, _ name: String, _ actor: String) async throws {
         let key = StoredCollection.logKey(name, partition: actor)
-        let look = try await store.look(at: key, after: seen.place)
+        let look = try await store.readLog(at: key, after: seen.place)
         seen.place = look.seen
         switch look.found {
         case .entries(let entries):
             for entry in entries {
-                guard entry.base == seen.number else {
+                guard entry.baseVersion == seen.number else {
                     throw StateStoreError(.conflict, "the log of '\(key)' was continued by another node")
                 }
-                try await StoredCollection.read(entry.bytes, entry.number, of: key, into: &seen.contents)
-                seen.number = entry.number
+                try await StoredCollection.read(entry.bytes, entry.version, of: key, into: &seen.contents)
+                seen.number = entry.version
             }
         case .whole(let log):
-            (seen.contents, seen.number) = (CollectionContents(), log?.last)
+            (seen.contents, seen.number) = (CollectionContents(), log?.lastVersion)
             guard let log else { return }
-            try await StoredCollection.read(log.snapshot.bytes, log.snapshot.number, of: key, into: &seen.contents)
+            try await StoredCollection.read(log.snapshot.bytes, log.snapshot.version, of: key, into: &seen.contents)
             for entry in log.entries {
-                try await StoredCollection.read(entry.bytes, entry.number, of: key, into: &seen.contents)
+                try await StoredCollection.read(entry.bytes, entry.version, of: key, into: &seen.contents)
             }
         }
     }

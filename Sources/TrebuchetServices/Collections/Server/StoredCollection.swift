@@ -37,7 +37,7 @@ final class StoredCollection: Sendable {
     }
 
     /// Ends all writes, because another node owns the collection.
-    func end() { isOver.withLock { $0 = true } }
+    func close() { isOver.withLock { $0 = true } }
     var hasEnded: Bool { isOver.withLock { $0 } }
 
     static func namespace(_ collection: String) -> String { "collection.\(collection)" }
@@ -72,7 +72,7 @@ final class StoredCollection: Sendable {
         _ limits: CollectionLimits, at server: TrebuchetServer, now: Int
     ) async throws(CollectionError) -> DocumentTable {
         do {
-            try server.take(store, for: "collections")
+            try server.claimStore(store, for: "collections")
             return DocumentTable(
                 name, limits: limits, try await contents(server), at: now, isEntry: ownership != nil)
         } catch let error as StateStoreError {
@@ -87,7 +87,7 @@ final class StoredCollection: Sendable {
     private func contents(_ server: TrebuchetServer) async throws -> CollectionContents {
         let older = LegacyStoredCollection(namespace, in: store)
         let count = DocumentCount(try await store.get(countKey))
-        guard let log = try await store.log(key) else {
+        guard let log = try await store.readLog(key) else {
             guard count == nil else {
                 throw StateStoreError(.damaged, "the log of '\(key)' is missing")
             }
@@ -113,11 +113,11 @@ final class StoredCollection: Sendable {
     private func read(_ log: StoredLog, documents: Int?) async throws -> CollectionContents {
         var contents = CollectionContents()
         var place = CollectionLogLocation(
-            epoch: log.snapshot.epoch, number: log.last, isBegun: true, documents: documents,
+            epoch: log.snapshot.epoch, number: log.lastVersion, isBegun: true, documents: documents,
             snapshotBytes: log.snapshot.bytes.count)
-        place.clientBytes = try await Self.read(log.snapshot.bytes, log.snapshot.number, of: key, into: &contents)
+        place.clientBytes = try await Self.read(log.snapshot.bytes, log.snapshot.version, of: key, into: &contents)
         for (index, entry) in log.entries.enumerated() {
-            try await Self.read(entry.bytes, entry.number, of: key, into: &contents)
+            try await Self.read(entry.bytes, entry.version, of: key, into: &contents)
             place.entryBytes += entry.bytes.count
             if index % Self.entriesAtOnce == Self.entriesAtOnce - 1 { await Task.yield() }
         }
@@ -143,7 +143,7 @@ final class StoredCollection: Sendable {
     /// Converts the older form, one value for each document, to a log.
     private func takeOver(_ contents: CollectionContents) async throws {
         var place = CollectionLogLocation()
-        try await put(try await begin(contents, &place))
+        try await put(try await startLog(contents, &place))
         let begun = place
         self.place.withLock { $0 = begun }
     }
@@ -165,9 +165,10 @@ final class StoredCollection: Sendable {
         let before = place.withLock { $0 }
         var after = before
         do {
-            var writes = before.isBegun ? [] : try await begin(contents, &after)
+            var writes = before.isBegun ? [] : try await startLog(contents, &after)
             for bytes in try Self.entries(batch) {
-                writes.append(.append(LogEntry(number: after.number + 1, base: after.number, bytes: bytes), key))
+                writes.append(
+                    .append(LogEntry(version: after.number + 1, baseVersion: after.number, bytes: bytes), key))
                 after.number += 1
                 after.entryBytes += bytes.count
             }
@@ -202,7 +203,7 @@ final class StoredCollection: Sendable {
                     return write
                 })
         } catch {
-            if error.code == .conflict { end() }
+            if error.code == .conflict { close() }
             throw error
         }
     }
@@ -273,19 +274,21 @@ final class StoredCollection: Sendable {
             guard isWanted() else { throw CancellationError() }
             try await put([end])
         } catch {
-            place.withLock { $0.mostBytes = before.byteCount + max(CollectionLogLocation.least, before.byteCount / 2) }
+            place.withLock {
+                $0.maximumBytes = before.byteCount + max(CollectionLogLocation.least, before.byteCount / 2)
+            }
             throw error
         }
         place.withLock { place in
             guard place.epoch == before.epoch else { return }
             place.entryBytes -= before.entryBytes
             (place.snapshotBytes, place.clientBytes) = (after.snapshotBytes, after.clientBytes)
-            place.mostBytes = 0
+            place.maximumBytes = 0
         }
     }
 
     /// Begins a log with the contents; returns the writes that make it valid, to be executed atomically.
-    private func begin(_ contents: CollectionContents?, _ place: inout CollectionLogLocation) async throws
+    private func startLog(_ contents: CollectionContents?, _ place: inout CollectionLogLocation) async throws
         -> [StateWrite]
     {
         guard let contents else { throw StateStoreError(.failed, "the log of '\(key)' does not exist") }
@@ -314,7 +317,8 @@ final class StoredCollection: Sendable {
             }
             guard lines.isAtEnd else { continue }
             (place.snapshotBytes, place.clientBytes) = (lines.byteCount, lines.clientBytes)
-            return .snapshot(LogSnapshot(epoch: place.epoch, number: place.number, parts: parts, bytes: slice), key)
+            return .snapshot(
+                LogSnapshot(epoch: place.epoch, version: place.number, partCount: parts, bytes: slice), key)
         }
     }
 }

@@ -47,7 +47,7 @@ final class JoinedRoom: Sendable {
     /// The maximum size of a presence or event in bytes. A message above the server's limit would end the connection, so larger
     /// values are never sent.
     static let largestValue = 512 << 10
-    static let longestOutbox = 256
+    static let maximumOutboxBytes = 256
 
     let name: String
     let client: TrebuchetClient
@@ -82,7 +82,7 @@ final class JoinedRoom: Sendable {
     /// Adds a feed and returns its number.
     ///
     /// - Parameter presence: the user's presence, for a feed of presences; nil for feeds of topics.
-    func add(_ feed: any RoomObserver, presence: JSONValue?) -> Int {
+    func addObserver(_ feed: any RoomObserver, presence: JSONValue?) -> Int {
         change { contents in
             contents.lastFeed += 1
             contents.feeds[contents.lastFeed] = feed
@@ -134,12 +134,12 @@ final class JoinedRoom: Sendable {
         guard !isLeft else { return Publication(topic: topic, failed: RoomError.left) }
         let publication = Publication(topic: topic, payload: payload, within: client.callTimeout)
         let isTaken = change { contents in
-            guard contents.outbox.count < Self.longestOutbox else { return false }
+            guard contents.outbox.count < Self.maximumOutboxBytes else { return false }
             contents.outbox.append(publication)
             return true
         }
         guard isTaken else {
-            return Publication(topic: topic, failed: RoomError.tooManyWaiting(limit: Self.longestOutbox))
+            return Publication(topic: topic, failed: RoomError.tooManyWaiting(limit: Self.maximumOutboxBytes))
         }
         return publication
     }

@@ -21,12 +21,13 @@ final class JoinedRooms: Sendable {
 
     /// Adds a feed to a room, and creates the room when there is none. `JoinedRoom.remove` with the returned number removes the
     /// feed.
-    func add(_ feed: any RoomObserver, presence: JSONValue?, to name: String) -> (room: JoinedRoom, number: Int) {
+    func addObserver(_ feed: any RoomObserver, presence: JSONValue?, to name: String) -> (room: JoinedRoom, number: Int)
+    {
         let (room, number, isNew) = rooms.withLock { rooms in
             let known = rooms[ByteText(name)].flatMap { $0.isLeft ? nil : $0 }
             let room = known ?? JoinedRoom(name, client: client, signIns)
             rooms[ByteText(name)] = room
-            return (room, room.add(feed, presence: presence), known == nil)
+            return (room, room.addObserver(feed, presence: presence), known == nil)
         }
         if isNew {
             count.update { $0 += 1 }
@@ -41,7 +42,7 @@ final class JoinedRooms: Sendable {
     }
 
     /// Removes a room that has ended; returns false when it is in use again.
-    func forget(_ room: JoinedRoom) -> Bool {
+    func remove(_ room: JoinedRoom) -> Bool {
         let isForgotten = rooms.withLock { rooms in
             guard !room.isUsed else { return false }
             if rooms[ByteText(room.name)] === room { rooms[ByteText(room.name)] = nil }

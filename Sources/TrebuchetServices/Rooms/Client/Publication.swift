@@ -25,7 +25,7 @@ final class Publication: Sendable {
     }
 
     /// Settles the publication; only the first outcome counts.
-    func settle(_ result: Result<Void, any Error>) { outcome.tell(result) }
+    func settle(_ result: Result<Void, any Error>) { outcome.report(result) }
 
     var isSettled: Bool { outcome.told != nil }
 }

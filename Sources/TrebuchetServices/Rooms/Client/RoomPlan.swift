@@ -214,7 +214,7 @@ struct RoomPlan {
     mutating func answered() { hasMoved = false }
 
     /// A roster or an event of the room has arrived.
-    mutating func heard() {
+    mutating func recordActivity() {
         hasMoved = false
         if losses > 1, isJoined { error = nil }
         losses = 0

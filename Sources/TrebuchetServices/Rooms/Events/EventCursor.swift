@@ -4,22 +4,24 @@ struct EventPosition: Codable, Sendable, Equatable {
     let epoch: String
     /// The number of the last event; 0 before the first.
     let last: Int
-    /// The last positions of earlier epochs whose events the room still has, oldest first. Nil for none. At most `mostEarlier`.
+    /// The last positions of earlier epochs whose events the room still has, oldest first. Nil for none. At most `maximumEarlierIncarnations`.
     var earlier: [EventPosition]?
 
     /// The maximum number of earlier epochs.
-    static let mostEarlier = 8
+    static let maximumEarlierIncarnations = 8
 
-    /// The same position with at most `mostEarlier` earlier epochs, whatever a server sends: a client keeps it.
+    /// The same position with at most `maximumEarlierIncarnations` earlier epochs, whatever a server sends: a client keeps it.
     var bounded: EventPosition {
-        let newest = earlier?.suffix(Self.mostEarlier).map { EventPosition(epoch: $0.epoch, last: $0.last) }
+        let newest = earlier?.suffix(Self.maximumEarlierIncarnations).map {
+            EventPosition(epoch: $0.epoch, last: $0.last)
+        }
         return EventPosition(epoch: epoch, last: last, earlier: newest)
     }
 
     /// Returns the same position as the start of another epoch.
     func next(_ epoch: String) -> EventPosition {
         let before = (earlier ?? []) + [EventPosition(epoch: self.epoch, last: last)]
-        return EventPosition(epoch: epoch, last: last, earlier: before.suffix(Self.mostEarlier))
+        return EventPosition(epoch: epoch, last: last, earlier: before.suffix(Self.maximumEarlierIncarnations))
     }
 }
 
@@ -55,7 +57,7 @@ struct EventCursor: Equatable {
     }
 
     /// The room was joined before its events were observed: events up to `number` are skipped.
-    mutating func begin(after number: Int, in epoch: String?) {
+    mutating func reset(after number: Int, in epoch: String?) {
         guard last == nil else { return }
         (last, self.epoch) = (max(0, number), epoch)
     }

@@ -40,7 +40,8 @@ distributed actor Room {
         self.host = host
         let limits = host.limits
         membership = RoomMembership(
-            limit: limits.membersPerRoom, grace: limits.grace.nanoseconds, perPrincipal: limits.membersPerPrincipal,
+            limit: limits.membersPerRoom, grace: limits.reconnectTime.nanoseconds,
+            perPrincipal: limits.membersPerPrincipal,
             perHost: limits.membersPerHost)
         history = EventHistory(maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes)
         showing = PresenceBatch(limit: limits.rosterBytes, interval: limits.presenceInterval.nanoseconds)
@@ -65,17 +66,17 @@ distributed actor Room {
     distributed func join(
         presence: EncodedJSON?, token: String?, attempt: String?
     ) throws(RoomError) -> RoomTicket {
-        guard (16...RoomLimits.longestName).contains(attempt?.utf8.count ?? 16) else { throw .invalidName }
+        guard (16...RoomLimits.maximumNameLength).contains(attempt?.utf8.count ?? 16) else { throw .invalidName }
         let guest = try host.guest()
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
-        try host.take(.joins, of: guest)
+        try host.consumeRate(.joins, of: guest)
         // First, so that no later change of authorization is missed.
         guest.follows(self)
         defer { if (try? membership.stay(of: guest)) == nil { guest.follows(noMore: self) } }
         let principal = guest.connection.principal
         let rules = host.rules
-        guard rules.mayJoin(principal, name) else { throw .forbidden }
+        guard rules.canJoin(principal, name) else { throw .forbidden }
         if let time = host.timeKeptOut(guest, of: name) { throw .kicked(retryAfterMilliseconds: time) }
         membership.limit = rules.memberLimit(of: name, host.limits.membersPerRoom)
         let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
@@ -111,7 +112,7 @@ distributed actor Room {
             }
         }
         show(shown, of: stay)
-        note(stay, of: guest)
+        recordMembership(stay, of: guest)
         host.didChange(self, name, members: membership.count)
         return RoomTicket(stay: stay, token: joined.identity.token, events: history.position)
     }
@@ -122,9 +123,9 @@ distributed actor Room {
         let guest = try host.guest()
         defer { closeIfEmpty() }
         if let token {
-            end(try membership.stay(provedBy: token))
+            endMembership(try membership.stay(provedBy: token))
         } else {
-            end(try membership.stay(of: guest))
+            endMembership(try membership.stay(of: guest))
         }
     }
 
@@ -151,22 +152,22 @@ distributed actor Room {
     @discardableResult
     distributed func publish(topic: String, payload: EncodedJSON) throws(RoomError) -> Int {
         let stay = try self.stay(at: .publishes)
-        guard !topic.isEmpty, topic.utf8.count <= RoomLimits.longestName else { throw .invalidName }
+        guard !topic.isEmpty, topic.utf8.count <= RoomLimits.maximumNameLength else { throw .invalidName }
         let bytes = payload.byteCount
         let limit = mostNoted(host.limits.payloadBytes)
         guard bytes <= limit else { throw .payloadTooLarge(bytes: bytes, limit: limit) }
         guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
         let principal = try host.guest().connection.principal
-        guard host.rules.mayPublish(principal, topic, in: name) else { throw .forbidden }
+        guard host.rules.canPublish(principal, topic, in: name) else { throw .forbidden }
         let first = history.events.first?.number
         let event = history.append(topic: topic, peer: stay, payload: payload)
         guard let notes else {
             $events.send(event)
             return event.number
         }
-        notes.note(RoomHandoffSnapshot.bytes(event), as: RoomHandoffSnapshot.event(event.number))
+        notes.setValue(RoomHandoffSnapshot.bytes(event), as: RoomHandoffSnapshot.event(event.number))
         for number in (first ?? event.number)..<(history.events.first?.number ?? event.number) {
-            notes.note(nil, as: RoomHandoffSnapshot.event(number))
+            notes.setValue(nil, as: RoomHandoffSnapshot.event(number))
         }
         // Sent after the note is stored; otherwise the next owner might give its number to another event.
         notes.show { [weak self] in self?.assumeIsolated { $0.$events.send(event) } }
@@ -203,7 +204,7 @@ distributed actor Room {
     func kick(_ stay: String, for time: Duration) -> Bool {
         guard let member = membership.all.first(where: { $0.stay.isSameBytes(as: stay) }) else { return false }
         host.keepOut(member.principal, member.guest?.connection, of: name, for: time)
-        end(member.stay)
+        endMembership(member.stay)
         closeIfEmpty()
         return true
     }
@@ -218,7 +219,7 @@ distributed actor Room {
     private func stay(at rate: RoomRate) throws(RoomError) -> String {
         let guest = try host.guest()
         defer { closeIfEmpty() }
-        try host.take(rate, of: guest)
+        try host.consumeRate(rate, of: guest)
         return try membership.stay(of: guest)
     }
 
@@ -240,7 +241,7 @@ distributed actor Room {
     }
 
     /// Each note is one entry in the coordination store, which has its own limit.
-    private func mostNoted(_ limit: Int) -> Int { notes == nil ? limit : min(limit, RoomLimits.mostNoted) }
+    private func mostNoted(_ limit: Int) -> Int { notes == nil ? limit : min(limit, RoomLimits.maximumRecordedEntries) }
 
     /// Sends the presence at once, or together with other changes of the interval.
     private func show(_ presence: JSONValue?, of stay: String) {
@@ -268,9 +269,9 @@ distributed actor Room {
         holders[stay] = holder
     }
 
-    private func end(_ stay: String) {
+    private func endMembership(_ stay: String) {
         holds(stay, nil)
-        if let guest = membership.end(stay) { leave(guest) }
+        if let guest = membership.endSession(stay) { leave(guest) }
         closeHandlers.removeValue(forKey: stay)?.cancel()
         show(nil, of: stay)
         noteEnd(of: stay)
@@ -280,9 +281,9 @@ distributed actor Room {
     /// Removes a member that may not join any more, because it lost a role or another principal is signed in.
     func rightsChanged(of guest: RoomConnectionState) {
         guard let stay = try? membership.stay(of: guest),
-            !host.rules.mayJoin(guest.connection.principal, name)
+            !host.rules.canJoin(guest.connection.principal, name)
         else { return }
-        end(stay)
+        endMembership(stay)
         closeIfEmpty()
     }
 
@@ -330,7 +331,7 @@ distributed actor Room {
     func closeIfEmpty() {
         guard isUnused, !isLeaving else { return }
         isLeaving = true
-        Task { await host.letGo(self, name) }
+        Task { await host.deactivateRoom(self, name) }
     }
 
     var isUnused: Bool { membership.isEmpty }

@@ -32,7 +32,7 @@ struct RoomBanList {
     var isEmpty: Bool { ends.isEmpty }
     var count: Int { ends.count }
 
-    mutating func add(_ person: Person, of room: String, until end: UInt64, at now: UInt64) {
+    mutating func addBan(_ person: Person, of room: String, until end: UInt64, at now: UInt64) {
         if ends.count >= Self.most {
             ends = ends.filter { $0.value > now }
             for (place, _) in ends.sorted(by: { $0.value < $1.value }).prefix(max(0, ends.count - Self.most * 9 / 10)) {
@@ -42,7 +42,9 @@ struct RoomBanList {
         ends[BanIndex(person: person, room: ByteText(room))] = end
     }
 
-    func has(_ person: Person, of room: String, at now: UInt64) -> Bool { timeLeft(person, of: room, at: now) != nil }
+    func isBanned(_ person: Person, of room: String, at now: UInt64) -> Bool {
+        timeLeft(person, of: room, at: now) != nil
+    }
 
     /// Returns the rest of a ban in nanoseconds; nil without a ban.
     func timeLeft(_ person: Person, of room: String, at now: UInt64) -> UInt64? {

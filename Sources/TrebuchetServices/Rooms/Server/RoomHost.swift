@@ -55,7 +55,7 @@ public final class RoomHost: Sendable {
         server.authorize(helpers: RoomList.prefix) {
             ("\(name)/\(RoomList.prefix(ofRoomsIn: $0))", "list(after:limit:)")
         }
-        server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: limits.grace * 6) {
+        server.expose(RoomList.self, as: "\(RoomList.prefix)*", idle: limits.reconnectTime * 6) {
             RoomList($0, host: host, actorSystem: system)
         }
         return host
@@ -65,7 +65,7 @@ public final class RoomHost: Sendable {
     var rules: any RoomRules { contents.withLock { $0.rules } }
 
     /// Replaces the rules, from the next call on. Members of a room stay in it.
-    public func use(_ rules: any RoomRules) {
+    public func replaceRules(_ rules: any RoomRules) {
         let before = contents.withLock { contents in
             defer { contents.rules = rules }
             return contents.rules
@@ -82,7 +82,7 @@ public final class RoomHost: Sendable {
     func keepOut(_ principal: String?, _ connection: CallerConnection?, of room: String, for time: Duration) {
         guard let who = RoomBanList.Person(principal, connection) else { return }
         let now = MonotonicClock.now
-        contents.withLock { $0.keptOut.add(who, of: room, until: now &+ time.nanoseconds, at: now) }
+        contents.withLock { $0.keptOut.addBan(who, of: room, until: now &+ time.nanoseconds, at: now) }
     }
 
     /// Returns the rest of a ban in milliseconds; nil without a ban.
@@ -114,9 +114,9 @@ public final class RoomHost: Sendable {
     ) -> [RoomSummary] {
         var (summaries, last): ([RoomSummary], String?) = ([], after)
         while summaries.count < limit {
-            let page = page(prefix: prefix, after: last, limit: RoomList.longestPage)
+            let page = page(prefix: prefix, after: last, limit: RoomList.maximumPageLength)
             summaries += page.filter { isShown($0.name) }.prefix(limit - summaries.count)
-            guard page.count == RoomList.longestPage else { break }
+            guard page.count == RoomList.maximumPageLength else { break }
             last = page.last?.name
         }
         return summaries
@@ -140,16 +140,16 @@ public final class RoomHost: Sendable {
         guard before != after else { return }
         contents.withLock { contents in
             if let before { contents.shares.release(before) }
-            if let after { contents.shares.take(after) }
+            if let after { contents.shares.reserve(after) }
         }
     }
 
     private func makeRoom(_ actorName: String, in system: TrebuchetActorSystem) throws(RoomError) -> Room {
-        guard actorName.utf8.count <= RoomLimits.longestName else { throw .invalidName }
+        guard actorName.utf8.count <= RoomLimits.maximumNameLength else { throw .invalidName }
         let name = rooms.name(ofActor: actorName)
         guard rooms.reserve(name) else { throw .serverFull(limit: limits.rooms) }
         let room = Room(name: name, host: self, actorSystem: system)
-        rooms.add(room, as: name, after: limits.unjoinedTime) { $0.closeIfEmpty() }
+        rooms.register(room, as: name, after: limits.unjoinedRoomTime) { $0.closeIfEmpty() }
         return room
     }
 
@@ -160,7 +160,7 @@ public final class RoomHost: Sendable {
     func giveBackIfGone(_ name: String) { rooms.giveBackIfGone(name) }
 
     /// Deactivates an unused room, unless a client joins meanwhile.
-    func letGo(_ room: Room, _ name: String) async { await rooms.letGo(room, name) }
+    func deactivateRoom(_ room: Room, _ name: String) async { await rooms.deactivateActor(room, name) }
 
     /// Returns the state of the connection that makes the current call.
     func guest() throws(RoomError) -> RoomConnectionState {
@@ -173,14 +173,14 @@ public final class RoomHost: Sendable {
     }
 
     /// Takes one call from the caller's rate; throws `rateLimited` when there is none left.
-    func take(_ rate: RoomRate, of guest: RoomConnectionState) throws(RoomError) {
+    func consumeRate(_ rate: RoomRate, of guest: RoomConnectionState) throws(RoomError) {
         let limit =
             switch rate {
             case .joins: limits.joins
             case .presenceUpdates: limits.presenceUpdates
             case .publishes: limits.publishes
             }
-        if let wait = guest.take(of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
+        if let wait = guest.consume(of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 }
 

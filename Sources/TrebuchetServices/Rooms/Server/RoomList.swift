@@ -21,7 +21,7 @@ public struct RoomSummary: Codable, Sendable, Equatable {
 @Trebuchet
 distributed actor RoomList {
     static let prefix = "room-lists/"
-    static let longestPage = 1_000
+    static let maximumPageLength = 1_000
 
     private let host: RoomHost
     /// The beginning of the names of its rooms, as `chat-`.
@@ -43,11 +43,11 @@ distributed actor RoomList {
     ///   - limit: the maximum number of rooms, at most 1,000; nil for 1,000.
     distributed func list(after: String?, limit: Int?) throws(RoomError) -> [RoomSummary] {
         let guest = try host.guest()
-        try host.take(.joins, of: guest)
+        try host.consumeRate(.joins, of: guest)
         let (rules, principal) = (host.rules, guest.connection.principal)
-        guard rules.mayList(principal, prefix) else { throw .forbidden }
-        let limit = min(max(0, limit ?? .max), Self.longestPage)
+        guard rules.canList(principal, prefix) else { throw .forbidden }
+        let limit = min(max(0, limit ?? .max), Self.maximumPageLength)
         // Rooms of the type `chat-secret` have the prefix `chat-` too, so the rules decide for each room.
-        return host.summaries(prefix: prefix, after: after, limit: limit) { rules.mayList(principal, $0) }
+        return host.summaries(prefix: prefix, after: after, limit: limit) { rules.canList(principal, $0) }
     }
 }

@@ -46,8 +46,8 @@ struct RoomMembership<Guest: Hashable> {
         shares = HolderQuotaUsage(perPrincipal: perPrincipal, perHost: perHost)
     }
 
-    private mutating func take(_ holder: QuotaHolder?) -> QuotaHolder? {
-        if let holder { shares.take(holder) }
+    private mutating func setHolder(_ holder: QuotaHolder?) -> QuotaHolder? {
+        if let holder { shares.reserve(holder) }
         return holder
     }
 
@@ -95,7 +95,7 @@ struct RoomMembership<Guest: Hashable> {
             stay.leavesAt = nil
             stay.principal = principal ?? stay.principal
             release(stay.holder)
-            stay.holder = take(holder)
+            stay.holder = setHolder(holder)
             stays[id] = stay
             staysByGuest[guest] = id
             return Joined(identity: stay.identity, isNew: false, replaced: replaced)
@@ -107,7 +107,7 @@ struct RoomMembership<Guest: Hashable> {
         if let full = holder.flatMap({ shares.exceeded($0) }) { throw .tooManySessions(limit: full) }
         let identity = makeIdentity()
         stays[identity.stay] = MembershipRecord(
-            identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: guest)
+            identity: identity, attempt: attempt, principal: principal, holder: setHolder(holder), guest: guest)
         staysBySecret[ByteText(identity.token)] = identity.stay
         if let attempt { staysBySecret[ByteText(attempt)] = identity.stay }
         staysByGuest[guest] = identity.stay
@@ -121,7 +121,7 @@ struct RoomMembership<Guest: Hashable> {
         _ identity: Identity, attempt: String?, principal: String?, holder: QuotaHolder?, until end: UInt64
     ) {
         stays[identity.stay] = MembershipRecord(
-            identity: identity, attempt: attempt, principal: principal, holder: take(holder), guest: nil,
+            identity: identity, attempt: attempt, principal: principal, holder: setHolder(holder), guest: nil,
             leavesAt: end)
         staysBySecret[ByteText(identity.token)] = identity.stay
         if let attempt { staysBySecret[ByteText(attempt)] = identity.stay }
@@ -140,7 +140,7 @@ struct RoomMembership<Guest: Hashable> {
 
     /// Ends a membership. Returns the connection that had it.
     @discardableResult
-    mutating func end(_ id: String) -> Guest? {
+    mutating func endSession(_ id: String) -> Guest? {
         guard let stay = stays.removeValue(forKey: id) else { return nil }
         release(stay.holder)
         staysBySecret[ByteText(stay.identity.token)] = nil
@@ -160,7 +160,7 @@ struct RoomMembership<Guest: Hashable> {
     /// Ends the memberships whose grace period is over, and returns them.
     mutating func endOverdue(at now: UInt64) -> [String] {
         let overdue = stays.values.filter { ($0.leavesAt ?? .max) <= now }.map(\.identity.stay)
-        for id in overdue { end(id) }
+        for id in overdue { endSession(id) }
         return overdue
     }
 }

@@ -71,7 +71,7 @@ import Trebuchet
     @Test("a query that makes no sense is refused")
     func invalid() {
         let queries = [
-            CollectionQuery(limit: 0), CollectionQuery(limit: 10_001), CollectionQuery(limit: -1, counts: true),
+            CollectionQuery(limit: 0), CollectionQuery(limit: 10_001), CollectionQuery(limit: -1, includesCount: true),
             CollectionQuery(where: (0..<33).map { .equal("f\($0)", .null) }),
             CollectionQuery(where: [.any(of: (0..<33).map { .equal("f\($0)", .null) })]),
             CollectionQuery(order: (0..<5).map { .ascending("f\($0)") }),
@@ -85,7 +85,7 @@ import Trebuchet
         ]
         for query in queries { #expect(throws: CollectionError.self, "\(query)") { try query.check() } }
         let sensible = [
-            CollectionQuery(limit: 0, counts: true), CollectionQuery(where: [.isIn("f", [])]),
+            CollectionQuery(limit: 0, includesCount: true), CollectionQuery(where: [.isIn("f", [])]),
             CollectionQuery(after: QueryCursor(behind: document, in: []).text),
         ]
         for query in sensible { #expect(throws: Never.self) { try query.check() } }
@@ -99,7 +99,7 @@ import Trebuchet
             (.init(where: [b]), .init(where: [.isIn("b", [.integer(1), .integer(2), .number(1)])]), true),
             (.init(where: [.any([a, b], [b])]), .init(where: [.any([b], [b, a])]), true),
             (.init(where: [.equal("a", .number(1))]), .init(where: [a]), true),
-            (.init(where: [a], counts: true), .init(where: [a]), false),
+            (.init(where: [a], includesCount: true), .init(where: [a]), false),
             (.init(where: [a], limit: 1), .init(where: [a]), false),
             (.init(where: [.equal("\u{e9}", .null)]), .init(where: [.equal("e\u{301}", .null)]), false),
             (.init(order: [.ascending("\u{e9}")]), .init(order: [.ascending("e\u{301}")]), false),
@@ -121,7 +121,7 @@ import Trebuchet
             where: [
                 .equal("a", .integer(1)), .isIn("b", [.null]), .any([.prefix("c", "x")], [.less("d", .number(1.5))]),
             ],
-            order: [.descending("n")], limit: 3, after: cursor, counts: true)
+            order: [.descending("n")], limit: 3, after: cursor, includesCount: true)
         #expect(try CollectionQuery(json: query.json()) == query)
         #expect(try JSONValue(encoding: query).decode(CollectionQuery.self) == query)
         #expect(

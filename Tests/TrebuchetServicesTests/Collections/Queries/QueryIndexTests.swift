@@ -11,8 +11,8 @@ import Testing
     @Test("a list that goes leaves the others of its field where they are", arguments: 0..<3, 0..<3)
     func removal(gone: Int, left: Int) {
         var index = QueryIndex()
-        index.add(1, [Self.kinds[gone].condition])
-        index.add(2, [Self.kinds[left].condition])
+        index.insert(1, [Self.kinds[gone].condition])
+        index.insert(2, [Self.kinds[left].condition])
         func found() -> Set<Int> {
             var found: Set<Int> = []
             index.find(.todo("x", ["a": Self.kinds[left].value]), &found)

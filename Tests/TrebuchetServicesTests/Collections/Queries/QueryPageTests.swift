@@ -42,7 +42,7 @@ import Trebuchet
             var pages = 0
             repeat {
                 let page = try await collection.get(
-                    CollectionQuery(order: [.descending("n")], limit: 15, after: cursor, counts: true))
+                    CollectionQuery(order: [.descending("n")], limit: 15, after: cursor, includesCount: true))
                 #expect(page.count == 100 - pages)
                 ids += page.documents.map(\.id)
                 cursor = page.cursor
@@ -79,7 +79,7 @@ import Trebuchet
 
     /// Everybody reads their own documents alone.
     private struct OwnDocuments: CollectionRules {
-        func may(
+        func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { action != .read || document.creator == principal?.id }
     }
@@ -89,9 +89,9 @@ import Trebuchet
         try await CollectionWorld.run(rules: OwnDocuments()) { world in
             let (ada, eve) = (try await guest(world), try await guest(world, "eve"))
             try await create(5, ada)
-            let own = try await ada.collection().get(CollectionQuery(limit: 2, counts: true))
+            let own = try await ada.collection().get(CollectionQuery(limit: 2, includesCount: true))
             #expect(own.documents.count == 2 && own.count == 5 && own.cursor != nil)
-            let none = try await eve.collection().get(CollectionQuery(after: own.cursor, counts: true))
+            let none = try await eve.collection().get(CollectionQuery(after: own.cursor, includesCount: true))
             #expect(none.documents.isEmpty && none.count == 0 && none.cursor == nil)
         }
     }

@@ -15,7 +15,7 @@ import Trebuchet
         func take(_ name: String) -> Bool {
             let holder = QuotaHolder(principal: name, host: nil)
             do {
-                try shares.take(holder, isNew: true, of: QueryQuotas.Use(holder: holder, isFirst: true))
+                try shares.reserve(holder, isNew: true, of: QueryQuotas.Use(holder: holder, isFirst: true))
                 return true
             } catch { return false }
         }
@@ -40,21 +40,25 @@ import Trebuchet
         var shares = QueryQuotas(limits)
         let ada = QuotaHolder(principal: "ad\u{e9}", host: nil)
         let other = QuotaHolder(principal: "ade\u{301}", host: nil)
-        try shares.take(ada, isNew: true, of: Self.none)
-        try shares.take(ada, isNew: true, of: Self.none)
-        #expect(throws: CollectionError.tooManyQueries(limit: 2)) { try shares.take(ada, isNew: true, of: Self.none) }
-        #expect(shares.count == 2)
-        try shares.take(other, isNew: true, of: Self.none)
-        for _ in 0..<2 { try shares.take(QuotaHolder(principal: nil, host: nil), isNew: true, of: Self.none) }
-        #expect(throws: CollectionError.tooManyQueries(limit: 5)) { try shares.take(other, isNew: true, of: Self.none) }
-        // A query that is there already is no further one of the server's.
-        try shares.take(other, isNew: false, of: Self.none)
+        try shares.reserve(ada, isNew: true, of: Self.none)
+        try shares.reserve(ada, isNew: true, of: Self.none)
         #expect(throws: CollectionError.tooManyQueries(limit: 2)) {
-            try shares.take(other, isNew: false, of: Self.none)
+            try shares.reserve(ada, isNew: true, of: Self.none)
+        }
+        #expect(shares.count == 2)
+        try shares.reserve(other, isNew: true, of: Self.none)
+        for _ in 0..<2 { try shares.reserve(QuotaHolder(principal: nil, host: nil), isNew: true, of: Self.none) }
+        #expect(throws: CollectionError.tooManyQueries(limit: 5)) {
+            try shares.reserve(other, isNew: true, of: Self.none)
+        }
+        // A query that is there already is no further one of the server's.
+        try shares.reserve(other, isNew: false, of: Self.none)
+        #expect(throws: CollectionError.tooManyQueries(limit: 2)) {
+            try shares.reserve(other, isNew: false, of: Self.none)
         }
         shares.release(ada, Self.none)
         shares.remove()
-        try shares.take(ada, isNew: true, of: Self.none)
+        try shares.reserve(ada, isNew: true, of: Self.none)
         #expect(shares.count == 5)
     }
 
@@ -63,9 +67,9 @@ import Trebuchet
         var stakes = QueryQuotas.Reservations()
         let ada = QuotaHolder(principal: "ada", host: nil)
         #expect(stakes.missing(ada) == ada)
-        stakes.add(ada)
+        stakes.insert(ada)
         #expect(stakes.missing(ada) == QuotaHolder(principal: nil, host: nil))
-        stakes.add(ada)
+        stakes.insert(ada)
         #expect(stakes.remove(ada) == QuotaHolder(principal: nil, host: nil))
         #expect(stakes.remove(ada) == ada)
     }

@@ -10,21 +10,21 @@ import Trebuchet
     func parts() async throws {
         try await CollectionWorld.run { world in
             let queries = OpenQueries(host: world.host, documents: [])
-            let list = queries.use(MatchList.Key(.all, for: nil)) { _ in true }
-            _ = queries.goOn(list)
+            let list = queries.acquireList(MatchList.Key(.all, for: nil)) { _ in true }
+            _ = queries.continueScan(list)
             func changes(_ ids: ClosedRange<Int>) -> [DocumentChange] {
                 ids.map { DocumentChange(id: "\($0)", after: .todo("\($0)", created: $0)) }
             }
-            queries.note([], revision: 0)
+            queries.recordChanges([], revision: 0)
             #expect(queries.goOnShowing())
-            queries.note(changes(1...3), revision: 3)
+            queries.recordChanges(changes(1...3), revision: 3)
             #expect(queries.isShowing && !queries.isEmpty)
             // A turn that is over at once.
             for count in 1...2 {
                 #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
                 #expect(list.rows.count == count)
             }
-            queries.note([DocumentChange(id: "1", after: nil)], revision: 4)
+            queries.recordChanges([DocumentChange(id: "1", after: nil)], revision: 4)
             #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
             #expect(list.rows.count == 3, "in the order in which they were made")
             while !queries.goOnShowing(ScanSlice(steps: 1)) {}

@@ -17,11 +17,11 @@ import Trebuchet
         init(_ query: CollectionQuery, _ list: MatchList, bytes: Int) throws {
             self.query = query
             self.list = list
-            window = try QueryWindow(query, mostBytes: bytes)
+            window = try QueryWindow(query, maximumBytes: bytes)
         }
 
         mutating func begin() {
-            result.documents = KeyedCollection(window.begin(in: list.rows))
+            result.documents = KeyedCollection(window.computeFirstWindow(in: list.rows))
             (result.count, result.hasMore) = (window.matches, window.hasMore)
         }
     }
@@ -41,7 +41,7 @@ import Trebuchet
         }
         var result = QueryResult()
         result.documents = KeyedCollection(shown)
-        result.count = query.counts ? all.count : nil
+        result.count = query.includesCount ? all.count : nil
         result.hasMore = behind.count > shown.count
         return result
     }
@@ -49,16 +49,16 @@ import Trebuchet
     private static func queries(_ documents: [Document]) -> [CollectionQuery] {
         let cursor = QueryCursor(behind: .todo("d3", ["n": .integer(4)], created: 3), in: [.ascending("n")]).text
         return [
-            .all, CollectionQuery(counts: true),
+            .all, CollectionQuery(includesCount: true),
             CollectionQuery(where: [.less("n", .integer(6))]),
-            CollectionQuery(where: [.greaterOrEqual("n", .integer(3)), .less("n", .integer(5))], counts: true),
+            CollectionQuery(where: [.greaterOrEqual("n", .integer(3)), .less("n", .integer(5))], includesCount: true),
             CollectionQuery(order: [.descending("n")], limit: 4),
-            CollectionQuery(order: [.descending("n")], limit: 2, counts: true),
+            CollectionQuery(order: [.descending("n")], limit: 2, includesCount: true),
             CollectionQuery(
                 where: [.equal("done", .bool(true))], order: [.ascending("t"), .descending("n")], limit: 3),
-            CollectionQuery(where: [.equal("t", .null)], limit: 0, counts: true),
+            CollectionQuery(where: [.equal("t", .null)], limit: 0, includesCount: true),
             CollectionQuery(order: [.ascending("n")], limit: 1),
-            CollectionQuery(order: [.ascending("n")], limit: 3, after: cursor, counts: true),
+            CollectionQuery(order: [.ascending("n")], limit: 3, after: cursor, includesCount: true),
             CollectionQuery(
                 where: [.isIn("t", [.string("a"), .string("b")])], order: [.ascending("n")], after: cursor),
             CollectionQuery(where: [.prefix("t", "b")]), CollectionQuery(where: [.contains("tags", .string("x"))]),
@@ -85,12 +85,12 @@ import Trebuchet
         let bytes = seed.isMultiple(of: 2) ? 1_200 : 1 << 20
         var lists = MatchLists(documents.values)
         var live = try Self.queries([]).map { query in
-            let list = lists.use(MatchList.Key(query.canonical, for: nil), mayRead: Self.readable)
+            let list = lists.acquireList(MatchList.Key(query.canonical, for: nil), mayRead: Self.readable)
             return try Live(query, list, bytes: bytes)
         }
         var slice = ScanSlice()
         for index in live.indices {
-            while !lists.goOn(live[index].list, &slice) {}
+            while !lists.continueScan(live[index].list, &slice) {}
             live[index].begin()
         }
         for step in 1...300 {
@@ -166,10 +166,10 @@ import Trebuchet
                 step += 1
                 write(step)
             }
-            let list = lists.use(key, mayRead: Self.readable)
+            let list = lists.acquireList(key, mayRead: Self.readable)
             while true {
                 var slice = ScanSlice(steps: 3)
-                if lists.goOn(list, &slice) { break }
+                if lists.continueScan(list, &slice) { break }
                 step += 1
                 write(step)
             }
@@ -189,8 +189,8 @@ import Trebuchet
             let key = MatchList.Key(CollectionQuery(where: [.equal("owner", .integer(Int64(owner)))]), for: nil)
             var slice = ScanSlice()
             #expect(lists.prepare(key, &slice))
-            let list = lists.use(key) { _ in true }
-            #expect(lists.goOn(list, &slice) && list.rows.count == 1)
+            let list = lists.acquireList(key) { _ in true }
+            #expect(lists.continueScan(list, &slice) && list.rows.count == 1)
             made.append(list)
         }
         #expect(lists.fieldCount == 1 && lists.count == 3)

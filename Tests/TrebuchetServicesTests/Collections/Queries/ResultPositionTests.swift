@@ -29,7 +29,7 @@ import Testing
                 switch step {
                 case .shows(let revision): position.shows(revision)
                 case .told(let shown, let through): position.isTold(shown: shown, through: through)
-                case .begin: position.begin()
+                case .begin: position.reset()
                 }
             }
             #expect(position.seen == seen, "\(steps)")

@@ -37,8 +37,8 @@ import Trebuchet
             let from = model.count / 3
             #expect(list.rows(from: from).map(\.document.created) == Array(model[from...]))
             #expect(Array(list.rows(from: model.count)).isEmpty)
-            #expect(list.pieceCounts.allSatisfy { $0 > 0 && $0 <= RowList.mostInPiece })
-            #expect(list.pieceCounts.count <= 2 + model.count / (RowList.mostInPiece / 8))
+            #expect(list.pieceCounts.allSatisfy { $0 > 0 && $0 <= RowList.maximumPieceCount })
+            #expect(list.pieceCounts.count <= 2 + model.count / (RowList.maximumPieceCount / 8))
         }
     }
 

@@ -29,7 +29,7 @@ import Trebuchet
                 let other = ValueRange(comparisons.randomElement(using: &random)!, value())
                 let both = other.map { range.narrowed(by: $0) } ?? range
                 if let both {
-                    ranges.add(both, number)
+                    ranges.insert(both, number)
                     model[number, default: []].append(both)
                 }
             } else if model[number] != nil {

@@ -17,7 +17,7 @@ struct CollectionReader: Sendable, Hashable {
     ///
     /// - Parameter number: the number of the rules.
     init?(_ principal: Principal?, in collection: String, _ rules: any CollectionRules, number: Int) {
-        switch rules.readers(like: principal, in: collection) {
+        switch rules.readerGroup(for: principal, in: collection) {
         case .everybody: return nil
         case .named(let name): group = .named(name)
         case .alone:

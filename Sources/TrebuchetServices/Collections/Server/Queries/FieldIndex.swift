@@ -9,7 +9,7 @@ struct FieldIndex {
     init(_ field: FieldPath) { self.field = field }
 
     /// Indexes documents until the time is up; returns true when all are indexed.
-    mutating func goOn(_ rows: DocumentRows, _ slice: inout ScanSlice) -> Bool {
+    mutating func continueIndexing(_ rows: DocumentRows, _ slice: inout ScanSlice) -> Bool {
         while !isComplete {
             guard next < rows.slots.count else {
                 isComplete = true

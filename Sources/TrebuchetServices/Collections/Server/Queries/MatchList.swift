@@ -54,7 +54,7 @@ final class MatchList {
     var isComplete: Bool { if case .nothing = ahead { true } else { false } }
 
     /// Scans documents until the time is up; returns true when all were scanned.
-    func goOn(_ all: DocumentRows, _ slice: inout ScanSlice) -> Bool {
+    func continueScan(_ all: DocumentRows, _ slice: inout ScanSlice) -> Bool {
         while true {
             let row: DocumentRow?
             switch ahead {

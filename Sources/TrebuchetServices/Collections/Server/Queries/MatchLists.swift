@@ -3,7 +3,7 @@
 /// It is used in its collection's isolation only.
 struct MatchLists {
     /// The maximum number of indexed fields; conditions on other fields scan all documents.
-    private static let mostFields = 16
+    private static let maximumFields = 16
 
     /// The data of the ended lists.
     struct DiscardedLists: Sendable {
@@ -30,7 +30,7 @@ struct MatchLists {
     var fieldCount: Int { fields.count }
 
     /// Returns the list for the key, created when there is none, with one more user; `goOn` scans the documents.
-    mutating func use(
+    mutating func acquireList(
         _ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool
     ) -> MatchList {
         if let present = lists[key] {
@@ -47,7 +47,7 @@ struct MatchLists {
         list.users = 1
         lists[key] = list
         byNumber[lastNumber] = list
-        index.add(lastNumber, key.conditions)
+        index.insert(lastNumber, key.conditions)
         if let equality { fieldUses[equality.field, default: 0] += 1 }
         return list
     }
@@ -73,12 +73,12 @@ struct MatchLists {
     /// Builds the index of a field when another list has needed it too. Returns true when nothing is left to do.
     mutating func prepare(_ key: MatchList.Key, _ slice: inout ScanSlice) -> Bool {
         guard lists[key] == nil, let field = Self.equality(in: key.conditions)?.field, fieldUses[field] != nil,
-            fields[field] != nil || fields.count < Self.mostFields
+            fields[field] != nil || fields.count < Self.maximumFields
         else { return true }
-        return fields[field, default: FieldIndex(field)].goOn(rows, &slice)
+        return fields[field, default: FieldIndex(field)].continueIndexing(rows, &slice)
     }
 
-    func goOn(_ list: MatchList, _ slice: inout ScanSlice) -> Bool { list.goOn(rows, &slice) }
+    func continueScan(_ list: MatchList, _ slice: inout ScanSlice) -> Bool { list.continueScan(rows, &slice) }
 
     /// Applies a change to all lists, and calls `body` with those that it affects.
     mutating func apply(_ change: DocumentChange, _ body: (MatchList, MatchList.Change) -> Void) {

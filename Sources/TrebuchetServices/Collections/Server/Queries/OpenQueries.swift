@@ -31,7 +31,7 @@ enum CollectionRate: Hashable {
 /// It is used in its collection's isolation only.
 final class OpenQueries {
     /// The maximum number of unused lists that are kept for the next page.
-    private static let mostIdleLists = 8
+    private static let maximumIdleLists = 8
 
     private struct Reader {
         let visitor: CollectionConnectionState
@@ -55,7 +55,7 @@ final class OpenQueries {
     private var open: [OpenQuery.Key: OpenQuery] = [:]
     private var byNumber: [Int: OpenQuery] = [:]
     /// The holders whose quotas count the use of the collection.
-    private var stakes = QueryQuotas.Reservations()
+    private var reservations = QueryQuotas.Reservations()
     /// By the numbers of their lists.
     private var byList: [Int: [OpenQuery]] = [:]
     private var byReader: [CallerConnection: Reader] = [:]
@@ -88,14 +88,14 @@ final class OpenQueries {
     ) throws(CollectionError) -> (query: OpenQuery, isNew: Bool, isFirstOfConnection: Bool) {
         let isFirst = byReader[visitor.connection] == nil
         if let present = open[key] {
-            if present.readers[visitor.connection] == nil { try add(visitor, to: present, isNew: false) }
+            if present.readers[visitor.connection] == nil { try addVisitor(visitor, to: present, isNew: false) }
             return (present, false, isFirst)
         }
-        let window = try QueryWindow(key.query, mostBytes: host.limits.resultBytes)
-        let list = lists.use(MatchList.Key(key.query, for: key.reader), mayRead: mayRead)
+        let window = try QueryWindow(key.query, maximumBytes: host.limits.resultBytes)
+        let list = lists.acquireList(MatchList.Key(key.query, for: key.reader), mayRead: mayRead)
         let query = OpenQuery(key, number: lastNumber + 1, list: list, window: window, prefix: prefix)
         do throws(CollectionError) {
-            try add(visitor, to: query, isNew: true)
+            try addVisitor(visitor, to: query, isNew: true)
         } catch {
             if let left = lists.leave(list) { lists.removeIfUnused(list.number, since: left) }
             throw error
@@ -107,18 +107,20 @@ final class OpenQueries {
         return (query, true, isFirst)
     }
 
-    private func add(_ visitor: CollectionConnectionState, to query: OpenQuery, isNew: Bool) throws(CollectionError) {
+    private func addVisitor(_ visitor: CollectionConnectionState, to query: OpenQuery, isNew: Bool)
+        throws(CollectionError)
+    {
         guard visitor.enter() else { throw .tooManyQueries(limit: visitor.placeLimit) }
         let holder = visitor.holder
         do throws(CollectionError) {
-            let use = QueryQuotas.Use(holder: stakes.missing(holder), isFirst: isNew && open.isEmpty)
-            try host.takeQuery(query.stakes.missing(holder), isNew: isNew, of: use)
+            let use = QueryQuotas.Use(holder: reservations.missing(holder), isFirst: isNew && open.isEmpty)
+            try host.takeQuery(query.reservations.missing(holder), isNew: isNew, of: use)
         } catch {
             visitor.leave()
             throw error
         }
-        query.stakes.add(holder)
-        stakes.add(holder)
+        query.reservations.insert(holder)
+        reservations.insert(holder)
         if let last = query.lastHolder {
             query.lastHolder = nil
             release(last, of: query)
@@ -128,8 +130,8 @@ final class OpenQueries {
     }
 
     /// Sets the first result of a query, after all documents were scanned.
-    func begin(_ query: OpenQuery, revision: Int, make: (QueryResult) -> CollectionView) -> CollectionView {
-        query.window.begin(in: query.list.rows)
+    func setFirstResult(_ query: OpenQuery, revision: Int, make: (QueryResult) -> CollectionView) -> CollectionView {
+        query.window.computeFirstWindow(in: query.list.rows)
         var result = query.window.result(in: query.list.rows)
         result.revision = revision
         query.shown = revision
@@ -139,8 +141,8 @@ final class OpenQueries {
     }
 
     private func release(_ holder: QuotaHolder, of query: OpenQuery) {
-        let use = QueryQuotas.Use(holder: stakes.remove(holder), isFirst: open.isEmpty)
-        host.releaseQuery(query.stakes.remove(holder), use)
+        let use = QueryQuotas.Use(holder: reservations.remove(holder), isFirst: open.isEmpty)
+        host.releaseQuery(query.reservations.remove(holder), use)
     }
 
     /// Removes a reader. Returns the number to remove the query with when that was the last reader, else nil.
@@ -167,7 +169,7 @@ final class OpenQueries {
         byNumber[number] = nil
         byList[query.list.number]?.removeAll { $0 === query }
         if byList[query.list.number]?.isEmpty == true { byList[query.list.number] = nil }
-        query.end(.removed)
+        query.enterStage(.removed)
         if let left = lists.leave(query.list) { lists.removeIfUnused(query.list.number, since: left) }
         if let last = query.lastHolder { release(last, of: query) }
         host.didCloseQuery(query.name)
@@ -187,7 +189,7 @@ final class OpenQueries {
     }
 
     /// Sets the close handler, which is cancelled when the connection has closed its last query.
-    func note(_ handler: CallerConnection.CloseHandler, of visitor: CollectionConnectionState) {
+    func setCloseHandler(_ handler: CallerConnection.CloseHandler, of visitor: CollectionConnectionState) {
         byReader[visitor.connection]?.closeHandler = handler
     }
 
@@ -201,14 +203,14 @@ final class OpenQueries {
 
     /// Scans documents for a time slice. Returns true when all were scanned and all noted changes are in the results; then the
     /// list is of one revision.
-    func goOn(_ list: MatchList) -> Bool {
+    func continueScan(_ list: MatchList) -> Bool {
         var slice = ScanSlice()
-        return lists.goOn(list, &slice) && goOnShowing(slice)
+        return lists.continueScan(list, &slice) && goOnShowing(slice)
     }
 
     /// Returns a list for one call.
-    func use(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> MatchList {
-        lists.use(key, mayRead: mayRead)
+    func acquireList(_ key: MatchList.Key, mayRead: @escaping @Sendable (Document) -> Bool) -> MatchList {
+        lists.acquireList(key, mayRead: mayRead)
     }
 
     /// Releases the list of a call; it stays available for the next page. Returns the number to remove it with.
@@ -216,7 +218,7 @@ final class OpenQueries {
         guard let left = lists.leave(list) else { return nil }
         idleLists.removeAll { $0.list == list.number }
         idleLists.append((list.number, left))
-        if idleLists.count > Self.mostIdleLists {
+        if idleLists.count > Self.maximumIdleLists {
             let (oldest, left) = idleLists.removeFirst()
             lists.removeIfUnused(oldest, since: left)
         }
@@ -248,7 +250,7 @@ final class OpenQueries {
     // MARK: Changes
 
     /// Adds changes for the next results.
-    func note(_ changes: [DocumentChange], revision: Int) {
+    func recordChanges(_ changes: [DocumentChange], revision: Int) {
         if !changes.isEmpty { unshown.append(Unshown(changes: changes, revision: revision)) }
     }
 
@@ -260,7 +262,7 @@ final class OpenQueries {
     func goOnShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
         while !unshown.isEmpty {
             while unshown[0].next < unshown[0].changes.count {
-                take(unshown[0].changes[unshown[0].next])
+                applyChange(unshown[0].changes[unshown[0].next])
                 unshown[0].next += 1
                 if slice.isOver { return false }
             }
@@ -274,13 +276,13 @@ final class OpenQueries {
         return unshown.isEmpty
     }
 
-    private func take(_ change: DocumentChange) {
+    private func applyChange(_ change: DocumentChange) {
         let byList = byList
         lists.apply(change) { list, change in
             for query in byList[list.number] ?? [] where query.view != nil {
                 guard let change = query.window.apply(change, in: list.rows) else { continue }
                 if query.unpublished == nil { unpublished.append(query) }
-                query.note(change)
+                query.recordChange(change)
             }
         }
     }

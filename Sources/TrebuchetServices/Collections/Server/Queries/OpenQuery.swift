@@ -44,7 +44,7 @@ final class OpenQuery {
     /// Counts how often it has lost its last reader.
     var emptied = 0
     /// The holders whose quotas count the query.
-    var stakes = QueryQuotas.Reservations()
+    var reservations = QueryQuotas.Reservations()
     /// The holder of the last reader; its quota counts the query while it has no readers.
     var lastHolder: QuotaHolder?
     private let stage = Monitor(Stage.finding)
@@ -65,7 +65,7 @@ final class OpenQuery {
         QueryTicket(view: name, number: number, shown: shown, revision: revision)
     }
 
-    func note(_ change: ResultChange) {
+    func recordChange(_ change: ResultChange) {
         switch unpublished {
         case nil: unpublished = .change(change)
         case .change(var noted):
@@ -94,5 +94,5 @@ final class OpenQuery {
         await stage.wait(isolation: isolation) { stage -> Void? in stage == .finding ? nil : () }
     }
 
-    func end(_ new: Stage) { stage.change { if $0 != .removed { $0 = new } }.woken.resume() }
+    func enterStage(_ new: Stage) { stage.change { if $0 != .removed { $0 = new } }.woken.resume() }
 }

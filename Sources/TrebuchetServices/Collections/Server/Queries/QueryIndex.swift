@@ -46,7 +46,7 @@ struct QueryIndex {
     private var others: Set<Int> = []
     private var places: [Int: [Entry]] = [:]
 
-    mutating func add(_ number: Int, _ conditions: [QueryCondition]) {
+    mutating func insert(_ number: Int, _ conditions: [QueryCondition]) {
         guard let entries = Self.entries(of: conditions) else {
             others.insert(number)
             return
@@ -57,7 +57,7 @@ struct QueryIndex {
             case .equal(let field, let value): fields[field, default: Values()].equal[value, default: []].insert(number)
             case .contains(let field, let value):
                 fields[field, default: Values()].contains[value, default: []].insert(number)
-            case .range(let field, let range): fields[field, default: Values()].ranges.add(range, number)
+            case .range(let field, let range): fields[field, default: Values()].ranges.insert(range, number)
             }
         }
     }

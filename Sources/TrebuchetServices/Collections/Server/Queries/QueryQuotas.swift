@@ -19,7 +19,7 @@ struct QueryQuotas {
             return missing
         }
 
-        mutating func add(_ holder: QuotaHolder) {
+        mutating func insert(_ holder: QuotaHolder) {
             if let principal = holder.principal { principals[principal, default: 0] += 1 }
             if let host = holder.host { hosts[host, default: 0] += 1 }
         }
@@ -63,7 +63,7 @@ struct QueryQuotas {
     }
 
     /// Counts a query for the part of a holder that does not count it yet, and for the server when it is new.
-    mutating func take(_ holder: QuotaHolder, isNew: Bool, of use: Use) throws(CollectionError) {
+    mutating func reserve(_ holder: QuotaHolder, isNew: Bool, of use: Use) throws(CollectionError) {
         if isNew, count >= limit { throw .tooManyQueries(limit: limit) }
         if let limit = shares.exceeded(holder) { throw .tooManyQueries(limit: limit) }
         // When a fraction of the limit would be zero, there is no separate quota.
@@ -72,8 +72,8 @@ struct QueryQuotas {
         guard collectionShares.most(of: use.holder) < most else { throw .tooManyCollections(limit: most) }
         if isNew { count += 1 }
         if use.isFirst { collections += 1 }
-        shares.take(holder)
-        collectionShares.take(use.holder)
+        shares.reserve(holder)
+        collectionShares.reserve(use.holder)
     }
 
     /// Releases a holder's use of a query.

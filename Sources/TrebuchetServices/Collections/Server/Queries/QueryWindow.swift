@@ -8,7 +8,7 @@ struct QueryWindow {
     private let order: [QueryOrder]
     private let cursor: QueryCursor?
     private let limit: Int
-    private let mostBytes: Int
+    private let maximumBytes: Int
     private let counts: Bool
     /// The number of matches before it.
     private var start = 0
@@ -19,17 +19,17 @@ struct QueryWindow {
     private(set) var matches: Int?
     private(set) var hasMore = false
 
-    init(_ query: CollectionQuery, mostBytes: Int) throws(CollectionError) {
+    init(_ query: CollectionQuery, maximumBytes: Int) throws(CollectionError) {
         order = query.order
         cursor = try query.start
         limit = query.limit ?? .max
-        counts = query.counts
-        self.mostBytes = mostBytes
+        counts = query.includesCount
+        self.maximumBytes = maximumBytes
     }
 
     /// Computes the first window; returns its documents.
     @discardableResult
-    mutating func begin(in rows: RowList) -> [Document] {
+    mutating func computeFirstWindow(in rows: RowList) -> [Document] {
         start = startPlace(in: rows)
         var shown: [Document] = []
         for row in rows.rows(from: start) {
@@ -37,7 +37,7 @@ struct QueryWindow {
             (count, bytes) = (count + 1, bytes + row.byteCount)
             shown.append(row.document)
         }
-        note(rows)
+        recordRows(rows)
         return shown
     }
 
@@ -69,13 +69,13 @@ struct QueryWindow {
                 steps.append(.insert(row.document, at: to))
             }
         }
-        while count > 1, count > limit || bytes > mostBytes { steps.append(.remove(removeLast(rows).id)) }
+        while count > 1, count > limit || bytes > maximumBytes { steps.append(.remove(removeLast(rows).id)) }
         while start + count < rows.count, case let row = rows[start + count], hasRoom(for: row) {
             steps.append(.insert(row.document, at: count))
             (count, bytes) = (count + 1, bytes + row.byteCount)
         }
         let (oldMatches, hadMore) = (matches, hasMore)
-        note(rows)
+        recordRows(rows)
         guard !steps.isEmpty || matches != oldMatches || hasMore != hadMore else { return nil }
         return ResultChange(steps: steps, count: matches, hasMore: hasMore)
     }
@@ -83,7 +83,7 @@ struct QueryWindow {
     private func shownPlace(_ place: Int) -> Int? { (0..<count).contains(place) ? place : nil }
 
     private func hasRoom(for row: DocumentRow) -> Bool {
-        count < limit && (count == 0 || bytes + row.byteCount <= mostBytes)
+        count < limit && (count == 0 || bytes + row.byteCount <= maximumBytes)
     }
 
     private mutating func removeLast(_ rows: RowList) -> Document {
@@ -92,7 +92,7 @@ struct QueryWindow {
         return row.document
     }
 
-    private mutating func note(_ rows: RowList) {
+    private mutating func recordRows(_ rows: RowList) {
         matches = counts ? rows.count : nil
         hasMore = rows.count - start > count
     }

@@ -6,7 +6,7 @@ struct RowList {
         let offset: Int
     }
 
-    static let mostInPiece = 512
+    static let maximumPieceCount = 512
 
     /// No piece is empty.
     private var pieces: [[DocumentRow]] = []
@@ -75,9 +75,9 @@ struct RowList {
             offset = pieces[piece].count
         }
         pieces[piece].insert(row, at: offset)
-        guard pieces[piece].count > Self.mostInPiece else { return }
+        guard pieces[piece].count > Self.maximumPieceCount else { return }
         // Rows mostly arrive in order, so a piece that has grown at its end is split near its end.
-        let half = offset == pieces[piece].count - 1 ? Self.mostInPiece * 15 / 16 : Self.mostInPiece / 2
+        let half = offset == pieces[piece].count - 1 ? Self.maximumPieceCount * 15 / 16 : Self.maximumPieceCount / 2
         let rest = Array(pieces[piece][half...])
         pieces[piece].removeSubrange(half...)
         pieces.insert(rest, at: piece + 1)
@@ -87,12 +87,12 @@ struct RowList {
         count -= 1
         pieces[place.piece].remove(at: place.offset)
         let left = pieces[place.piece].count
-        guard left < Self.mostInPiece / 8 else { return }
+        guard left < Self.maximumPieceCount / 8 else { return }
         if left == 0 {
             pieces.remove(at: place.piece)
-        } else if place.piece + 1 < pieces.count, left + pieces[place.piece + 1].count <= Self.mostInPiece / 2 {
+        } else if place.piece + 1 < pieces.count, left + pieces[place.piece + 1].count <= Self.maximumPieceCount / 2 {
             join(place.piece)
-        } else if place.piece > 0, left + pieces[place.piece - 1].count <= Self.mostInPiece / 2 {
+        } else if place.piece > 0, left + pieces[place.piece - 1].count <= Self.maximumPieceCount / 2 {
             join(place.piece - 1)
         }
     }

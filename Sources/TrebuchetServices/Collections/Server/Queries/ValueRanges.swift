@@ -14,13 +14,13 @@ struct ValueRange: Sendable {
         case .greater, .greaterOrEqual: lower = value
         case .prefix:
             lower = value
-            upper = Self.end(ofPrefix: value)
+            upper = Self.upperBound(ofPrefix: value)
         default: return nil
         }
     }
 
     /// Returns the first string after all strings with the prefix; nil when there is none.
-    private static func end(ofPrefix value: JSONValue) -> JSONValue? {
+    private static func upperBound(ofPrefix value: JSONValue) -> JSONValue? {
         guard case .string(let text) = value else { return nil }
         var scalars = Array(text.unicodeScalars)
         while let last = scalars.popLast() {
@@ -66,7 +66,7 @@ struct ValueRanges {
 
     var isEmpty: Bool { ranges.isEmpty }
 
-    mutating func add(_ range: ValueRange, _ number: Int) {
+    mutating func insert(_ range: ValueRange, _ number: Int) {
         ranges[number, default: []].append(range)
         trees = nil
     }

@@ -1,0 +1,361 @@
+internal import Platform
+internal import Relays
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Persists the states of a cluster's actors in logs of the coordination store that its nodes share. Each actor has one log, in the
+/// slot of its name: the next owner of the slot continues it, and the previous one cannot write to it any more.
+///
+/// One write of an actor is one entry, or counts as one (`SplitLogEntry`). Only the positions of logs and the newest entries stay in
+/// memory. The store contains no data without an actor, and no states of actors that every node has separately.
+final class EngineStore: PerActorStore {
+    /// The maximum number of actors whose contents are in memory after loading.
+    private static let maximumLoaded = 64
+    /// The maximum number of actors whose log position is known; clients may request any name.
+    private static let maximumPartitions = 65_536
+    /// Bytes of acknowledged entries that are kept, in case the coordination store loses them.
+    private static let maximumRecentBytes = 32 << 20
+
+    let engine: any ClusterEngine
+    let lease: @Sendable (ClusterSlot) -> SlotLease?
+    private let known: @Sendable (ClusterSlot) -> SlotLease?
+    let didLose: @Sendable (SlotLease, ClusterEngineError) -> Void
+    private let maximumPartitions: Int
+    private let partitions = Mutex<[ByteText: ActorLog]>([:])
+    /// The partitions that were loaded last.
+    private let loaded = Mutex<[ActorLog]>([])
+    let recent: RecentEntries
+    /// Indicates whether the node has continued after a data loss: then it does not know of any log that it is in the incarnation
+    /// that it has started.
+    private let hasLost = Mutex(false)
+    let reports = Mutex(Reports())
+
+    /// - Parameters:
+    ///   - lease: The node's current lease for a slot; nil for slots that it does not own, and for a lease to be renewed first.
+    ///   - known: The node's lease for a slot even if it has to be renewed first. Default: `lease`.
+    ///   - maximumPartitions: The maximum number of actors whose log position is known.
+    ///   - mostRecentBytes: Bytes of acknowledged entries that are kept, in case the coordination store loses them.
+    ///   - didLose: Called when the coordination store has refused a write with `dataLoss`, or has lost entries that are not kept.
+    init(
+        _ engine: any ClusterEngine, maximumPartitions: Int = EngineStore.maximumPartitions,
+        mostRecentBytes: Int = EngineStore.maximumRecentBytes,
+        didLose: @escaping @Sendable (SlotLease, ClusterEngineError) -> Void = { _, _ in },
+        known: (@Sendable (ClusterSlot) -> SlotLease?)? = nil,
+        lease: @escaping @Sendable (ClusterSlot) -> SlotLease?
+    ) {
+        self.engine = engine
+        self.lease = lease
+        self.known = known ?? lease
+        self.didLose = didLose
+        self.maximumPartitions = maximumPartitions
+        recent = RecentEntries(maximumBytes: mostRecentBytes)
+    }
+
+    /// The number of logs whose position is known.
+    var partitionCount: Int { partitions.withLock { $0.count } }
+    /// The names of their actors.
+    var knownPartitions: [String] { partitions.withLock { $0.values.map(\.name) } }
+
+    /// Discards all knowledge of logs: the contents of the coordination store count from now on.
+    func forgetAll() {
+        hasLost.withLock { $0 = true }
+        for partition in partitions.withLock({ Array($0.values) }) { partition.discardContents(all: true) }
+    }
+
+    /// Returns a partition, in use until `leave`.
+    private func partition(_ name: String) -> ActorLog {
+        partitions.withLock { partitions in
+            let known = partitions[ByteText(name)]
+            // The position of a forgotten log is read again.
+            if known == nil, partitions.count >= maximumPartitions {
+                partitions = partitions.filter { $0.value.isNeeded }
+                // Frees a quarter, so that the table is not searched for each requested name.
+                if partitions.count > maximumPartitions / 4 * 3 { partitions = partitions.filter { $0.value.isInUse } }
+            }
+            let partition = known ?? ActorLog(name)
+            partition.enter()
+            partitions[ByteText(name)] = partition
+            return partition
+        }
+    }
+
+    // MARK: StateStore
+
+    func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
+        var found: [StateKey: [UInt8]] = [:]
+        for (name, keys) in Dictionary(grouping: keys, by: { $0.partition.map { ByteText($0) } }) {
+            guard let name else { continue }
+            let contents = try await contents(of: name.text)
+            for key in keys { found[key] = contents.value(key) }
+        }
+        return found
+    }
+
+    func list(
+        _ namespace: String, prefix: String, after: String?, limit: Int
+    ) async throws(StateStoreError) -> [StateEntry] {
+        []
+    }
+
+    func readLog(_ key: StateKey) async throws(StateStoreError) -> StoredLog? {
+        guard let name = key.partition else { return nil }
+        return try await contents(of: name).log(key)
+    }
+
+    func write(_ writes: [StateWrite]) async throws(StateStoreError) {
+        let groups = Dictionary(grouping: writes) { $0.key.partition.map { ByteText($0) } }
+        for (name, writes) in groups {
+            guard let name else {
+                throw StateStoreError(
+                    .failed, "'\(writes[0].key)' belongs to no actor; the coordination store has only logs of actors")
+            }
+            try await write(writes, to: name.text)
+        }
+    }
+
+    // Also under a lease to be renewed first: the fence stays the same, and each write needs a valid lease.
+    func ownership(of actor: String) -> UInt64 { known(ClusterSlot(of: actor))?.fence ?? 0 }
+
+    func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {
+        try await with(actor) { partition throws(StateStoreError) in
+            guard let lease = lease(partition.log.slot), lease.fence == ownership else { return }
+            let (contents, top, _) = try await readOwn(partition, under: lease)
+            // The result of folding in progress belongs to the existing log.
+            guard contents.isEmpty, !partition.isFolding, top != .start else { return }
+            try await remove(partition, at: top.offset, under: lease)
+        }
+    }
+
+    // MARK: One actor
+
+    /// Runs `body` with exclusive access to one actor's log: each user continues at the position of the previous one.
+    func with<Result>(
+        _ name: String, _ body: (ActorLog) async throws(StateStoreError) -> Result
+    ) async throws(StateStoreError) -> Result {
+        let partition = partition(name)
+        await partition.turn.wait()
+        let outcome: Swift.Result<Result, StateStoreError>
+        do throws(StateStoreError) {
+            outcome = .success(try await body(partition))
+        } catch {
+            outcome = .failure(error)
+        }
+        await partition.turn.signal()
+        partition.leave()
+        return try outcome.get()
+    }
+
+    private func write(_ writes: [StateWrite], to name: String) async throws(StateStoreError) {
+        try await with(name) { partition throws(StateStoreError) in
+            guard let lease = lease(partition.log.slot) else {
+                guard known(partition.log.slot) == nil else { throw Self.isRenewing(name) }
+                partition.discardContents()
+                // Expired responses belong to the current owner. A deletion by an actor is under its ownership.
+                if writes.allSatisfy({ $0.operation == .delete && $0.ownership == nil }) { return }
+                throw Self.elsewhere(name)
+            }
+            if let ownership = writes.first?.ownership, ownership != lease.fence { throw Self.elsewhere(name) }
+            let known = partition.place(under: lease.fence)
+            let place: LogPosition
+            if let known {
+                place = known
+            } else {
+                // Entries of unknown writers must not be overwritten.
+                var (contents, found) = try await load(partition, under: lease)
+                place = found
+                do throws(StateStoreError) { try contents.apply(writes.map { .write($0) }) } catch {
+                    throw Self.elsewhere(name)
+                }
+            }
+            guard !partition.isTooLarge else {
+                throw StateStoreError(
+                    .tooLarge,
+                    "the log of actor '\(name)' cannot be compacted: its snapshot exceeds the size limit of the coordination store"
+                )
+            }
+            try await append(ActorLogEntry.bytes(of: writes), behind: place, to: partition, under: lease)
+            fold(partition, under: lease)
+        }
+    }
+
+    /// Appends an entry, in parts where it is large.
+    @discardableResult
+    private func append(
+        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease
+    ) async throws(StateStoreError) -> LogPosition {
+        var place = place
+        let parts = SplitLogEntry.split(entry)
+        for part in parts {
+            do throws(StateStoreError) {
+                place = try await appendFolding(part, behind: place, to: partition, under: lease)
+            } catch {
+                // A part may be stored; it has no effect without the others.
+                if parts.count > 1 { partition.discardContents() }
+                throw error
+            }
+            partition.didAppend(part.count, at: place, under: lease.fence)
+        }
+        return place
+    }
+
+    /// Appends an entry, and folds a full log first.
+    private func appendFolding(
+        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease
+    ) async throws(StateStoreError) -> LogPosition {
+        do throws(StateStoreError) {
+            return try await appendOne(entry, behind: place, to: partition, under: lease)
+        } catch {
+            guard error.code == .full, let folded = try? await foldNow(partition, under: lease) else { throw error }
+            partition.didFold(folded)
+            return try await appendOne(entry, behind: place, to: partition, under: lease)
+        }
+    }
+
+    /// - Parameter isRestored: True if the log was compared with the entries that this node knows.
+    private func appendOne(
+        _ entry: [UInt8], behind place: LogPosition, to partition: ActorLog, under lease: SlotLease,
+        isRestored: Bool = false
+    ) async throws(StateStoreError) -> LogPosition {
+        let outcome: AppendOutcome
+        do throws(ClusterEngineError) {
+            outcome = try await engine.append(
+                LogAppend(entry, expectedHead: place.offset), to: partition.log, lease: lease)
+        } catch {
+            if error.code == .dataLoss { didLose(lease, error) }
+            guard error.code == .unknownOutcome else { throw Self.failure(error, partition) }
+            return try await find(entry, behind: place, in: partition, under: lease)
+        }
+        switch outcome {
+        case .accepted(let offset):
+            let place = LogPosition(fence: lease.fence, offset: offset)
+            recent.insert(entry, to: partition, at: place)
+            return place
+        case .headMismatch(let top) where top < place.offset && !isRestored:
+            try await restore(partition, from: top, under: lease)
+            return try await appendOne(entry, behind: place, to: partition, under: lease, isRestored: true)
+        case .full:
+            throw StateStoreError(.full, "the log of actor '\(partition.name)' is full and could not be compacted")
+        case .fenced:
+            partition.discardContents()
+            throw Self.elsewhere(partition.name)
+        case .leaseExpired, .headMismatch, .repeated:
+            partition.discardContents()
+            throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not at the expected position")
+        }
+    }
+
+    /// Looks for an entry whose append had no response: no other entry is written before that.
+    private func find(
+        _ entry: [UInt8], behind place: LogPosition, in partition: ActorLog, under lease: SlotLease
+    ) async throws(StateStoreError) -> LogPosition {
+        // If this throws, the position must be read again.
+        partition.discardContents()
+        do throws(ClusterEngineError) {
+            let reading = try await engine.read(partition.log, after: place)
+            guard reading.start == .resumed, let first = reading.entries.first, first.payload == entry,
+                first.position.fence == lease.fence
+            else {
+                throw ClusterEngineError(.unavailable, "the coordination store rejected it")
+            }
+            recent.insert(entry, to: partition, at: first.position)
+            // A later part confirms it, and no other entry may follow it.
+            guard engine.confirmsWrites, !SplitLogEntry.isFollowed(entry) else { return first.position }
+            // The entry is stored, but may be lost with its server: a confirmed entry after it shows that it is not.
+            let mark = LogAppend(ActorLogEntry.bytes(of: []), expectedHead: first.position.offset)
+            guard case .accepted(let offset) = try await engine.append(mark, to: partition.log, lease: lease) else {
+                throw ClusterEngineError(.unknownOutcome, "the coordination store has it but did not confirm it")
+            }
+            let place = LogPosition(fence: lease.fence, offset: offset)
+            recent.insert(mark.payload ?? [], to: partition, at: place)
+            return place
+        } catch {
+            throw Self.failure(error, partition)
+        }
+    }
+
+    func contents(of name: String) async throws(StateStoreError) -> ActorLogContents {
+        try await with(name) { partition throws(StateStoreError) in
+            guard let lease = lease(partition.log.slot) else {
+                throw known(partition.log.slot) == nil ? Self.elsewhere(name) : Self.isRenewing(name)
+            }
+            if let loaded = partition.loaded(under: lease.fence) { return loaded }
+            return try await load(partition, under: lease).contents
+        }
+    }
+
+    private func load(
+        _ partition: ActorLog, under lease: SlotLease
+    ) async throws(StateStoreError) -> (contents: ActorLogContents, place: LogPosition) {
+        var (contents, top, size) = try await readOwn(partition, under: lease)
+        let goesOn = partition.goesOn(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
+        try await noteEnd(top, of: partition, under: lease)
+        // Written before the contents are visible: later entries are known as this incarnation's, should the coordination store lose
+        // the end of it.
+        if contents.hasLogs, !goesOn {
+            let life = StreamEpoch.make()
+            let entry = ActorLogEntry.bytes(of: [], life: life)
+            top = try await appendFolding(entry, behind: top, to: partition, under: lease)
+            size.addEntry(bytes: entry.count)
+            contents.startIncarnation(life)
+        } else if engine.confirmsWrites, top != .start {
+            // The newest entry may not be confirmed: a reader of it must find it again.
+            let mark = ActorLogEntry.bytes(of: [])
+            top = try await appendFolding(mark, behind: top, to: partition, under: lease)
+            size.addEntry(bytes: mark.count)
+        }
+        partition.didLoad(contents, at: top, size, under: lease.fence)
+        let oldest = loaded.withLock { loaded -> ActorLog? in
+            loaded.removeAll { $0 === partition }
+            loaded.append(partition)
+            return loaded.count > Self.maximumLoaded ? loaded.removeFirst() : nil
+        }
+        oldest?.unload()
+        return (contents, top)
+    }
+
+    /// - Returns: The contents of the log, its end, and the end of its complete entries.
+    func read(
+        _ partition: ActorLog
+    ) async throws(StateStoreError) -> (ActorLogContents, top: LogPosition, whole: ActorLogPosition, ActorLogSize) {
+        var contents = ActorLogContents()
+        var top: LogPosition?
+        var whole = ActorLogPosition(.start)
+        var size = ActorLogSize()
+        var parts = SplitLogEntry()
+        do {
+            while true {
+                let reading = try await engine.read(partition.log, after: top)
+                if reading.start != .resumed {
+                    (contents, size, parts) = (ActorLogContents(), ActorLogSize(), SplitLogEntry())
+                }
+                if case .snapshot(let snapshot) = reading.start {
+                    try contents.apply(try Self.items(snapshot.bytes, partition))
+                    size.snapshot = snapshot.bytes.count
+                    (top, whole) = (snapshot.position, ActorLogPosition(snapshot.position))
+                }
+                for entry in reading.entries {
+                    size.addEntry(bytes: entry.payload.count)
+                    defer { top = entry.position }
+                    guard let payload = parts.append(entry.payload) else { continue }
+                    try contents.apply(try Self.items(payload, partition))
+                    whole = ActorLogPosition(entry, behind: top ?? .start)
+                }
+                if reading.isComplete { return (contents, top ?? .start, whole, size) }
+            }
+        } catch let error as ClusterEngineError {
+            throw Self.failure(error, partition)
+        } catch let error as StateStoreError where error.code == .conflict {
+            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has changes with a gap")
+        } catch {
+            throw error as? StateStoreError ?? StateStoreError(.failed, "\(error)")
+        }
+    }
+
+    static func items(_ entry: [UInt8], _ partition: ActorLog) throws(StateStoreError) -> [ActorLogEntry.Item] {
+        guard let items = ActorLogEntry.items(entry, of: partition.name) else {
+            throw StateStoreError(.damaged, "the log of actor '\(partition.name)' has an invalid entry")
+        }
+        return items
+    }
+}

@@ -1,0 +1,240 @@
+internal import Networking
+internal import Platform
+internal import Relays
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// The cluster part of a server: its slots, the owners of other slots, and the channels to them.
+final class ClusterRouter: Sendable {
+    let node: ClusterNode
+    let member: ClusterMember
+    let directory: SlotDirectory
+    let exchange: NodeTransport
+    /// The persisted state of cluster actors.
+    let store: EngineStore
+    let shared: SharedStreamSubscriptions
+    /// Pending deliveries of shared streams of this node's actors, by node.
+    let arrears = PendingDeliveries.Registry()
+    let watch: SlotReleaseHandler
+    /// Indicates whether it has permanently lost all slots.
+    let hasFailed = StateRelay(false)
+    private let lastFailure = Mutex<ClusterEngineError?>(nil)
+    private let engine: any ClusterEngine
+    private let afterDataLoss: DataLossPolicy
+    private let log: @Sendable (ServerEvent.Level, String) -> Void
+    private let running = Mutex<[Task<Void, Never>]>([])
+    /// The address for direct links, and the links to other nodes.
+    private let address: NodeAddress?
+    private let key = NodeLinkKeys.randomBytes(NodeAnnouncement.keyBytes)
+    private let direct = Mutex<(entrance: NodeLinkListener, links: NodeLinks)?>(nil)
+
+    /// - Parameter open: Creates the local end of a channel that another node opens.
+    init(
+        _ membership: ClusterMembership, events: EventBus,
+        log: @escaping @Sendable (ServerEvent.Level, String) -> Void,
+        open: @escaping @Sendable (NodeChannel, NodeFrame) -> (any NodeChannelHandler)?
+    ) {
+        self.log = log
+        address = membership.address
+        (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
+        (engine, afterDataLoss) = (membership.engine, membership.dataLossPolicy)
+        watch.setEventBus(events)
+        membership.store.report { log(.warning, "cluster: \($0)") }
+        let directory = SlotDirectory(membership.engine, member: member)
+        self.directory = directory
+        watch.whenAssigned { directory.didAcquire($0) }
+        exchange = NodeTransport(membership.engine, as: node, open: open)
+        shared = SharedStreamSubscriptions(exchange)
+    }
+
+    /// Ends the shared streams of a slot's previous owner before any message goes to the next owner. No response of the next owner
+    /// can then arrive ahead of the updates that its call causes. Called before this node joins.
+    ///
+    /// - Parameter tell: Announces an owner to all reactors.
+    func whenOwnerIsKnown(_ tell: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
+        let (shared, node) = (shared, node)
+        let tell: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
+            shared.leave(slot, to: owner)
+            tell(slot, owner, owner == node)
+        }
+        directory.beforeAnswers(tell)
+        watch.beforeAssigned { [directory] slot in
+            // Later queries wait until the owner is known here.
+            directory.forget(slot)
+            tell(slot, node)
+        }
+    }
+
+    /// Returns whether actors of that name may live here.
+    func owns(_ name: String) -> Bool { member.keeps(ClusterSlot(of: name)) }
+
+    /// Joins the cluster.
+    ///
+    /// - Parameters:
+    ///   - mayContinue: True if `DataLossPolicy.continue` can be followed.
+    ///   - release: Deactivates the actors of a slot, in order or at once; returns when all of their work has ended.
+    func start(
+        on reactors: ReactorGroup, mayContinue: Bool,
+        release: @escaping @Sendable (ClusterSlot, _ inOrder: Bool) async -> Void
+    ) async throws {
+        // A server that failed to listen may be started again.
+        guard running.withLock({ $0.isEmpty }) else { return }
+        watch.release(by: release)
+        if let address {
+            let entrance = try NodeLinkListener(at: address, self, on: reactors)
+            let links = NodeLinks(self, on: reactors) { [log] in log(.notice, $0) }
+            direct.withLock { $0 = (entrance, links) }
+            let reached = NodeAddress(host: address.host, port: entrance.port)
+            member.updateInfo(NodeAnnouncement(reached, key: key).bytes)
+            exchange.setLinks(links)
+        }
+        do {
+            try await exchange.start()
+        } catch {
+            // Free the port before the server is started again.
+            if let entrance = closeLinks() { await entrance.close() }
+            throw error
+        }
+        running.withLock { running in
+            running.append(Task { await self.run(mayContinue) })
+            running.append(Task { await self.lookWhoLives() })
+            running.append(Task { await self.watchConnections() })
+        }
+    }
+
+    /// Compares the ends of the logs after each new connection to the coordination store, which may have lost entries.
+    private func watchConnections() async {
+        let settings = member.settings
+        var schedule = LogEndSchedule(
+            connections: engine.connectionCount, settling: settings.leaseDuration * 2,
+            backoff: Backoff(first: settings.roundInterval, limit: settings.leaseDuration))
+        while !Task.isCancelled {
+            try? await Task.sleep(for: settings.roundInterval)
+            defer { store.endReports() }
+            let now = MonotonicClock.nowWithSleep
+            guard let check = schedule.due(connections: engine.connectionCount, at: now) else { continue }
+            let left = await store.checkEnds(of: check.names, isSettled: check.isSettled)
+            schedule.didCheck(left: left, at: MonotonicClock.nowWithSleep)
+        }
+    }
+
+    /// - Parameter mayContinue: True if `DataLossPolicy.continue` can be followed.
+    private func run(_ mayContinue: Bool) async {
+        while true {
+            do throws(ClusterEngineError) {
+                return try await member.run()
+            } catch {
+                log(.error, "cluster: node \(node.name) has lost all its slots: \(error.message)")
+                guard mayContinue, afterDataLoss == .continue, error.code == .dataLoss, !Task.isCancelled else {
+                    lastFailure.withLock { $0 = error }
+                    hasFailed.update(true)
+                    return
+                }
+            }
+            log(
+                .error,
+                "cluster: node \(node.name) continues with the remaining data of the coordination store")
+            store.forgetAll()
+            // False for a node that is draining: it ends.
+            guard member.beginAgain() else { return }
+            try? await Task.sleep(for: member.settings.roundInterval)
+        }
+    }
+
+    /// The reason why it has permanently lost all slots; nil otherwise.
+    var failure: ClusterEngineError? { lastFailure.withLock { $0 } }
+
+    /// Returns the reason why it cannot serve now; nil when it can.
+    func problem() async -> String? {
+        if let failure { return failure.message }
+        if let problem = member.problem { return problem }
+        do throws(StateStoreError) {
+            try await (engine as? any FileBackedEngine)?.checkPlace()
+            return nil
+        } catch {
+            return "the coordination store: \(error)"
+        }
+    }
+
+    /// Logs cluster changes and breaks the channels to nodes that are gone, in each round.
+    private func lookWhoLives() async {
+        var nodeLog = NodeLog(node)
+        while !Task.isCancelled {
+            try? await Task.sleep(for: member.settings.roundInterval)
+            let living = member.liveNodes
+            for line in nodeLog.lines(
+                living: living, slots: member.slotCount, trouble: member.trouble, problem: member.problem,
+                at: MonotonicClock.nowWithSleep)
+            { log(line.level, line.text) }
+            // A node that cannot read the list of live nodes does not find itself in it either.
+            guard living.contains(node) else { continue }
+            await exchange.lose(allBut: living)
+            // A node that is being stopped is not live, and keeps its link while messages are exchanged with it.
+            direct.withLock { $0?.links }?.closeLinks(except: living + exchange.nodes)
+        }
+    }
+
+    /// Releases its slots, and continues to forward its clients' calls.
+    ///
+    /// - Parameter limit: The maximum time; zero waits for no slot. Slots that are still owned then, for example during an outage of the coordination store,
+    ///   get other owners when their leases expire.
+    func drain(within limit: Duration) async {
+        exchange.leave()
+        let member = member
+        let isDone = await FirstReply.wait(within: limit) { answer in
+            Task {
+                await member.drain()
+                answer(true)
+            }
+        }
+        guard isDone == nil else { return }
+        guard limit > .zero else {
+            guard member.slotCount > 0 else { return }
+            return log(
+                .notice,
+                "cluster: node \(node.name) stops without time to release its slots; other nodes take the slots when its leases expire"
+            )
+        }
+        log(
+            .warning,
+            "cluster: node \(node.name) did not release all slots within \(limit) and stops: "
+                + (member.trouble?.message ?? "calls of its actors are still running")
+                + "; other nodes take the slots when its leases expire")
+    }
+
+    /// Stops the exchange of messages with other nodes.
+    func mute() { exchange.mute() }
+
+    /// Ends like a crashed node: releases no slots, and stops all communication.
+    func stop() {
+        for task in running.withLock({ $0 }) { task.cancel() }
+        exchange.close()
+        if let entrance = closeLinks() { Task { await entrance.close() } }
+    }
+
+    /// The number of open direct links, for tests.
+    var openLinkCount: Int { direct.withLock { $0?.links }?.openCount ?? 0 }
+
+    /// Cuts all direct links, for tests of network failures.
+    func cutLinks() { direct.withLock { $0?.links }?.cut() }
+
+    /// - Returns: The listener, which the caller must close.
+    private func closeLinks() -> NodeLinkListener? {
+        let direct = direct.withLock { direct in
+            defer { direct = nil }
+            return direct
+        }
+        direct?.links.close()
+        return direct?.entrance
+    }
+}
+
+extension ClusterRouter: NodeLinkOwner {
+    func announcement(of node: ClusterNode) -> NodeAnnouncement? {
+        member.info(of: node).flatMap { NodeAnnouncement($0) }
+    }
+    func handled(from node: ClusterNode) -> UInt64 { exchange.handled(from: node) }
+    func receive(_ message: [UInt8], from node: ClusterNode) -> Bool { exchange.receive(message, from: node) }
+    func mayHaveLost(_ node: ClusterNode) { exchange.lose(node) }
+}

@@ -1,0 +1,112 @@
+internal import Bytes
+internal import TrebuchetActors
+internal import TrebuchetCluster
+internal import TrebuchetWire
+
+/// A call that is forwarded to another node.
+final class ForwardedCall {
+    let actor: String
+    let slot: ClusterSlot
+    /// The client's callID.
+    let callID: [UInt8]
+    /// The index of the call on its connection.
+    let order: UInt64
+    /// The client's number of a call with a recorded response.
+    let number: UInt64?
+    private let message: OwnedMessage
+    let isRepeatable: Bool
+    private var isRepeat = false
+    private weak var user: (any OwnerChannelDelegate)?
+    /// The channel that it was sent over; nil while it waits to be sent.
+    var channel: OwnerChannel?
+    /// Set while its message is in this node's memory.
+    private(set) weak var departure: SendCompletion?
+    /// The index of its message on the channel.
+    var place: UInt64 = 0
+    /// Set for a request that begins a stream.
+    let stream: ForwardedStream?
+
+    /// - Parameter isRepeatable: whether its owner recognizes it when it is repeated.
+    init(
+        _ message: borrowing Message, callID: [UInt8], order: UInt64, isRepeatable: Bool, stream: ForwardedStream?,
+        of user: any OwnerChannelDelegate
+    ) {
+        self.message = OwnedMessage(message)
+        self.callID = callID
+        self.order = order
+        self.isRepeatable = isRepeatable
+        self.stream = stream
+        self.user = user
+        number = message.envelope.pointee.session.isAbsent ? nil : UInt64(String(decoding: callID, as: UTF8.self))
+        actor = message.actorName
+        slot = ClusterSlot(of: actor)
+    }
+
+    /// Whether the client resumes an existing stream.
+    var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
+
+    /// Whether this node or its client sent it before, so that it may have run.
+    var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
+
+    /// Returns whether it may be sent again after it was sent. The beginning of a stream changes nothing, and a call that its
+    /// owner recognizes is sent as a repeat.
+    func goesAgain() -> Bool {
+        guard stream == nil else { return true }
+        isRepeat = true
+        return isRepeatable
+    }
+
+    /// Creates the token of its message, which is about to be sent.
+    func depart() -> SendCompletion {
+        let made = SendCompletion()
+        departure = made
+        return made
+    }
+
+    func withMessage(_ body: (borrowing Message) -> Void) {
+        message.withMessage { message in
+            guard isRepeat, message.kind == .invocation else { return body(message) }
+            message.withRepeat(body)
+        }
+    }
+
+    /// Cancels the call for the client.
+    func cancel() { user?.cancelled(self) }
+}
+
+extension Message {
+    /// Calls `body` with the same call as a repeat.
+    func withRepeat(_ body: (borrowing Message) -> Void) {
+        var envelope = ScannedEnvelope()
+        asRepeat.withUnsafeBytes { bytes in
+            guard (try? envelope.scan(bytes)) != nil else { return }
+            withUnsafePointer(to: envelope) { body(Message(bytes: bytes, envelope: $0)) }
+        }
+    }
+
+    private var asRepeat: [UInt8] {
+        var buffer = ByteBuffer()
+        EnvelopeWriter.invocation(
+            callID: text(envelope.pointee.callID), actorID: actorName, target: target,
+            arguments: envelope.pointee.arguments.map { Array(bytes($0)) },
+            genericSubstitutions: envelope.pointee.genericSubstitutions.map { text($0) },
+            timeoutMilliseconds: envelope.pointee.timeoutMilliseconds,
+            session: envelope.pointee.session.isAbsent ? nil : text(envelope.pointee.session),
+            traceparent: trace?.traceparent, isRepeat: true, into: &buffer)
+        return Array(buffer.bytes)
+    }
+}
+
+/// The error of a request that waited here when its actor moved to another node: nothing was started.
+enum ActorMoved {
+    /// Returns true for an error of an activation that was given up before the change of a call was acknowledged.
+    static func mayHaveBegun(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfLostActivation == true }
+
+    static var error: TrebuchetError { .moved("the actor has just moved to another node; retry") }
+
+    static func isIt(_ error: any Error) -> Bool { (error as? TrebuchetError)?.isOfMovedActor == true }
+}
+
+/// The outcome of a call that arrives as if for the first time although an earlier owner has started it: its response is in the
+/// log. A separate type, so that no error of a method or a peer can be mistaken for it.
+struct PriorExecution: Error {}

@@ -1,0 +1,91 @@
+internal import Bytes
+internal import TrebuchetActors
+internal import TrebuchetCluster
+internal import TrebuchetWire
+
+/// A reservation in the quotas of a connection, held as long as it is referenced.
+protocol Reservation: AnyObject {}
+
+/// A stream of an actor on another node, with the position that its client has received.
+final class ForwardedStream {
+    /// The callID with which the client began it.
+    let callID: [UInt8]
+    let slot: ClusterSlot
+    let actor: String
+    let target: String
+    let filter: StreamFilter?
+    private(set) var streamID: [UInt8] = []
+    private(set) var epoch: String
+    var sequence: UInt64
+    /// Nil while the owner of its actor is unknown.
+    var channel: OwnerChannel?
+    /// Whether the client's node may share it among its clients.
+    let mayShare: Bool
+    /// Whether the client has not ended it.
+    var isWanted = true {
+        didSet { if !isWanted { reservation = nil } }
+    }
+    /// Its reservation for the client's connection, independent of the actor's owner.
+    var reservation: (any Reservation)?
+
+    /// - Parameters:
+    ///   - epoch: the last epoch of which the client has received anything; empty if none.
+    ///   - sequence: the last received sequence number.
+    ///   - mayShare: whether it may be shared; a stream with a filter is never shared.
+    init(
+        callID: [UInt8], actor: String, target: String, filter: StreamFilter?, epoch: String = "", sequence: UInt64 = 0,
+        mayShare: Bool = false, reservation: (any Reservation)? = nil
+    ) {
+        (self.epoch, self.sequence) = (epoch, sequence)
+        self.mayShare = mayShare && filter == nil
+        self.reservation = reservation
+        self.callID = callID
+        self.actor = actor
+        self.target = target
+        self.filter = filter
+        slot = ClusterSlot(of: actor)
+    }
+
+    /// Creates the forwarded form of a stream that began at this node.
+    convenience init(
+        _ placed: ClusteredStream, streamID: [UInt8], epoch: String, sequence: UInt64, mayShare: Bool,
+        _ stake: any Reservation
+    ) {
+        self.init(
+            callID: placed.callID, actor: placed.actor, target: placed.target, filter: placed.filter, epoch: epoch,
+            sequence: sequence, mayShare: mayShare, reservation: stake)
+        self.streamID = streamID
+    }
+
+    /// - Parameter position: the position of the client according to the owner. In a known epoch it is the current position of
+    ///   the stream, and the missing versions still follow.
+    func startStream(as streamID: [UInt8], epoch: String, position: UInt64?) {
+        self.streamID = streamID
+        if !epoch.utf8.elementsEqual(self.epoch.utf8) { sequence = position ?? 0 }
+        self.epoch = epoch
+    }
+
+    /// Returns the message that resumes it.
+    func resumption(as callID: [UInt8]) -> [UInt8] {
+        var buffer = ByteBuffer()
+        EnvelopeWriter.streamResume(
+            streamID: String(decoding: streamID, as: UTF8.self), callID: String(decoding: callID, as: UTF8.self),
+            actorID: actor, target: target, epoch: epoch, lastSequence: sequence, filter: filter, into: &buffer)
+        return Array(buffer.bytes)
+    }
+}
+
+/// A stream of an actor of this node that may move to another one: the data needed to resume it there.
+struct ClusteredStream {
+    let callID: [UInt8]
+    let actor: String
+    let target: String
+    let filter: StreamFilter?
+    /// The slot of the actor, stored because it is checked for each slot that moves to another node.
+    let slot: ClusterSlot
+
+    init(callID: [UInt8], actor: String, target: String, filter: StreamFilter?) {
+        (self.callID, self.actor, self.target, self.filter) = (callID, actor, target, filter)
+        slot = ClusterSlot(of: actor)
+    }
+}

@@ -1,0 +1,98 @@
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Produces the log lines of a node about its cluster: live nodes, its number of slots once that is stable, and the state of
+/// the engine. Short-lived changes are omitted.
+struct NodeLog {
+    /// A log line with its level.
+    struct Line: Equatable {
+        let level: ServerEvent.Level
+        let text: String
+
+        init(_ level: ServerEvent.Level, _ text: String) { (self.level, self.text) = (level, "cluster: \(text)") }
+    }
+
+    private static let second: UInt64 = 1_000_000_000
+    /// The time for which a slot count must be stable before it is logged.
+    private static let rest = 2 * second
+    /// The time for which an engine must fail before it is logged; an engine counts as silent after 2 s.
+    private static let patience = second
+    /// The maximum time between two rounds, which are due 4 times a second.
+    private static let maximumInterval = 2 * second
+    /// The time for which the engine may list a crashed node as live beside its next incarnation.
+    private static let doubtful = 15 * second
+
+    private let node: ClusterNode
+    private var living: [ClusterNode] = []
+    private var slots: (count: Int, since: UInt64, isSaid: Bool) = (0, 0, true)
+    private var trouble: (since: UInt64, isSaid: Bool)?
+    private var namesakeSince: UInt64?
+    private var hasNamedNamesake = false
+    private var looked: UInt64?
+    /// Nil until the node was ready for the first time.
+    private var isReady: Bool?
+
+    init(_ node: ClusterNode) { self.node = node }
+
+    /// Returns the lines that are due.
+    ///
+    /// - Parameters:
+    ///   - living: the nodes that were live in the last round.
+    ///   - slots: the number of slots that the node owns.
+    ///   - trouble: the last error of the engine; nil while it responds.
+    ///   - problem: the reason why the node cannot serve; nil when it can.
+    ///   - now: nanoseconds, including time in which the machine slept.
+    mutating func lines(
+        living: [ClusterNode], slots count: Int, trouble error: ClusterEngineError?, problem: String? = nil,
+        at now: UInt64
+    ) -> [Line] {
+        var lines: [Line] = []
+        if let looked, now > looked &+ Self.maximumInterval {
+            lines.append(
+                Line(
+                    .warning,
+                    "this process was suspended for \((now - looked) / Self.second) s: it was stopped, or the machine slept or was "
+                        + "overloaded"))
+        }
+        looked = now
+        if Set(living) != Set(self.living) {
+            let (gone, new) = (self.living.filter { !living.contains($0) }, living.filter { !self.living.contains($0) })
+            self.living = living
+            let changes = gone.map { "\($0.name) is gone" } + new.map { "\($0.name) is there" }
+            lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(living.count) live nodes"))
+        }
+        if count != slots.count { slots = (count, now, false) }
+        if !slots.isSaid, now >= slots.since &+ Self.rest {
+            slots.isSaid = true
+            lines.append(Line(.notice, "node \(node.name) owns \(count) of \(ClusterSlot.count) slots"))
+        }
+        // A data loss is reported as the node's problem.
+        if let error, error.code != .dataLoss {
+            let since = trouble?.since ?? now
+            if trouble == nil { trouble = (now, false) }
+            if trouble?.isSaid == false, now >= since &+ Self.patience {
+                trouble?.isSaid = true
+                lines.append(Line(.error, "the coordination store is failing: \(error.message)"))
+            }
+        } else {
+            if trouble?.isSaid == true { lines.append(Line(.notice, "the coordination store responds again")) }
+            trouble = nil
+        }
+        if let problem {
+            if isReady == true {
+                isReady = false
+                lines.append(Line(.error, "node \(node.name) cannot serve: \(problem)"))
+            }
+        } else {
+            if isReady == false { lines.append(Line(.notice, "node \(node.name) can serve again")) }
+            isReady = true
+        }
+        let hasNamesake = living.contains { $0 != node && $0.name.utf8.elementsEqual(node.name.utf8) }
+        namesakeSince = hasNamesake ? namesakeSince ?? now : nil
+        if let since = namesakeSince, now >= since &+ Self.doubtful, !hasNamedNamesake {
+            hasNamedNamesake = true
+            lines.append(Line(.warning, "another node is also named \(node.name): give each node a unique name"))
+        }
+        return lines
+    }
+}

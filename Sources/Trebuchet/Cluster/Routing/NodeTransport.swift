@@ -1,0 +1,399 @@
+internal import Networking
+internal import Platform
+internal import Relays
+internal import Synchronization
+internal import TrebuchetCluster
+
+/// One end of a channel between two nodes. Its frames are handled on its reactor, in order.
+protocol NodeChannelHandler: AnyObject, Sendable {
+    var reactor: Reactor { get }
+    /// Whether frames are handled where node messages arrive, one after the other, and not on the reactor.
+    var isToldInPlace: Bool { get }
+    func receive(_ frame: NodeFrame)
+    /// Called when messages were lost or the other node is gone: no further frames arrive.
+    ///
+    /// - Parameter received: the number of sent messages that may have arrived; later ones certainly have not.
+    func lineDidBreak(received: UInt64)
+    /// Called when too much data, most of it on this channel, waited for the other node. The channel has ended, and undelivered
+    /// messages must not be sent again.
+    func lineDidOverflow(received: UInt64)
+}
+
+extension NodeChannelHandler {
+    var isToldInPlace: Bool { false }
+}
+
+/// The message transport between this node and other nodes.
+///
+/// Frames for a node are batched in one message while the previous message is sent, which keeps their order. An engine delivers
+/// at most once: a missing message breaks all channels to its sender, and their ends handle that. The other node is notified and
+/// does the same (`NodeMessage.Epochs`).
+final class NodeTransport: Sendable {
+    /// The maximum number of bytes that may wait for one node. Beyond it the channels with the most waiting bytes end, until a
+    /// quarter is free.
+    static let maximumQueuedCount = 256 << 20
+    /// The maximum size of the frames of one message; every engine accepts that size.
+    static let messageBytes = 512 << 10
+    /// The maximum size of a frame's payload; larger messages are split.
+    static let partBytes = 256 << 10
+
+    private static let maximumAbsences = 3
+    private static let roundsBetweenChecks = 8
+
+    private typealias Overflown = NodeTransportState.Overflown
+    private typealias ChannelEntry = NodeTransportState.ChannelEntry
+
+    private let engine: any ClusterEngine
+    private let maximumQueuedCount: Int
+    let node: ClusterNode
+    /// True after an operator has requested the stop of this node.
+    let stopRequests = StateRelay(false)
+    private let state = Mutex(NodeTransportState())
+    /// Creates the local end of a channel that another node opens; nil if it is refused.
+    private let open: @Sendable (NodeChannel, NodeFrame) -> (any NodeChannelHandler)?
+    /// Called with each node to which messages were lost.
+    private let didLose: @Sendable (ClusterNode) -> Void
+
+    init(
+        _ engine: any ClusterEngine, as node: ClusterNode, maximumQueuedCount: Int = NodeTransport.maximumQueuedCount,
+        open: @escaping @Sendable (NodeChannel, NodeFrame) -> (any NodeChannelHandler)?,
+        didLose: @escaping @Sendable (ClusterNode) -> Void = { _ in }
+    ) {
+        self.engine = engine
+        self.maximumQueuedCount = maximumQueuedCount
+        self.node = node
+        self.open = open
+        self.didLose = didLose
+    }
+
+    /// Starts receiving.
+    func start() async throws(ClusterEngineError) {
+        let inbox = try await engine.subscribeToInbox(of: node) { [weak self] in self?.receive($0) }
+        state.withLock { $0.inbox = inbox }
+    }
+
+    /// Returns when the waiting frames have been sent, or after one second.
+    func flush() async {
+        let deadline = MonotonicClock.now &+ 1_000_000_000
+        while state.withLock({ $0.peers.values.contains { $0.isSending } }), MonotonicClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    /// Stops sending and receiving without notifying the local channel ends.
+    func mute() {
+        let inbox = state.withLock { state in
+            state.isClosed = true
+            for node in Array(state.peers.keys) { state.peers[node]?.clear() }
+            defer { state.inbox = nil }
+            return state.inbox
+        }
+        inbox?.cancel()
+    }
+
+    /// Stops sending and receiving; all channels break.
+    func close() {
+        mute()
+        let ends = state.withLock { state in
+            defer { (state.ends, state.peers) = ([:], [:]) }
+            return Array(state.ends.values)
+        }
+        Self.break(ends)
+    }
+
+    /// Returns whether the node has announced that it stops.
+    func isLeaving(_ node: ClusterNode) -> Bool { state.withLock { $0.peers[node]?.isLeaving == true } }
+
+    /// Notifies other nodes that this node is being stopped: it no longer counts as live, but still responds.
+    func leave() {
+        let peers = state.withLock { state in
+            state.isLeaving = true
+            return Array(state.peers.keys)
+        }
+        for node in peers { send([NodeFrame(.leaving, channelID: 0)], to: node) }
+    }
+
+    // MARK: Channels
+
+    /// Creates a channel from this node to another one.
+    func newLine(to node: ClusterNode, _ end: any NodeChannelHandler) -> NodeChannel {
+        state.withLock { state in
+            state.lines += 1
+            let line = NodeChannel(exchange: self, node: node, number: state.lines, isOwn: true)
+            if !state.isClosed { state.ends[ChannelEntry(node: node, number: line.number, isOwn: true)] = end }
+            return line
+        }
+    }
+
+    /// Removes a channel; no further frames are delivered to its end.
+    func removeNode(_ line: NodeChannel) {
+        _ = state.withLock { state in
+            if line.isOwn { state.handed[line.number] = nil }
+            return state.ends.removeValue(forKey: ChannelEntry(node: line.node, number: line.number, isOwn: line.isOwn))
+        }
+    }
+
+    /// The nodes with which messages are exchanged.
+    var nodes: [ClusterNode] { state.withLock { Array($0.peers.keys) } }
+
+    /// The number of channels, for tests.
+    var lineCount: Int { state.withLock { $0.ends.count } }
+    var waitingBytes: Int { state.withLock { $0.peers.values.reduce(0) { $0 + $1.waitingBytes } } }
+
+    // MARK: Sending
+
+    /// Queues frames for a node.
+    ///
+    /// - Parameter departure: retained while the frames are in this node's memory.
+    func send(_ frames: [NodeFrame], to node: ClusterNode, _ departure: SendCompletion? = nil) {
+        let (begins, overflown): (Bool, [Overflown]) = state.withLock { state in
+            guard !state.isClosed else { return (false, []) }
+            // A message on a broken channel would never be executed.
+            let frames = frames.filter { frame in
+                guard frame.kind == .toOwner || frame.kind == .toOwnerPart else { return true }
+                guard state.ends[ChannelEntry(node: node, number: frame.channelID, isOwn: true)] != nil else {
+                    return false
+                }
+                if frame.kind == .toOwner { state.handed[frame.channelID, default: 0] += 1 }
+                return true
+            }
+            guard !frames.isEmpty else { return (false, []) }
+            state.know(node)
+            let begins = state.peers[node]?.enqueueFrames(frames, departure) == true
+            return (
+                begins,
+                state.peers[node]?.waitingBytes ?? 0 > maximumQueuedCount
+                    ? state.shed(node, to: maximumQueuedCount / 4 * 3) : []
+            )
+        }
+        for (end, received) in overflown { end.reactor.execute { end.lineDidOverflow(received: received) } }
+        guard begins else { return }
+        Task { await self.sendAll(to: node) }
+    }
+
+    private func sendAll(to node: ClusterNode) async {
+        while let (message, departures) = next(for: node) {
+            defer { withExtendedLifetime(departures) {} }
+            do throws(ClusterEngineError) {
+                let isThere = try await deliver(message, to: node)
+                let isGone = state.withLock { state in
+                    defer { state.peers[node]?.isGone = false }
+                    return state.peers[node]?.isGone == true
+                }
+                if !isThere || isGone {
+                    closeChannels(node, because: .lost, isThere ? [] : message.frames)
+                } else {
+                    state.withLock { $0.peers[node]?.didTell(message.epochs) }
+                }
+            } catch {
+                closeChannels(node, because: .lost, error.code == .unknownOutcome ? [] : message.frames)
+            }
+        }
+    }
+
+    /// Delivers over a direct link, or else through the engine.
+    private func deliver(_ message: NodeMessage, to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
+        let bytes = message.bytes
+        if let direct = state.withLock({ $0.direct }), await direct.send(bytes, number: message.number, to: node) {
+            return true
+        }
+        return try await engine.sendMessage(bytes, to: node)
+    }
+
+    private func next(for node: ClusterNode) -> (NodeMessage, [SendCompletion])? {
+        state.withLock { state in
+            guard let (number, epochs, waiting) = state.peers[node]?.next(Self.messageBytes) else { return nil }
+            let message = NodeMessage(from: self.node.description, number: number, epochs, waiting.map(\.frame))
+            return (message, waiting.compactMap(\.departure))
+        }
+    }
+
+    // MARK: Receiving
+
+    private func receive(_ event: InboxEvent) {
+        switch event {
+        case .message(let bytes):
+            guard let message = NodeMessage(bytes), let sender = ClusterNode(message.sender) else { return }
+            receive(message, from: sender)
+        case .messagesMissed, .ended:
+            for node in state.withLock({ Array($0.peers.keys) }) { lose(node) }
+        }
+    }
+
+    /// Handles a message from a direct link; returns false if it is invalid or from another node.
+    func receive(_ bytes: [UInt8], from node: ClusterNode) -> Bool {
+        guard let message = NodeMessage(bytes), message.sender == node.description else { return false }
+        receive(message, from: node)
+        return true
+    }
+
+    /// Returns the number of the last message from a node whose frames were passed on.
+    func handled(from node: ClusterNode) -> UInt64 { state.withLock { $0.peers[node]?.handled ?? 0 } }
+
+    /// Uses direct links for sending from now on, where they exist.
+    func setLinks(_ links: NodeLinks) { state.withLock { $0.direct = links } }
+
+    private func receive(_ message: NodeMessage, from sender: ClusterNode) {
+        // Count the message as handled only at the end. The next message may arrive on another path as soon as this one counts,
+        // and must be queued behind these frames.
+        defer {
+            state.withLock {
+                if $0.peers[sender]?.theirs == message.epochs.sender { $0.peers[sender]?.handled = message.number }
+            }
+        }
+        let arrival: PeerState.ReceiveAction? = state.withLock { state in
+            guard !state.isClosed else { return nil }
+            state.know(sender)
+            return state.peers[sender]?.receive(message.number, message.epochs)
+        }
+        guard let arrival else { return }
+        var frames = message.frames
+        if arrival.endsLines { closeChannels(sender, because: .itLost) }
+        if arrival.hasGap { lose(sender) }
+        if arrival.isLate { frames.removeAll { $0.kind != .stop && $0.kind != .leaving } }
+        var batches: [(reactor: Reactor, work: [(any NodeChannelHandler, NodeFrame)])] = []
+        for frame in frames {
+            switch frame.kind {
+            case .leaving:
+                state.withLock { $0.peers[sender]?.isLeaving = true }
+                continue
+            case .stop:
+                stopRequests.update(true)
+                continue
+            default: break
+            }
+            guard let end = removeChannel(for: frame, from: sender) else { continue }
+            // Ahead of the other frames of the message, which is harmless.
+            guard !end.isToldInPlace else {
+                end.receive(frame)
+                continue
+            }
+            if let index = batches.firstIndex(where: { $0.reactor === end.reactor }) {
+                batches[index].work.append((end, frame))
+            } else {
+                batches.append((end.reactor, [(end, frame)]))
+            }
+        }
+        for (reactor, work) in batches {
+            reactor.execute { for (end, frame) in work { end.receive(frame) } }
+        }
+    }
+
+    private func removeChannel(for frame: NodeFrame, from sender: ClusterNode) -> (any NodeChannelHandler)? {
+        let key = ChannelEntry(node: sender, number: frame.channelID, isOwn: frame.kind.isBack)
+        if let end = state.withLock({ $0.ends[key] }) { return end }
+        let line = NodeChannel(exchange: self, node: sender, number: frame.channelID, isOwn: false)
+        guard frame.kind == .open else {
+            // The peer uses a channel that was lost here, and does not know it.
+            if !frame.kind.isBack, frame.kind != .gone { line.send(.ended) }
+            return nil
+        }
+        guard let end = open(line, frame) else {
+            line.send(.ended)
+            return nil
+        }
+        let (isOpen, isLeaving) = state.withLock { state in
+            if !state.isClosed { state.ends[key] = end }
+            return (!state.isClosed, state.isLeaving)
+        }
+        if isLeaving { send([NodeFrame(.leaving, channelID: 0)], to: sender) }
+        return isOpen ? end : nil
+    }
+
+    // MARK: Losses
+
+    /// Ends all channels to a node that is gone or with which messages were lost.
+    func lose(_ node: ClusterNode) {
+        closeChannels(node, because: .lost)
+        sendEpoch(to: node)
+    }
+
+    /// Sends this node's epoch to a node that does not know it; retried in the next round if it fails.
+    private func sendEpoch(to node: ClusterNode) {
+        let begins = state.withLock { $0.isClosed ? false : $0.peers[node]?.beginTelling() ?? false }
+        if begins { Task { await self.sendAll(to: node) } }
+    }
+
+    /// The origin of a loss.
+    private enum Reason {
+        /// This node has lost messages.
+        case lost
+        /// The other node reports a loss.
+        case itLost
+    }
+
+    /// Ends all channels to a node. The loss is reported in the next round, or with the next message.
+    ///
+    /// - Parameter undelivered: frames that certainly have not arrived, in addition to the waiting ones.
+    private func closeChannels(_ node: ClusterNode, because reason: Reason, _ undelivered: [NodeFrame] = []) {
+        let (ends, waiting, handed) = state.withLock { state in
+            let lines = state.ends.keys.filter { $0.node == node }
+            defer {
+                for line in lines {
+                    state.ends[line] = nil
+                    if line.isOwn { state.handed[line.number] = nil }
+                }
+            }
+            let waiting = state.peers[node]?.clear() ?? []
+            if reason == .lost, state.peers[node] != nil {
+                let epoch = state.nextEpoch(isFirst: false)
+                state.peers[node]?.startEpoch(epoch)
+            }
+            return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, waiting, state.handed)
+        }
+        var counts: [UInt64: UInt64] = [:]
+        for frame in undelivered + waiting.map(\.frame) where frame.kind == .toOwner {
+            counts[frame.channelID, default: 0] += 1
+        }
+        didLose(node)
+        for (line, end) in ends {
+            let (sent, lost) = line.isOwn ? (handed[line.number] ?? 0, counts[line.number] ?? 0) : (0, 0)
+            end.reactor.execute { end.lineDidBreak(received: sent - min(sent, lost)) }
+        }
+    }
+
+    /// Periodically sends a message to each node with channels, since a missing last message is noticed only when the next one
+    /// arrives.
+    private func check(_ living: Set<ClusterNode>) {
+        let silent: [ClusterNode] = state.withLock { state in
+            state.rounds += 1
+            guard !state.isClosed, state.rounds % Self.roundsBetweenChecks == 0 else { return [] }
+            let used = Set(state.ends.keys.lazy.map(\.node)).intersection(living)
+            return used.filter { state.peers[$0]?.beginCheck() == true }
+        }
+        for node in silent { Task { await self.sendAll(to: node) } }
+    }
+
+    /// Removes nodes that are not live. A node that does not receive either is gone at once, since other nodes take over its
+    /// slots immediately. A node that receives and is being stopped may complete its work. Any other node must be absent
+    /// several times in a row, since a new node may send before this node has seen it as live.
+    func lose(allBut living: [ClusterNode]) async {
+        let living = Set(living)
+        let gone = state.withLock { state in
+            for node in Array(state.peers.keys) {
+                let before = state.peers[node]?.absences ?? 0
+                state.peers[node]?.absences = living.contains(node) ? 0 : before + 1
+            }
+            return state.peers.filter { $0.value.absences > 0 }
+                .map { ($0.key, mayListen: $0.value.isLeaving || $0.value.absences < Self.maximumAbsences) }
+        }
+        for (node, mayListen) in gone {
+            if mayListen, (try? await engine.sendMessage([], to: node)) != false { continue }
+            let isSending = state.withLock { state in
+                guard state.peers[node]?.isSending == true else { return false }
+                state.peers[node]?.isGone = true
+                return true
+            }
+            if isSending { continue }
+            closeChannels(node, because: .lost)
+            state.withLock { if $0.peers[node]?.isSending == false { $0.peers[node] = nil } }
+        }
+        // The message that reports a loss may itself have been lost.
+        for node in living { sendEpoch(to: node) }
+        check(living)
+    }
+
+    private static func `break`(_ ends: [any NodeChannelHandler]) {
+        for end in ends { end.reactor.execute { end.lineDidBreak(received: .max) } }
+    }
+}

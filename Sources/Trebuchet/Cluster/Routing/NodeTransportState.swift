@@ -1,0 +1,72 @@
+internal import Networking
+internal import TrebuchetCluster
+
+/// The state under the lock of `NodeTransport`: the peers, and the local ends of channels.
+struct NodeTransportState {
+    /// The identity of a node channel.
+    struct ChannelEntry: Hashable {
+        let node: ClusterNode
+        let number: UInt64
+        /// Whether this node has opened it.
+        let isOwn: Bool
+    }
+
+    /// An end that was shed, with the number of messages that its peer received.
+    typealias Overflown = (end: any NodeChannelHandler, received: UInt64)
+
+    /// The number of the newest epoch: epochs are unique, even after a peer was removed.
+    private var epochs: UInt64 = 0
+    var peers: [ClusterNode: PeerState] = [:]
+    var ends: [ChannelEntry: any NodeChannelHandler] = [:]
+    /// The numbers of messages accepted for channels that this node has opened, by channel.
+    var handed: [UInt64: UInt64] = [:]
+    var lines: UInt64 = 0
+    var inbox: (any ClusterSubscription)?
+    /// Direct links to nodes, which bypass the engine.
+    var direct: NodeLinks?
+    var isClosed = false
+    /// The number of liveness rounds so far.
+    var rounds = 0
+    /// Whether this node is being stopped.
+    var isLeaving = false
+
+    /// Ends the channels to a node with the most waiting bytes, until at most `limit` bytes wait.
+    mutating func shed(_ node: ClusterNode, to limit: Int) -> [Overflown] {
+        guard let peer = peers[node] else { return [] }
+        func line(_ frame: NodeFrame) -> ChannelEntry {
+            ChannelEntry(node: node, number: frame.channelID, isOwn: !frame.kind.isBack)
+        }
+        var weights: [ChannelEntry: (bytes: Int, messages: UInt64)] = [:]
+        for waiting in peer.waiting {
+            let frame = waiting.frame
+            let weight = weights[line(frame)] ?? (0, 0)
+            weights[line(frame)] = (
+                weight.bytes + frame.byteCount, weight.messages + (frame.kind == .toOwner ? 1 : 0)
+            )
+        }
+        var overflown: [Overflown] = []
+        var gone: Set<ChannelEntry> = []
+        var left = peer.waitingBytes
+        for (line, weight) in weights.sorted(by: { $0.value.bytes > $1.value.bytes }) where left > limit {
+            gone.insert(line)
+            left -= weight.bytes
+            let sent = line.isOwn ? handed.removeValue(forKey: line.number) ?? 0 : 0
+            if let end = ends.removeValue(forKey: line) {
+                overflown.append((end, sent - min(sent, weight.messages)))
+            }
+        }
+        peers[node]?.remove { gone.contains(line($0.frame)) }
+        return overflown
+    }
+
+    /// Returns an even number for the first epoch between two nodes, an odd one after a loss.
+    mutating func nextEpoch(isFirst: Bool) -> UInt64 {
+        epochs += 1
+        return epochs * 2 + (isFirst ? 0 : 1)
+    }
+
+    /// Creates the peer state of a node if it does not exist.
+    mutating func know(_ node: ClusterNode) {
+        if peers[node] == nil { peers[node] = PeerState(epoch: nextEpoch(isFirst: true)) }
+    }
+}

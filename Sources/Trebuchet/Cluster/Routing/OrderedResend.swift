@@ -1,0 +1,96 @@
+internal import TrebuchetCluster
+
+/// Orders the calls of one client to the actors of a slot when the owner changes. Calls that an owner did not accept go to the
+/// next owner before later calls. No call goes to the next owner while a sent call may still be returned.
+struct OrderedResend<Call> {
+    /// The calls to be sent, the oldest first.
+    private(set) var waiting: [(number: UInt64, call: Call)] = []
+    /// The numbers of sent calls without a response.
+    private var away: Set<UInt64> = []
+    /// The node that they were sent to.
+    private var node: ClusterNode?
+    /// Whether sending waits for the sent calls, since they may be returned.
+    private(set) var awaitsReturn = false
+    /// Incremented each time that no sent calls remain.
+    private(set) var round = 0
+
+    var isEmpty: Bool { waiting.isEmpty && away.isEmpty }
+
+    /// - Parameter number: higher for a later call.
+    mutating func addCall(_ call: Call, _ number: UInt64) {
+        let place = waiting.lastIndex { $0.number < number }.map { $0 + 1 } ?? 0
+        waiting.insert((number, call), at: place)
+    }
+
+    /// Removes a call that must not be sent any more.
+    mutating func remove(_ number: UInt64) { waiting.removeAll { $0.number == number } }
+
+    /// Returns whether waiting calls may be sent to the node; otherwise sending waits for the sent calls.
+    mutating func mayGo(to node: ClusterNode) -> Bool {
+        if away.isEmpty { return true }
+        awaitsReturn = awaitsReturn || self.node != node
+        return !awaitsReturn
+    }
+
+    /// Removes and returns all waiting calls in order.
+    mutating func takeAll() -> [Call] {
+        defer { waiting = [] }
+        return waiting.map(\.call)
+    }
+
+    mutating func didSend(_ number: UInt64, to node: ClusterNode) {
+        self.node = node
+        away.insert(number)
+    }
+
+    /// Handles a call that was answered or abandoned.
+    mutating func didEnd(_ number: UInt64) {
+        guard away.remove(number) != nil, away.isEmpty else { return }
+        waitForNone()
+    }
+
+    /// Queues a call again that the owner did not accept.
+    mutating func didComeBack(_ call: Call, _ number: UInt64) {
+        addCall(call, number)
+        guard away.contains(number) else { return }
+        awaitsReturn = true
+        didEnd(number)
+    }
+
+    /// Ignores the sent calls from now on.
+    mutating func waitForNone() {
+        away = []
+        awaitsReturn = false
+        round &+= 1
+    }
+}
+
+/// The traffic of a client to one slot: calls and streams that wait for its owner, and those sent to it.
+final class SlotSendState {
+    let slot: ClusterSlot
+    var calls = OrderedResend<ForwardedCall>()
+    /// Streams to be resumed before all calls, so that they miss few changes of those calls.
+    var streams: [ForwardedStream] = []
+    /// Streams to be resumed after a pause, or with the next call if that comes first.
+    var paused: [ForwardedStream] = []
+    /// The number of reactors of this node that may have earlier calls of the client and do not know yet whether they run here.
+    var crossings = 0
+    /// Whether an owner lookup is in progress.
+    var isAsking = false
+    /// The waiter of the lookup.
+    var waiter: SlotLookupWaiter?
+    /// Whether a timer will check again whether calls may be sent.
+    var isTimed = false
+
+    init(_ slot: ClusterSlot) { self.slot = slot }
+
+    /// Whether nothing needs the owner.
+    var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
+    var isEmpty: Bool { calls.isEmpty && streams.isEmpty && paused.isEmpty && !isAsking && !isTimed && crossings == 0 }
+
+    /// Cancels the owner lookup.
+    func stopAsking() {
+        waiter?.leave()
+        (isAsking, waiter) = (false, nil)
+    }
+}

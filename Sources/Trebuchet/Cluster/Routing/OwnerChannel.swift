@@ -1,0 +1,207 @@
+internal import Bytes
+internal import Networking
+internal import TrebuchetActors
+internal import TrebuchetCluster
+internal import TrebuchetWire
+
+/// The client connection that uses owner channels.
+protocol OwnerChannelDelegate: AnyObject {
+    /// Whether the client can receive more.
+    var isWritable: Bool { get }
+    /// Handles a message of an owner for the client.
+    func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerChannel)
+    /// Handles a request that an owner refused because it does not own the actor.
+    func refused(_ asked: OwnerChannel.PendingRequest, over line: OwnerChannel)
+    /// Handles a call that an owner has lost and may have started. The call continues as a repeat.
+    func refusedAfterBeginning(_ call: ForwardedCall, over line: OwnerChannel)
+    /// Called when a stream's actor has another owner.
+    func moved(_ streamID: [UInt8], over line: OwnerChannel)
+    /// Called when the catch-up of a stream is complete.
+    func shown(_ streamID: [UInt8], over line: OwnerChannel)
+    /// Handles the cancellation of a call.
+    func cancelled(_ call: ForwardedCall)
+    /// Called when a channel has ended.
+    ///
+    /// - Parameter received: the number of messages that the owner received over it; nil if unknown.
+    func ended(_ line: OwnerChannel, received: UInt64?)
+    /// Called when a channel has ended because too much data waited for its node.
+    func overflowed(_ line: OwnerChannel, received: UInt64)
+}
+
+/// The channel of a client to one node that owns actors which the client uses.
+///
+/// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
+final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
+    /// The number of received bytes after which they are acknowledged; an owner may send `ForwardedLink.window` bytes ahead.
+    static let tellingBytes = 16 << 10
+
+    /// A request to the owner without a response.
+    enum PendingRequest {
+        /// A call, or a request of the client to begin or resume a stream.
+        case call(ForwardedCall)
+        /// A stream that the node resumes for the client.
+        case stream(ForwardedStream)
+    }
+
+    let reactor: Reactor
+    let node: ClusterNode
+    private weak var user: (any OwnerChannelDelegate)?
+    private var channel: NodeChannel!
+    /// The received parts of an incomplete message.
+    private var parts: [UInt8] = []
+    private var taken = 0
+    /// The number of sent messages.
+    private var sent: UInt64 = 0
+    /// The pending requests by the index of their message.
+    private var pendingRequests: [UInt64: PendingRequest] = [:]
+    /// Pending resumptions without a callID, by the client's stream name.
+    private var named: [[UInt8]: ForwardedCall] = [:]
+
+    init(_ user: any OwnerChannelDelegate, to node: ClusterNode, at exchange: NodeTransport, reactor: Reactor) {
+        self.user = user
+        self.node = node
+        self.reactor = reactor
+        channel = exchange.newLine(to: node, self)
+    }
+
+    func open(_ client: ForwardedClient) { channel.send(.open, client.payload) }
+    func send(_ kind: NodeFrame.Kind, _ payload: [UInt8]) { channel.send(kind, payload) }
+
+    /// Sends a message and returns its index on the channel.
+    @discardableResult
+    func send(_ message: UnsafeRawBufferPointer, _ departure: SendCompletion? = nil) -> UInt64 {
+        channel.send(message, part: .toOwnerPart, last: .toOwner, departure)
+        sent += 1
+        return sent
+    }
+
+    // MARK: Requests
+
+    func sendRequest(_ call: ForwardedCall) {
+        call.channel = self
+        let departure = call.depart()
+        call.withMessage { message in
+            guard !message.envelope.pointee.callID.isAbsent else {
+                named[call.callID] = call
+                call.place = send(message.bytes, departure)
+                return
+            }
+            let callID = ForwardedCallID(
+                place: sent + 1, number: call.number, mayShare: call.stream?.mayShare == true)
+            pendingRequests[callID.place] = .call(call)
+            call.place = callID.place
+            message.renamed(callID.bytes).withUnsafeBytes { _ = send($0, departure) }
+        }
+    }
+
+    func sendRequest(_ stream: ForwardedStream) {
+        stream.channel = self
+        let callID = ForwardedCallID(place: sent + 1, isOfNode: true, mayShare: stream.mayShare)
+        pendingRequests[callID.place] = .stream(stream)
+        stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
+    }
+
+    /// Discards the response to a stream request, which is repeated elsewhere.
+    func removeRequest(_ stream: ForwardedStream) {
+        let place = pendingRequests.first { if case .stream(let other) = $0.value { other === stream } else { false } }?
+            .key
+        if let place { pendingRequests[place] = nil }
+    }
+
+    /// Removes and returns the request of a response; nil if it was cancelled.
+    func takeRequest(_ callID: UnsafeRawBufferPointer) -> PendingRequest? {
+        ForwardedCallID(callID).flatMap { pendingRequests.removeValue(forKey: $0.place) }
+    }
+
+    /// Removes and returns the resumption of a stream without a callID.
+    func takeResumption(named streamID: [UInt8]) -> ForwardedCall? { named.removeValue(forKey: streamID) }
+
+    /// Removes and returns all pending requests, in the order in which they were sent.
+    func takeAll() -> [PendingRequest] {
+        defer { (pendingRequests, named) = ([:], [:]) }
+        let all = pendingRequests.map { ($0, $1) } + named.values.map { ($0.place, .call($0)) }
+        return all.sorted { $0.0 < $1.0 }.map(\.1)
+    }
+
+    /// Cancels a call at the owner.
+    func cancel(_ call: ForwardedCall) {
+        let isNamed = pendingRequests.removeValue(forKey: call.place) == nil
+        if isNamed { named[call.callID] = nil }
+        let callID =
+            isNamed
+            ? call.callID
+            : ForwardedCallID(
+                place: call.place, number: call.number, mayShare: call.stream?.mayShare == true
+            ).bytes
+        var buffer = ByteBuffer()
+        EnvelopeWriter.cancel(callID: String(decoding: callID, as: UTF8.self), into: &buffer)
+        send(buffer.bytes)
+    }
+
+    /// Unsubscribes a stream at the owner.
+    func unsubscribe(_ streamID: [UInt8]) {
+        var buffer = ByteBuffer()
+        EnvelopeWriter.streamEnd(streamID: streamID, reason: .clientUnsubscribed, into: &buffer)
+        send(buffer.bytes)
+    }
+
+    func close() {
+        channel.send(.gone)
+        channel.discard()
+    }
+
+    /// Closes the channel and discards its pending requests.
+    func shutDown() {
+        close()
+        _ = takeAll()
+    }
+
+    /// Acknowledges received bytes if the client can receive more.
+    func tellWhatWasTaken() {
+        guard taken >= Self.tellingBytes, user?.isWritable == true else { return }
+        channel.send(.taken, number: UInt64(taken))
+        taken = 0
+    }
+
+    // MARK: NodeChannelHandler
+
+    func receive(_ frame: NodeFrame) {
+        guard let user else { return }
+        switch frame.kind {
+        case .toClientPart: parts += frame.payload
+        case .toClient:
+            taken += parts.count + frame.payload.count
+            if parts.isEmpty {
+                frame.payload.withUnsafeBytes { user.receive($0, over: self) }
+            } else {
+                let message = parts + frame.payload
+                parts = []
+                message.withUnsafeBytes { user.receive($0, over: self) }
+            }
+            tellWhatWasTaken()
+        case .refused:
+            let asked = frame.payload.withUnsafeBytes { takeRequest($0) }
+            if let asked { user.refused(asked, over: self) }
+        case .repeatElsewhere:
+            let asked = frame.payload.withUnsafeBytes { takeRequest($0) }
+            if case .call(let call)? = asked { user.refusedAfterBeginning(call, over: self) }
+        case .moved: user.moved(frame.payload, over: self)
+        case .shown: user.shown(frame.payload, over: self)
+        case .ended:
+            channel.discard()
+            user.ended(self, received: frame.number)
+        default: break
+        }
+    }
+
+    func lineDidBreak(received: UInt64) {
+        // The other end may still exist.
+        close()
+        user?.ended(self, received: received)
+    }
+
+    func lineDidOverflow(received: UInt64) {
+        close()
+        user?.overflowed(self, received: received)
+    }
+}

@@ -1,0 +1,155 @@
+internal import TrebuchetCluster
+
+/// The state of the message exchange with one other node: waiting frames, epochs, and message numbers for loss detection.
+struct PeerState {
+    /// A frame that waits to be sent.
+    struct Waiting {
+        let frame: NodeFrame
+        /// Set for a frame whose sending is observed.
+        let departure: SendCompletion?
+    }
+
+    /// The handling of a received message.
+    struct ReceiveAction: Equatable {
+        /// Whether existing channels end, since the other node has lost messages.
+        var endsLines = false
+        /// Whether messages of the other node are missing.
+        var hasGap = false
+        /// Whether its frames belong to channels that have ended.
+        var isLate = false
+    }
+
+    /// The queue from index `first`; earlier elements were sent.
+    private var queue: [Waiting?] = []
+    private var first = 0
+    private(set) var waitingBytes = 0
+    var isSending = false
+    /// This node's epoch with the peer, and the peer's epoch; 0 until a message of the peer arrives.
+    private(set) var own: UInt64
+    private(set) var theirs: UInt64 = 0
+    /// Whether the peer does not know this node's epoch yet, and whether it must be sent even without frames.
+    private var isToBeTold = false
+    private var isToldAlone = false
+    private var sent: UInt64 = 0
+    /// The number of the last message before this node's epoch began.
+    private var last: UInt64 = 0
+    private var received: UInt64 = 0
+    /// The number of the last message whose frames were passed on.
+    var handled: UInt64 = 0
+    var isLeaving = false
+    /// The number of consecutive rounds in which it was not live.
+    var absences = 0
+    /// Whether the node is gone while the delivery of a message to it is undecided.
+    var isGone = false
+
+    /// - Parameter epoch: greater than all before; even, as the first epoch between two nodes.
+    init(epoch: UInt64) { own = epoch }
+
+    var waiting: some Sequence<Waiting> { queue[first...].lazy.compactMap { $0 } }
+
+    // MARK: Sending
+
+    /// Queues frames.
+    ///
+    /// - Returns: whether the caller must start sending.
+    mutating func enqueueFrames(_ frames: [NodeFrame], _ departure: SendCompletion?) -> Bool {
+        for frame in frames {
+            queue.append(Waiting(frame: frame, departure: departure))
+            waitingBytes += frame.byteCount
+        }
+        defer { isSending = true }
+        return !isSending
+    }
+
+    /// Removes and returns all waiting frames.
+    @discardableResult
+    mutating func clear() -> [Waiting] {
+        defer { (queue, first, waitingBytes, isToldAlone) = ([], 0, 0, false) }
+        return Array(waiting)
+    }
+
+    /// Removes some waiting frames.
+    mutating func remove(where isGone: (Waiting) -> Bool) {
+        let kept = waiting.filter { !isGone($0) }
+        waitingBytes = kept.reduce(0) { $0 + $1.frame.byteCount }
+        (queue, first) = (kept, 0)
+    }
+
+    /// Returns the next message; nil if nothing waits, and sending ends.
+    ///
+    /// - Parameter most: the maximum size of its frames in bytes, unless it has a single frame.
+    mutating func next(_ most: Int) -> (number: UInt64, epochs: NodeMessage.Epochs, waiting: [Waiting])? {
+        guard first < queue.count || isToldAlone else {
+            isSending = false
+            return nil
+        }
+        isToldAlone = false
+        var taken: [Waiting] = []
+        var bytes = 0
+        while first < queue.count, let waiting = queue[first],
+            taken.isEmpty || bytes + waiting.frame.byteCount <= most
+        {
+            bytes += waiting.frame.byteCount
+            taken.append(waiting)
+            queue[first] = nil
+            first += 1
+        }
+        waitingBytes -= bytes
+        // Remove half of the array at a time, so that each element is moved once on average.
+        if first * 2 > queue.count {
+            queue.removeFirst(first)
+            first = 0
+        }
+        sent += 1
+        return (sent, NodeMessage.Epochs(sender: own, receiver: theirs, last: last), taken)
+    }
+
+    // MARK: Losses
+
+    /// Starts a new epoch after a loss: messages that the peer sends without knowing it are late.
+    ///
+    /// - Parameter epoch: greater than all before; odd.
+    mutating func startEpoch(_ epoch: UInt64) {
+        (own, last) = (epoch, sent)
+        isToBeTold = true
+    }
+
+    /// Records that these epochs were delivered to the peer.
+    mutating func didTell(_ epochs: NodeMessage.Epochs) { if epochs.sender == own { isToBeTold = false } }
+
+    /// Returns whether the caller must start sending, to deliver this node's epoch only.
+    mutating func beginTelling() -> Bool {
+        guard isToBeTold else { return false }
+        return beginTellingAlone()
+    }
+
+    /// Returns whether the caller must start sending without waiting frames, so that the peer can detect a missing last
+    /// message.
+    mutating func beginCheck() -> Bool { isSending ? false : beginTellingAlone() }
+
+    private mutating func beginTellingAlone() -> Bool {
+        isToldAlone = true
+        defer { isSending = true }
+        return !isSending
+    }
+
+    // MARK: Receiving
+
+    mutating func receive(_ number: UInt64, _ epochs: NodeMessage.Epochs) -> ReceiveAction {
+        // Sent before the peer's loss, which the peer has already reported.
+        guard epochs.sender >= theirs else { return ReceiveAction(isLate: true) }
+        var arrival = ReceiveAction()
+        if epochs.sender > theirs {
+            arrival.endsLines = theirs > 0 || epochs.sender % 2 == 1
+            (theirs, received) = (epochs.sender, epochs.last)
+        }
+        // The first message of an epoch may be missing too: the channels that it opened do not exist here.
+        arrival.hasGap = number != received &+ 1
+        received = number
+        // A peer that has received nothing from this node cannot know of a loss.
+        let knows = epochs.receiver == own || epochs.receiver == 0 && own % 2 == 0
+        if !knows { (arrival.isLate, isToBeTold) = (true, true) }
+        if arrival.hasGap { arrival.isLate = true }
+        return arrival
+    }
+}

@@ -1,0 +1,293 @@
+internal import Bytes
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// A stream of an actor on another node, which this node receives once from its owner for all of its clients.
+///
+/// Each incarnation is a local replica, which client connections observe like a stream of this node. When the owner changes,
+/// the replica ends, and each client requests the stream from the next owner, which authorizes it. The first authorized request
+/// resumes the shared stream there at the position of the replica.
+final class SharedStream: Sendable {
+    /// The time for which it continues after the last subscriber has left.
+    private static let linger = Duration.seconds(1)
+    /// The time for which its versions are retained for clients that move to the next owner.
+    private static let longestMove = Duration.seconds(60)
+
+    /// The outcome of a request.
+    enum SubscribeOutcome: Sendable {
+        case stream(RemoteStreamReplica)
+        /// The stream is available elsewhere or in a new incarnation: request it again.
+        case elsewhere
+        case failed(TrebuchetError)
+    }
+
+    /// The subscription at the owner.
+    private struct Feed {
+        let receiver: SharedStreamReceiver
+        let number: UInt64
+        /// Whether it was requested from a known position.
+        let isBehind: Bool
+    }
+
+    /// The subscription, the replica and the waiting requests.
+    private struct State {
+        /// The subscription at the owner; nil without one.
+        var feed: Feed?
+        /// Whether the catch-up is complete.
+        var isShown = false
+        /// The current or last replica.
+        var mirror: RemoteStreamReplica?
+        var waiting: [@Sendable (SubscribeOutcome) -> Void] = []
+        /// The number of subscribers that received the replica and do not observe it yet.
+        var admitted = 0
+        var isGone = false
+        /// Incremented to invalidate scheduled checks for subscribers.
+        var looks = 0
+    }
+
+    let key: SharedStreamSubscriptions.Key
+    private weak let streams: SharedStreamSubscriptions?
+    private let state = Mutex(State())
+
+    init(_ key: SharedStreamSubscriptions.Key, in streams: SharedStreamSubscriptions) {
+        self.key = key
+        self.streams = streams
+    }
+
+    // MARK: Subscribers
+
+    /// Answers with the stream, immediately if it is available, else after its start.
+    ///
+    /// - Parameters:
+    ///   - node: the owner of the actor, which has authorized the client.
+    ///   - seen: the position that the client has received.
+    /// - Returns: false if this object has just ended: the caller must create another one.
+    func join(
+        at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
+        _ answer: @escaping @Sendable (SubscribeOutcome) -> Void
+    ) -> Bool {
+        if let number = feed(notOf: node) {
+            for answer in leave(number, isTold: true) ?? [] { answer(.elsewhere) }
+        }
+        var found: RemoteStreamReplica?
+        let isThere = state.withLock { state in
+            guard !state.isGone else { return false }
+            state.looks += 1
+            if state.feed != nil, state.isShown, let mirror = state.mirror {
+                state.admitted += 1
+                found = mirror
+                return true
+            }
+            state.waiting.append(answer)
+            if state.feed == nil { startStream(at: node, behind: seen, &state) }
+            return true
+        }
+        if let found { answer(.stream(found)) }
+        return isThere
+    }
+
+    /// Returns the number of a subscription that must not continue, since it is from another node or its replica has ended.
+    private func feed(notOf node: ClusterNode) -> UInt64? {
+        state.withLock { state in
+            let isBroken = state.isShown && state.mirror?.hasEnded == true
+            guard let feed = state.feed, feed.receiver.node != node || isBroken else {
+                if isBroken { state.mirror = nil }
+                return nil
+            }
+            return feed.number
+        }
+    }
+
+    /// Ends a subscription. Notifies subscribers before any version is omitted, since a response may follow immediately.
+    ///
+    /// - Parameter isTold: whether the owner is notified before the stream is requested again.
+    /// - Returns: the waiting requests; nil if it has ended already.
+    private func leave(_ number: UInt64, isTold: Bool) -> [@Sendable (SubscribeOutcome) -> Void]? {
+        let (mirror, isBroken) = state.withLock { state in
+            state.feed?.number == number
+                ? (state.mirror, state.isShown && state.mirror?.hasEnded == true) : (nil, false)
+        }
+        mirror?.finish(.moved)
+        return state.withLock { state in
+            guard let feed = state.feed, feed.number == number else { return nil }
+            if isTold { feed.receiver.endStream(number, mayReturn: false) }
+            if isBroken { state.mirror = nil }
+            return Self.stop(&state).0
+        }
+    }
+
+    private func startStream(
+        at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64)?, _ state: inout State
+    ) {
+        guard let streams else { return }
+        if state.mirror?.isWhole == false { state.mirror = nil }
+        let line = streams.line(to: node)
+        let behind = state.mirror.map { ($0.epoch, $0.position) } ?? seen ?? ("", 0)
+        let beginning = SharedStreamRequest(
+            actor: key.actor, target: key.target, epoch: behind.0, sequence: behind.1, isFresh: state.mirror == nil)
+        let feed = Feed(receiver: line, number: streams.nextNumber(), isBehind: !behind.0.isEmpty)
+        (state.feed, state.isShown) = (feed, false)
+        line.startStream(self, feed.number, beginning)
+    }
+
+    /// Handles that a subscriber observes the replica, or no longer needs it.
+    func didJoin() {
+        let isUnused = state.withLock { state in
+            state.admitted -= 1
+            return state.admitted == 0 && state.mirror?.broadcasterCount == 0
+        }
+        if isUnused { lookLater() }
+    }
+
+    /// - Returns: the waiting requests, and the replica of existing subscribers.
+    private static func stop(_ state: inout State) -> ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) {
+        defer { (state.feed, state.isShown, state.waiting) = (nil, false, []) }
+        return (state.waiting, state.mirror)
+    }
+
+    private func lookLater() {
+        let (look, time) = state.withLock { state in
+            state.looks += 1
+            return (state.looks, state.feed == nil ? Self.longestMove : Self.linger)
+        }
+        Task { [weak self] in
+            try? await Task.sleep(for: time)
+            self?.endIfUnused(look)
+        }
+    }
+
+    private func endIfUnused(_ look: Int) {
+        let isUnused = state.withLock { state in
+            guard state.looks == look, !state.isGone, state.admitted == 0, state.waiting.isEmpty,
+                state.mirror?.broadcasterCount ?? 0 == 0
+            else { return false }
+            state.isGone = true
+            if let feed = state.feed {
+                feed.receiver.endStream(feed.number, mayReturn: state.mirror?.expectsReturns == true)
+            }
+            (state.feed, state.mirror) = (nil, nil)
+            return true
+        }
+        if isUnused { streams?.remove(self) }
+    }
+
+    // MARK: From the owner
+
+    func receive(_ message: SharedStreamMessage) {
+        switch message.kind {
+        case .started: didStart(message)
+        case .version:
+            guard let mirror = mirror(fedBy: message.number) else { return }
+            if message.version({ mirror.receiveMessage($0, $1) }) != true { breakOff(message.number) }
+        case .whole:
+            guard let mirror = mirror(fedBy: message.number) else { return }
+            _ = message.version { mirror.takeWhole($0, $1) }
+        case .shown: didShow(message.number)
+        case .moved: lose(message.number)
+        case .gone: endStream(message.number, .gone)
+        case .failed: fail(message)
+        default: break
+        }
+    }
+
+    private func mirror(fedBy number: UInt64) -> RemoteStreamReplica? {
+        state.withLock { $0.feed?.number == number ? $0.mirror : nil }
+    }
+
+    private func didStart(_ message: SharedStreamMessage) {
+        guard let start = message.decoded(SharedStreamStart.self) else { return breakOff(message.number) }
+        state.withLock { state in
+            guard state.feed?.number == message.number else { return }
+            state.mirror = RemoteStreamReplica(
+                isEvents: start.isEvents, buffer: start.buffer, epoch: start.epoch,
+                lives: start.lives.map { StreamIncarnation(epoch: $0.epoch, lastVersion: $0.last) },
+                position: start.position,
+                after: start.continues ? state.mirror : nil, memory: streams?.memory
+            ) { [weak self] in
+                // In a task, outside of the isolation of the notification.
+                Task { self?.lookLater() }
+            }
+        }
+    }
+
+    private func didShow(_ number: UInt64) {
+        let (mirror, waiting): (RemoteStreamReplica?, [@Sendable (SubscribeOutcome) -> Void]) = state.withLock {
+            state in
+            guard state.feed?.number == number, let mirror = state.mirror else { return (nil, []) }
+            state.isShown = true
+            state.admitted += state.waiting.count
+            defer { state.waiting = [] }
+            return (mirror, state.waiting)
+        }
+        guard let mirror else { return }
+        for answer in waiting { answer(.stream(mirror)) }
+    }
+
+    /// Ends a subscription whose channel is lost: subscribers and waiting requests must ask again.
+    func lose(_ number: UInt64) {
+        lose(number, isTold: false)
+    }
+
+    private func lose(_ number: UInt64, isTold: Bool) {
+        let node = state.withLock { $0.feed?.number == number ? $0.feed?.receiver.node : nil }
+        guard let node else { return }
+        streams?.didMove(ClusterSlot(of: key.actor), from: node)
+        guard let left = leave(number, isTold: isTold) else { return }
+        for answer in left { answer(.elsewhere) }
+        lookLater()
+    }
+
+    /// Ends the subscription if another node owns the actor now. Messages of the previous owner may be late, or sent before it
+    /// knows the change.
+    func leave(for node: ClusterNode) {
+        let feed = state.withLock { $0.feed }
+        guard let feed, feed.receiver.node != node else { return }
+        lose(feed.number, isTold: true)
+    }
+
+    /// Ends a subscription whose messages do not fit the replica: the stream begins again.
+    private func breakOff(_ number: UInt64) {
+        let mirror: RemoteStreamReplica? = state.withLock { state in
+            guard let feed = state.feed, feed.number == number else { return nil }
+            feed.receiver.endStream(number, mayReturn: false)
+            defer { state.mirror = nil }
+            return state.mirror
+        }
+        mirror?.finish(.moved)
+        lose(number)
+    }
+
+    private func endStream(_ number: UInt64, _ end: RemoteStreamReplica.EndReason) {
+        let (left, mirror): ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) = state.withLock { state in
+            guard let feed = state.feed, feed.number == number else { return ([], nil) }
+            feed.receiver.removeStream(number)
+            defer { state.mirror = nil }
+            return Self.stop(&state)
+        }
+        mirror?.finish(end)
+        for answer in left {
+            if case .failed(let error) = end { answer(.failed(error)) } else { answer(.elsewhere) }
+        }
+        lookLater()
+    }
+
+    private func fail(_ message: SharedStreamMessage) {
+        let error =
+            message.decoded(SharedStreamFailure.self)?.error
+            ?? TrebuchetError(.internal, "the stream was ended by its owner")
+        // If the owner no longer has the versions after the requested position, begin without one: each client with that
+        // position gets the error itself.
+        let beginsAnew = state.withLock { state in
+            guard let feed = state.feed, feed.number == message.number, !state.isShown, feed.isBehind,
+                error.code == .overflow
+            else { return false }
+            feed.receiver.removeStream(feed.number)
+            state.mirror = nil
+            startStream(at: feed.receiver.node, behind: nil, &state)
+            return true
+        }
+        if !beginsAnew { endStream(message.number, .failed(error)) }
+    }
+}

@@ -1,0 +1,203 @@
+internal import Bytes
+internal import Networking
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// The shared streams of a node, each received once for all of its clients, and the channels to their owners.
+final class SharedStreamSubscriptions: Sendable {
+    /// The actor and the property of a stream.
+    struct Key: Hashable, Sendable {
+        let actor: String
+        let target: String
+    }
+
+    /// The streams and channels.
+    private struct State {
+        var streams: [ClusterSlot: [Key: SharedStream]] = [:]
+        var receivers: [ClusterNode: SharedStreamReceiver] = [:]
+        var didMove: (@Sendable (ClusterSlot, ClusterNode) -> Void)?
+        var reactor: Reactor?
+        var memory: MemoryBudget?
+    }
+
+    private let exchange: NodeTransport
+    private let state = Mutex(State())
+    private let numbers = Atomic<UInt64>(0)
+
+    init(_ exchange: NodeTransport) { self.exchange = exchange }
+
+    /// Configures the streams before their first use.
+    ///
+    /// - Parameters:
+    ///   - reactor: receives notifications of broken channels.
+    ///   - memory: the budget in which large updates count.
+    ///   - didMove: called with a slot that a node does not own any more, before its subscribers request their streams again.
+    func set(
+        reactor: Reactor?, memory: MemoryBudget, didMove: @escaping @Sendable (ClusterSlot, ClusterNode) -> Void
+    ) {
+        state.withLock { state in (state.reactor, state.memory, state.didMove) = (reactor, memory, didMove) }
+    }
+
+    /// Returns a stream to an authorized client through `answer`, at once if it is available.
+    ///
+    /// - Parameters:
+    ///   - node: the owner of the actor, which has authorized the client.
+    ///   - seen: the position that the client has received.
+    ///   - answer: called once, on any thread; for a stream, its receiver must call `didJoin`.
+    func join(
+        _ key: Key, at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64),
+        _ answer: @escaping @Sendable (SharedStream, SharedStream.SubscribeOutcome) -> Void
+    ) {
+        while true {
+            let stream = state.withLock { state in
+                let slot = ClusterSlot(of: key.actor)
+                if let found = state.streams[slot]?[key] { return found }
+                let made = SharedStream(key, in: self)
+                state.streams[slot, default: [:]][key] = made
+                return made
+            }
+            if stream.join(at: node, behind: seen, { answer(stream, $0) }) { return }
+        }
+    }
+
+    var memory: MemoryBudget? { state.withLock { $0.memory } }
+    /// The number of streams.
+    var count: Int { state.withLock { $0.streams.values.reduce(0) { $0 + $1.count } } }
+
+    func nextNumber() -> UInt64 { numbers.wrappingAdd(1, ordering: .relaxed).newValue }
+
+    func remove(_ stream: SharedStream) {
+        state.withLock { state in
+            let slot = ClusterSlot(of: stream.key.actor)
+            guard state.streams[slot]?[stream.key] === stream else { return }
+            state.streams[slot]?[stream.key] = nil
+            if state.streams[slot]?.isEmpty == true { state.streams[slot] = nil }
+        }
+    }
+
+    /// Handles the new owner of a slot: streams from other nodes end, and their subscribers request them from the new owner.
+    func leave(_ slot: ClusterSlot, to node: ClusterNode) {
+        for stream in state.withLock({ $0.streams[slot]?.values.map { $0 } ?? [] }) { stream.leave(for: node) }
+    }
+
+    func didMove(_ slot: ClusterSlot, from node: ClusterNode) { state.withLock { $0.didMove }?(slot, node) }
+
+    // MARK: Channels
+
+    func line(to node: ClusterNode) -> SharedStreamReceiver {
+        state.withLock { state in
+            if let line = state.receivers[node] { return line }
+            guard let reactor = state.reactor else { preconditionFailure("a node with clients has no reactors") }
+            let line = SharedStreamReceiver(to: node, at: exchange, reactor: reactor, of: self)
+            state.receivers[node] = line
+            return line
+        }
+    }
+
+    func remove(_ line: SharedStreamReceiver) {
+        state.withLock { if $0.receivers[line.node] === line { $0.receivers[line.node] = nil } }
+    }
+}
+
+/// A shared-stream channel of this node to the owner of actors that its clients observe.
+///
+/// Its messages are handled where node messages arrive, before any later message reaches a reactor. A client that calls and
+/// observes through this node therefore receives each change before the response of its call.
+final class SharedStreamReceiver: NodeChannelHandler {
+    /// The streams and the state of the channel.
+    private struct State {
+        var streams: [UInt64: SharedStream] = [:]
+        /// The received parts of an incomplete message.
+        var parts: [UInt8] = []
+        var taken = 0
+        var isBroken = false
+    }
+
+    let reactor: Reactor
+    let node: ClusterNode
+    var isToldInPlace: Bool { true }
+    private weak let user: SharedStreamSubscriptions?
+    private let channel = Mutex<NodeChannel?>(nil)
+    private let state = Mutex(State())
+
+    init(to node: ClusterNode, at exchange: NodeTransport, reactor: Reactor, of user: SharedStreamSubscriptions) {
+        self.user = user
+        self.node = node
+        self.reactor = reactor
+        let made = exchange.newLine(to: node, self)
+        channel.withLock { $0 = made }
+        made.send(.open, SharedStreamMessage.opening)
+    }
+
+    private func send(_ message: [UInt8]) {
+        channel.withLock { $0 }?.send(message, part: .toOwnerPart, last: .toOwner)
+    }
+
+    func startStream(_ stream: SharedStream, _ number: UInt64, _ beginning: SharedStreamRequest) {
+        let isBroken = state.withLock { state in
+            if !state.isBroken { state.streams[number] = stream }
+            return state.isBroken
+        }
+        // The channel broke after the lookup. Run it later, since the stream is just beginning.
+        if isBroken { return reactor.execute { stream.lose(number) } }
+        send(SharedStreamMessage.bytes(.begin, number, beginning))
+    }
+
+    /// - Parameter mayReturn: whether a subscriber may return soon.
+    func endStream(_ number: UInt64, mayReturn: Bool) {
+        removeStream(number)
+        send(SharedStreamMessage.bytes(.end, number, mayReturn ? [1] : []))
+    }
+
+    /// Removes a stream that has ended at its owner.
+    func removeStream(_ number: UInt64) { state.withLock { $0.streams[number] = nil } }
+
+    // MARK: NodeChannelHandler
+
+    func receive(_ frame: NodeFrame) {
+        switch frame.kind {
+        case .toClientPart: state.withLock { $0.parts += frame.payload }
+        case .toClient:
+            let bytes = state.withLock { state in
+                defer { state.parts = [] }
+                return state.parts.isEmpty ? frame.payload : state.parts + frame.payload
+            }
+            if let message = SharedStreamMessage(bytes) { receive(message) }
+            tellWhatWasTaken(bytes.count)
+        case .ended: lineDidBreak(received: 0)
+        default: break
+        }
+    }
+
+    private func receive(_ message: SharedStreamMessage) {
+        let stream = state.withLock { state in
+            message.kind == .moved ? state.streams.removeValue(forKey: message.number) : state.streams[message.number]
+        }
+        stream?.receive(message)
+    }
+
+    private func tellWhatWasTaken(_ count: Int) {
+        let taken = state.withLock { state in
+            state.taken += count
+            guard state.taken >= OwnerChannel.tellingBytes else { return 0 }
+            defer { state.taken = 0 }
+            return state.taken
+        }
+        if taken > 0 { channel.withLock { $0 }?.send(.taken, number: UInt64(taken)) }
+    }
+
+    func lineDidBreak(received: UInt64) {
+        user?.remove(self)
+        let ended = channel.withLock { $0 }
+        ended?.send(.gone)
+        ended?.discard()
+        let lost = state.withLock { state in
+            defer { (state.streams, state.isBroken) = ([:], true) }
+            return state.streams
+        }
+        for (number, stream) in lost { stream.lose(number) }
+    }
+
+    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+}

@@ -1,0 +1,116 @@
+internal import Networking
+internal import Platform
+internal import TrebuchetActors
+internal import TrebuchetCluster
+
+/// Queues requests on one reactor until the owner of their slot is known, in the order of their arrival.
+///
+/// `@unchecked Sendable`: used on its reactor only.
+final class SlotOwnerLookups: @unchecked Sendable {
+    /// Receives the owner or an error.
+    typealias Completion = (Result<ClusterNode, TrebuchetError>) -> Void
+
+    /// The pause before another query to a node that is gone or does not own the slot.
+    private static let pause = Duration.milliseconds(20)
+
+    private let directory: SlotDirectory
+    private let reactor: Reactor
+    private var waiting: [ClusterSlot: SlotOwnerLookup] = [:]
+
+    init(_ directory: SlotDirectory, on reactor: Reactor) {
+        self.directory = directory
+        self.reactor = reactor
+    }
+
+    /// Answers with the owner of a slot, immediately if it is known and no request waits; with `unavailable` if the slot has
+    /// had no owner for `timeout`.
+    ///
+    /// - Returns: the queued request; nil if it was answered.
+    func withOwner(of slot: ClusterSlot, waitingUpTo timeout: Duration, _ answer: @escaping Completion)
+        -> SlotLookupWaiter?
+    {
+        if let queue = waiting[slot] { return queue.addWaiter(answer) }
+        if let node = directory.knownOwner(of: slot) {
+            answer(.success(node))
+            return nil
+        }
+        let queue = SlotOwnerLookup()
+        waiting[slot] = queue
+        startLookup(slot, waitingUpTo: timeout)
+        return queue.addWaiter(answer)
+    }
+
+    /// The number of queued requests, including cancelled ones that are not removed yet.
+    var count: Int { waiting.values.reduce(0) { $0 + $1.waiters.count } }
+
+    /// Queries the owner again after a pause. All requests wait for the result, which keeps their order.
+    func askAgain(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
+        guard waiting[slot] == nil else { return }
+        waiting[slot] = SlotOwnerLookup()
+        reactor.schedule(after: Self.pause) { [weak self] in self?.startLookup(slot, waitingUpTo: timeout) }
+    }
+
+    private func startLookup(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
+        let (directory, reactor) = (directory, reactor)
+        // Retained until the query ends, so that the requests are answered.
+        let queues = self
+        Task {
+            let owner: Result<ClusterNode, TrebuchetError>
+            do throws(ClusterEngineError) {
+                owner = .success(try await directory.owner(of: slot, waitingUpTo: timeout))
+            } catch {
+                owner = .failure(TrebuchetError(.unavailable, error.textForClients))
+            }
+            reactor.execute { queues.answer(slot, owner) }
+        }
+    }
+
+    private func answer(_ slot: ClusterSlot, _ owner: Result<ClusterNode, TrebuchetError>) {
+        for waiter in waiting.removeValue(forKey: slot)?.waiters ?? [] { waiter.takeCompletion()?(owner) }
+    }
+}
+
+/// The requests that wait for one slot. On its reactor.
+private final class SlotOwnerLookup {
+    fileprivate var waiters: [SlotLookupWaiter] = []
+    private var left = 0
+
+    func addWaiter(_ answer: @escaping SlotOwnerLookups.Completion) -> SlotLookupWaiter {
+        let waiter = SlotLookupWaiter(self, answer)
+        waiters.append(waiter)
+        return waiter
+    }
+
+    fileprivate func didLeave() {
+        left += 1
+        // Remove half of the array at a time, so that each element is moved once on average.
+        guard left * 2 > waiters.count else { return }
+        waiters.removeAll { $0.hasLeft }
+        left = 0
+    }
+}
+
+/// A queued request.
+final class SlotLookupWaiter {
+    private weak var queue: SlotOwnerLookup?
+    private var completion: SlotOwnerLookups.Completion?
+
+    fileprivate init(_ queue: SlotOwnerLookup, _ answer: @escaping SlotOwnerLookups.Completion) {
+        self.queue = queue
+        self.completion = answer
+    }
+
+    fileprivate var hasLeft: Bool { completion == nil }
+
+    fileprivate func takeCompletion() -> SlotOwnerLookups.Completion? {
+        defer { completion = nil }
+        return completion
+    }
+
+    /// Cancels the request and releases its closure.
+    func leave() {
+        guard completion != nil else { return }
+        completion = nil
+        queue?.didLeave()
+    }
+}

@@ -1,0 +1,112 @@
+internal import Networking
+internal import Platform
+internal import Transports
+internal import TrebuchetActors
+internal import TrebuchetClient
+internal import TrebuchetWire
+internal import WebSockets
+
+/// A call on behalf of an inspector client: `?method=add(_:)&arguments=[1]&principal=ada`.
+struct InspectorCall: Sendable {
+    let actor: String
+    let method: String
+    /// Each argument in JSON.
+    let arguments: [[UInt8]]
+    let principal: String?
+
+    init(_ actor: String, _ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
+        guard let method = query.text("method") else { throw InspectorQuery.InvalidQuery(text: "method is missing") }
+        try self.init(actor, method, query.text("arguments") ?? "[]", query.text("principal"))
+    }
+
+    /// - Parameter arguments: a list, in JSON.
+    init(
+        _ actor: String, _ method: String, _ arguments: String, _ principal: String?
+    ) throws(InspectorQuery.InvalidQuery) {
+        self.actor = actor
+        self.method = method
+        self.principal = principal
+        guard let arguments = JSONText.elements(Array(arguments.utf8)) else {
+            throw InspectorQuery.InvalidQuery(text: "arguments must be a JSON array")
+        }
+        self.arguments = arguments
+    }
+}
+
+/// The changes that the inspector can make, if it was opened with `writes`.
+extension TrebuchetServer {
+    private static let callTime = Duration.seconds(10)
+
+    /// Calls a method as a client in this process with the principal of the call.
+    ///
+    /// - Parameter who: the inspector client, for the log.
+    func call(_ call: InspectorCall, for who: String) async throws(TrebuchetError) -> InspectorJSON {
+        parts.log(
+            LogLine.of(
+                "inspector: \(who) calls \(call.method) of \(call.actor)"
+                    + (call.principal.map { " as \($0)" } ?? "")))
+        let guest = ImpersonatingServer(self, call.principal)
+        var options = TrebuchetClient.Options()
+        options.callTimeout = Self.callTime
+        let client = TrebuchetClient(transport: TrebuchetTransport(kind: .local(guest)), options: options)
+        let began = MonotonicClock.now
+        do {
+            try await client.connect()
+            let result = try await client.call(actor: call.actor, target: call.method, arguments: call.arguments)
+            let took = MonotonicClock.now &- began
+            await client.close()
+            return .object([
+                ("seconds", .seconds(took)), ("result", result.map { .written($0) } ?? .null), ("error", .null),
+            ])
+        } catch {
+            await client.close()
+            let told = error as? TrebuchetError
+            return .object([
+                ("seconds", .seconds(MonotonicClock.now &- began)), ("result", .null),
+                (
+                    "error",
+                    .object([
+                        ("code", .text(told.map { "\($0.code)" } ?? "internal")),
+                        ("message", .text(told?.message ?? "\(error)")),
+                    ])
+                ),
+            ])
+        }
+    }
+
+    /// Closes a connection; nil if it does not exist any more.
+    func cut(connection number: UInt64, for who: String) async throws(TrebuchetError) -> InspectorJSON? {
+        for shard in shards {
+            let isCut = await Self.query(shard.reactor, timeout: Self.answerTime) { () -> Bool in
+                guard let connection = shard.connections[number] else { return false }
+                connection.close(.policyViolation, reason: "closed by an operator")
+                return true
+            }
+            guard let isCut else {
+                throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
+            }
+            guard isCut else { continue }
+            parts.log("inspector: \(who) closed connection \(number)")
+            return .object([("cut", .count(number))])
+        }
+        return nil
+    }
+}
+
+/// Connects a client in this process as a given principal. It skips `AccessPolicy.authenticate`, and the policy still
+/// authorizes the principal's calls.
+private final class ImpersonatingServer: LocalServer {
+    private let server: TrebuchetServer
+    private let principal: String?
+
+    init(_ server: TrebuchetServer, _ principal: String?) {
+        self.server = server
+        self.principal = principal
+    }
+
+    func connectLocally(_ request: ConnectionRequest, _ receiver: ConnectionReceiver) async throws {
+        let caller = Caller(
+            connection: CallerConnection(principal: principal.map { Principal(id: $0) }, remoteAddress: nil))
+        try await server.connectLocally(request, receiver, as: caller)
+    }
+}

@@ -1,0 +1,49 @@
+internal import Platform
+internal import Synchronization
+internal import Transports
+internal import WebSockets
+
+/// Logs rejected clients with the reason, as an aid for developers. At most one line a second, since any client can cause
+/// rejections.
+package final class RejectionLog: Sendable {
+    private static let pause = 1_000_000_000 as UInt64
+
+    /// The time of the next permitted line and the number of suppressed ones.
+    private struct State {
+        var next: UInt64 = 0
+        var unsaid = 0
+    }
+
+    private let log: @Sendable (String) -> Void
+    private let state = Mutex(State())
+
+    package init(_ log: @escaping @Sendable (String) -> Void) { self.log = log }
+
+    /// Logs that a connection or an HTTP request was rejected.
+    func logRejection(_ refusal: HTTPResponse, from address: SocketAddress?, at now: UInt64 = MonotonicClock.now) {
+        let who = address.map { "\($0)" } ?? "a client"
+        logLine("refused \(who) with \(refusal.status): \(Self.reason(refusal))", at: now)
+    }
+
+    /// Returns whether the status is common for requests of missing pages or for silent peers, and therefore unrelated to access.
+    static func isCommon(_ status: Int) -> Bool { [404, 405, 408, 426].contains(status) }
+
+    /// Returns the reason that the client receives: the first line of the body.
+    static func reason(_ refusal: HTTPResponse) -> String {
+        String(decoding: refusal.body.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+
+    package func logLine(_ line: String, at now: UInt64 = MonotonicClock.now) {
+        let unsaid = state.withLock { state -> Int? in
+            guard now >= state.next else {
+                state.unsaid += 1
+                return nil
+            }
+            defer { state.unsaid = 0 }
+            state.next = now &+ Self.pause
+            return state.unsaid
+        }
+        guard let unsaid else { return }
+        log("\(line)\(unsaid > 0 ? " (and \(unsaid) before it)" : "")")
+    }
+}

@@ -1,0 +1,120 @@
+internal import Bytes
+internal import Synchronization
+internal import TrebuchetActors
+internal import TrebuchetWire
+
+/// Authorization and rate limits.
+extension ServerConnection {
+    /// Applies a change of the connection's authorization: a revocation, or its end.
+    func rightsDidChange() {
+        guard isOpen else { return }
+        let revocation = caller?.connection.revocation()
+        defer { isRevoked = revocation != nil }
+        guard let revocation, !isRevoked else { return }
+        sendError(revocation.code.wire, revocation.message)
+        for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
+        relays?.endStreams(revocation)
+    }
+
+    /// Returns the error for the use of an actor after a revocation; nil when the caller may use it.
+    func revocation(of actorID: String) -> TrebuchetError? {
+        isRevoked ? caller?.connection.revocation(of: actorID) : nil
+    }
+
+    /// Returns the reason why a call or stream may not start; nil when it may.
+    ///
+    /// - Parameter call: Its running call; nil for a message that is not recorded, or is handled again.
+    func refusal(of target: String, _ actorID: String, for call: InFlightCall? = nil) -> TrebuchetError? {
+        if isServer { return nil }
+        if let revocation = revocation(of: actorID) { return revocation }
+        if !isPermitted(call), let refusal = refusalByRules(target, actorID) { return refusal }
+        // The call is recorded already: no other code takes the permission.
+        if let call { call.permission = grants?.takePermission() ?? call.permission }
+        return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
+    }
+
+    /// Returns whether the current rules have already permitted the call to the current principal: it has returned from a queue.
+    private func isPermitted(_ call: InFlightCall?) -> Bool {
+        let continued = shard.continued.flatMap { $0.connection === self ? $0.call : nil }
+        guard let permission = (call ?? continued)?.permission else { return false }
+        return permission == basis
+    }
+
+    /// The conditions of a decision by the access rules.
+    private var basis: AuthorizationCache.Basis {
+        AuthorizationCache.Basis(
+            rules: shard.parts.rules.load(ordering: .acquiring),
+            principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
+    }
+
+    private func refusalByRules(_ target: String, _ actorID: String) -> TrebuchetError? {
+        guard let rules = shard.rules else { return nil }
+        let (actorID, target) = shard.helpers.subject(of: target, actorID)
+        guard !isGranted(target, actorID, rules) else { return nil }
+        let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
+        let subject = "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))'"
+        shard.parts.refusedSubjects.recordDenial(subject, code, to: caller)
+        return TrebuchetError(code, "\(subject) is not allowed")
+    }
+
+    private func isGranted(_ target: String, _ actorID: String, _ rules: AccessRules) -> Bool {
+        // Calls that wait for actors return when the actors move between nodes.
+        guard rules.cachesGrants || shard.parts.nodes != nil else { return rules.mayCall(caller, actorID, target) }
+        // Read before the decision: if the rules change meanwhile, the decision belongs to the earlier rules.
+        let basis = basis
+        let grants = grants ?? AuthorizationCache()
+        self.grants = grants
+        if rules.cachesGrants {
+            let actor = ActorName(actorID)
+            if !grants.contains(actor, target, on: basis) {
+                guard rules.mayCall(caller, actorID, target) else { return false }
+                grants.storeGrant(actor, target, on: basis)
+            }
+        } else if !rules.mayCall(caller, actorID, target) {
+            return false
+        }
+        grants.notePermission(on: basis)
+        return true
+    }
+
+    /// Indicates whether the access rules check its streams again when they change or the principal changes.
+    var isUnderRules: Bool { !isServer && shard.rules != nil }
+
+    /// Ends the streams that the current rules refuse to the current principal, including streams that have not started.
+    func endRefusedStreams() {
+        guard isOpen, isUnderRules else { return }
+        for (streamID, name) in permitted {
+            guard let refusal = refusalByRules(name.target, name.actor.text), let subscription = streams[streamID]
+            else { continue }
+            endStream(subscription, reason: .error, error: refusal)
+        }
+        for request in beginning.values {
+            if let refusal = refusalByRules(request.name.target, request.name.actor.text) {
+                request.reservation.withdraw(refusal)
+            }
+        }
+        for call in Array(running.values) {
+            guard let stream = call.stream, let refusal = refusalByRules(stream.target, stream.actor.text) else {
+                continue
+            }
+            call.cancel()
+            finish(call, .failure(refusal))
+        }
+        relays?.endStreams { refusalByRules($0.target, $0.actor) }
+    }
+
+    /// Returns the rate limit error for a message; nil when the message is within the rates and has been counted.
+    func rateRefusal(of target: String) -> TrebuchetError? {
+        let buckets = buckets ?? ConnectionBuckets()
+        self.buckets = buckets
+        let now = shard.reactor.now
+        if let (what, setting, wait) = buckets.consume(
+            target, shard.limits, shard.principals, caller?.principal, at: now)
+        {
+            countRejection(limit: setting)
+            return TrebuchetError(
+                .rateLimited, "too many \(what); try again in \(wait) ms", retryAfter: .milliseconds(wait))
+        }
+        return nil
+    }
+}

@@ -1,0 +1,149 @@
+internal import TrebuchetActors
+internal import TrebuchetWire
+
+/// The end of streams, by the server or by the client.
+extension ServerConnection {
+    /// Ends the streams of a client that is asked to leave, which resumes them over its next connection. This includes streams that
+    /// are being resumed at another owner: their ends precede any response.
+    func leaveStreams() {
+        for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
+        for request in Array(beginning.values) where request.name.knownAs != nil {
+            request.reservation.withdraw(nil)
+            didBegin(request)
+            tellDeparture(of: request.streamID)
+        }
+        for call in Array(running.values) {
+            guard let streamID = call.stream?.knownAs else { continue }
+            withdraw(call)
+            tellDeparture(of: streamID)
+        }
+        for streamID in relays?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
+        shard.streamsMayShow(self)
+    }
+
+    /// Ends a stream that a draining client resumes: the client resumes it over its next connection. No actor is asked.
+    func resumeElsewhere(_ message: borrowing Message) {
+        if let upstream {
+            let name = ownName(in: message)
+            return upstream.send(name == nil ? .refused : .moved, name ?? Array(message.callID))
+        }
+        guard hasName(message) else { return }
+        if let name = ownName(in: message) {
+            leave(name)
+            return tellDeparture(of: name)
+        }
+        let (streamID, envelope) = (nextStreamID(), message.envelope)
+        let (callID, actor, target) = (Array(message.callID), message.actorName, message.target)
+        let epoch = envelope.pointee.epoch.isAbsent ? "" : message.text(envelope.pointee.epoch)
+        let sequence = envelope.pointee.lastSequence
+        link.send { buffer in
+            callID.withUnsafeBytes {
+                EnvelopeWriter.streamStart(
+                    streamID: streamID, callID: $0, actorID: actor, target: target, epoch: epoch, sequence: sequence,
+                    into: &buffer)
+            }
+        }
+        tellDeparture(of: streamID)
+    }
+
+    /// Sends a stream request of a draining connection elsewhere: to the client's node, which asks the next owner, or to the client's next
+    /// connection.
+    ///
+    /// - Returns: false for a new stream of the client, which needs a beginning first.
+    func beginsElsewhere(_ name: RequestedStream, _ callID: [UInt8]) -> Bool {
+        if let upstream {
+            upstream.send(name.resumed == nil ? .refused : .moved, name.resumed ?? callID)
+            return true
+        }
+        guard let streamID = name.resumed ?? name.knownAs else { return false }
+        tellDeparture(of: streamID)
+        return true
+    }
+
+    func tellDeparture(of streamID: [UInt8]) {
+        if isOpen { tellEnd(of: streamID, reason: .serverDraining, error: nil) }
+    }
+
+    /// Ends the streams of an actor that checks its observers: this connection is no longer authorized. May be called on any thread.
+    func endStreams(of actor: ActorName, _ error: TrebuchetError) {
+        shard.reactor.run {
+            for (streamID, name) in self.gated where name == actor {
+                if let subscription = self.streams[streamID] {
+                    self.endStream(subscription, reason: .error, error: error)
+                }
+            }
+            // Streams that are starting were authorized earlier.
+            for request in self.beginning.values where request.name.actor == actor {
+                request.reservation.withdraw(error)
+            }
+        }
+    }
+
+    /// Handles the client's unsubscription from a stream.
+    func unsubscribe(_ message: borrowing Message) {
+        let streamID = Array(message.bytes(message.envelope.pointee.streamID))
+        if let relays, relays.unsubscribe(streamID) {
+            return tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+        }
+        if let subscription = streams[streamID] {
+            return endStream(subscription, reason: .clientUnsubscribed, error: nil)
+        }
+        // The stream may not have started yet.
+        if let request = beginning[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
+            request.reservation.withdraw(nil)
+            didBegin(request)
+        } else if let call = running[streamID], call.stream?.resumed != nil {
+            call.cancel()
+            withdraw(call)
+        } else if let call = running[StreamRequest.key(of: streamID)] {
+            withdraw(call)
+        } else {
+            return
+        }
+        tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+        shard.streamsMayShow(self)
+    }
+
+    /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
+    func leave(_ streamID: [UInt8]) {
+        relays?.leave(streamID)
+        if let old = streams[streamID] { removeCall(old) }
+        if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
+        guard let request = beginning[streamID], request.name.knownAs == streamID else { return }
+        request.reservation.withdraw(nil)
+        didBegin(request)
+    }
+
+    func removeCall(_ subscription: StreamSubscription) {
+        shard.counts.count(.streamsEnded)
+        streams[subscription.streamID] = nil
+        if !gated.isEmpty { gated[subscription.streamID] = nil }
+        if !placed.isEmpty { placed[subscription.streamID] = nil }
+        if !permitted.isEmpty { permitted[subscription.streamID] = nil }
+        subscription.broadcaster.remove(subscription)
+        giveBackStream(isFiltered: subscription.isFiltered)
+    }
+
+    /// Removes a stream and notifies the client.
+    func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
+        // The end of an earlier stream may have closed the connection.
+        guard streams[subscription.streamID] === subscription else { return }
+        didEnd(subscription, reason.rawValue)
+        if !placed.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
+        removeCall(subscription)
+        guard isOpen else { return }
+        tellEnd(of: subscription.streamID, reason: reason, error: error)
+    }
+
+    func tellEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
+        if let error { shard.counts.count(.error(error.code.wire.rawValue)) }
+        link.send {
+            if let error {
+                EnvelopeWriter.streamError(
+                    streamID: streamID, message: error.message, code: error.code.wire, into: &$0)
+            } else {
+                EnvelopeWriter.streamEnd(streamID: streamID, reason: reason, into: &$0)
+            }
+        }
+    }
+}

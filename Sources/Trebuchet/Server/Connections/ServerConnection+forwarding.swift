@@ -1,0 +1,256 @@
+internal import Bytes
+internal import TrebuchetActors
+internal import TrebuchetCluster
+internal import TrebuchetWire
+
+/// Forwarding: messages about actors of other nodes go to their owners.
+extension ServerConnection {
+    /// Forwards a message about an actor of another node.
+    func forward(_ type: ActorType, _ message: borrowing Message) {
+        let target = type.target(message.target)
+        if let upstream {
+            // The client's node assumed that the actor lives here.
+            if let name = ownName(in: message) { return upstream.send(.moved, name) }
+            return upstream.send(message.kind == .repeat ? .repeatElsewhere : .refused, Array(message.callID))
+        }
+        if let relays, message.kind != .streamResume, postpones(message, relays) { return }
+        guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
+        let relays = relays ?? RemoteCallForwarder(self, nodes)
+        self.relays = relays
+        if let excess = relays.excess { return fail(message, excess) }
+        let isRepeatable: Bool
+        var stream: RequestedStream?
+        switch target {
+        case .method(let method):
+            isRepeatable =
+                !message.envelope.pointee.session.isAbsent && method._withUnsafeGuaranteedRef { $0.isIdempotent }
+        case .stream(let name):
+            isRepeatable = true
+            let resumed = message.kind == .streamResume ? ownName(in: message) : nil
+            if let resumed { leave(resumed) }
+            stream = RequestedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
+        case .program, .unknown: isRepeatable = false
+        }
+        if stream == nil { shard.counts.count(.callsForwarded) }
+        guard let stream else { return relays.forward(message, isRepeatable: isRepeatable) }
+        do {
+            // The owner counts it too, but only for this node.
+            let filter = try filter(in: message)
+            let stake = try stake(filtered: !message.envelope.pointee.filter.isAbsent)
+            relays.forward(message, beginning: stream, filter, stake)
+        } catch {
+            fail(message, error)
+        }
+    }
+
+    /// Returns whether a call queues behind earlier calls of its actor that are at another node or return from there, or behind
+    /// streams that are being resumed. It is executed after them.
+    func isQueuedBehindOthers(_ message: borrowing Message) -> Bool {
+        guard let relays else { return false }
+        if postpones(message, relays) { return true }
+        guard hasCallsElsewhere, relays.hasEarlier(of: ClusterSlot(of: message.actorName)),
+            let type = shard.directory.placedType(of: ActorName(message.actorName))
+        else { return false }
+        forward(type, message)
+        return true
+    }
+
+    /// Returns whether a call or cancellation waits until the reactor knows of the latest owners. It must not precede information
+    /// for its streams, nor an earlier call.
+    func postpones(_ message: borrowing Message, _ relays: RemoteCallForwarder) -> Bool {
+        guard !isCounted, !relays.isMakingPostponed, shard.hasUnheardOwners || relays.postponed > 0 else {
+            return false
+        }
+        let kept = OwnedMessage(message)
+        relays.postponed += 1
+        shard.reactor.execute {
+            guard let relays = self.relays else { return }
+            relays.postponed -= 1
+            relays.isMakingPostponed = true
+            defer { relays.isMakingPostponed = false }
+            kept.withMessage { self.handle($0) }
+        }
+        return true
+    }
+
+    /// Handles a message that was on its way to another node and belongs to this one. It has been counted.
+    func handleAgain(_ message: borrowing Message) {
+        withoutCounting { handle(message) }
+    }
+
+    /// Handles a withdrawn call again in `body`, with its deadline and the decision of the access rules. Otherwise a call that
+    /// returns repeatedly would never end.
+    func continuing(_ call: InFlightCall, _ body: () -> Void) {
+        let before = shard.continued
+        shard.continued = (call, self)
+        defer { shard.continued = before }
+        body()
+    }
+
+    /// Returns the call that the current message belonged to before, once.
+    func takeContinued() -> InFlightCall? {
+        guard let continued = shard.continued, continued.connection === self else { return nil }
+        shard.continued = nil
+        return continued.call
+    }
+
+    /// Handles a call again that may have started.
+    func repeatAgain(_ message: borrowing Message) {
+        guard message.kind == .invocation else { return handleAgain(message) }
+        message.withRepeat { handleAgain($0) }
+    }
+
+    private func handle(_ message: borrowing Message) {
+        switch message.kind {
+        case .invocation: invoke(message)
+        case .repeat: receiveRepeat(message)
+        case .cancel: cancel(message)
+        default: resume(message)
+        }
+    }
+
+    /// Handles messages in `body` that the client did not send, or that were counted before.
+    func withoutCounting(_ body: () -> Void) {
+        isCounted = true
+        defer { isCounted = false }
+        body()
+    }
+
+    /// Returns whether a node resumes with it a stream that its client started earlier.
+    func isOfNode(_ message: borrowing Message) -> Bool {
+        upstream != nil && ownName(in: message) == nil && ForwardedCallID(message.callID)?.isOfNode == true
+    }
+
+    /// Returns the client's number of a call whose response is recorded; nil if the callID is not a number.
+    func number(of message: borrowing Message) -> UInt64? {
+        upstream == nil
+            ? UInt64(message.text(message.envelope.pointee.callID)) : ForwardedCallID(message.callID)?.number
+    }
+
+    /// Sends the client a message in the owner's encoding.
+    func passOn(_ message: UnsafeRawBufferPointer) {
+        guard isOpen else { return }
+        link.send { $0.append(message) }
+    }
+
+    /// Sends the client a message of the owner, with the client's callID.
+    func passOn(_ message: borrowing Message, as callID: [UInt8]) {
+        if shard.states.isMarked { catchUpStreams() }
+        let renamed = message.renamed(callID)
+        guard renamed.count <= largestMessage else { return fail(callID, tooLarge("the result", renamed.count)) }
+        renamed.withUnsafeBytes { passOn($0) }
+    }
+
+    /// Resumes a stream of an actor that lives here now.
+    func takeUp(_ stream: ForwardedStream) {
+        guard shard.parts.nodes?.owns(stream.actor) == true else { relays?.resume(stream); return }
+        var envelope = ScannedEnvelope()
+        stream.resumption(as: stream.callID).withUnsafeBytes { bytes in
+            guard (try? envelope.scan(bytes)) != nil else { return }
+            withUnsafePointer(to: envelope) { envelope in
+                withoutCounting { resume(Message(bytes: bytes, envelope: envelope), knownAs: stream.streamID) }
+            }
+        }
+    }
+
+    // MARK: Actors that go to another node
+
+    /// Returns whether a stream starts at another node instead: its actor has just moved there.
+    func goesElsewhere(_ request: StreamRequest, _ call: InFlightCall) -> Bool {
+        if let message = request.message {
+            withdraw(call)
+            // The next attempt takes a new reservation.
+            request.reservation.giveBack()
+            // A resumption waits for an owner without a time limit.
+            guard request.seen == nil else { message.withMessage { handleAgain($0) }; return true }
+            continuing(call) { message.withMessage { handleAgain($0) } }
+            return true
+        }
+        if upstream != nil {
+            withdraw(call)
+            return beginsElsewhere(request.name, request.callID)
+        }
+        guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
+        withdraw(call)
+        relays.resume(
+            ForwardedStream(
+                request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
+                mayShare: mayShareStreams, request.reservation))
+        return true
+    }
+
+    /// Returns whether a client's stream is resumed after a pause: the coordination store was unreachable, so its actor could not be
+    /// loaded.
+    func goesOnLater(_ request: StreamRequest, _ call: InFlightCall, _ error: any Error) -> Bool {
+        guard upstream == nil, !isDraining, shard.parts.nodes != nil,
+            (error as? TrebuchetError)?.code == .unavailable
+        else { return false }
+        if let streamID = request.name.knownAs, let seen = request.seen, let relays {
+            withdraw(call)
+            relays.resumeLater(
+                ForwardedStream(
+                    request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
+                    mayShare: mayShareStreams, request.reservation))
+            return true
+        }
+        guard request.seen != nil else { return false }
+        // The call's deadline ends the attempts.
+        shard.reactor.schedule(after: RemoteCallForwarder.pause) { [weak self] in
+            if let self, !call.isAnswered, self.isOpen { self.wait(for: request.name.actor, request, call) }
+        }
+        return true
+    }
+
+    /// Returns whether a stream with this name is being resumed here and has not started.
+    func isTakingUp(_ streamID: [UInt8]) -> Bool {
+        beginning[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
+    }
+
+    /// Moves the streams of a slot's actors to its new owner, before the previous owner reports the change.
+    func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
+        if !isHere {
+            for (streamID, placed) in placed where placed.slot == slot {
+                // Streams from other nodes end without this.
+                guard let subscription = streams[streamID], subscription.broadcaster.hub.goesOnElsewhere == nil
+                else { continue }
+                move(subscription, placed)
+            }
+            for call in running.values where call.stream?.knownAs != nil {
+                if let goOn = call.goesElsewhere, call.stream.map({ ClusterSlot(of: $0.actor.text) }) == slot { goOn() }
+            }
+        }
+        relays?.ownerDidChange(of: slot, to: node)
+    }
+
+    /// Moves the streams of actors that have left this node to their next owner.
+    func moveStreams(of actors: Set<ActorName>) {
+        for (streamID, placed) in placed where actors.contains(ActorName(placed.actor)) {
+            if let subscription = streams[streamID] { move(subscription, placed) }
+        }
+    }
+
+    /// Returns whether a stream that its actor has ended continues at another node, to which the actor moved.
+    func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
+        guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes
+        else { return false }
+        guard subscription.broadcaster.hub.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
+        move(subscription, placed)
+        return true
+    }
+
+    private func move(_ subscription: StreamSubscription, _ placed: ClusteredStream) {
+        let streamID = subscription.streamID
+        if let upstream {
+            removeCall(subscription)
+            return upstream.send(.moved, streamID)
+        }
+        guard let nodes = shard.parts.nodes else { return }
+        let stream = ForwardedStream(
+            placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent,
+            mayShare: mayShareStreams, stakeOfMoved(filtered: subscription.isFiltered))
+        removeCall(subscription)
+        let relays = relays ?? RemoteCallForwarder(self, nodes)
+        self.relays = relays
+        relays.resume(stream)
+    }
+}

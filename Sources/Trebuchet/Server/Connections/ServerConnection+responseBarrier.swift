@@ -1,0 +1,152 @@
+internal import Networking
+internal import Transports
+
+/// Streams that a client has requested and not received yet. Responses follow them: responses of repeated calls, and of calls that
+/// ran where the streams come from.
+extension ServerConnection {
+    /// Answers a call that ran on another reactor, or on none. Its changes may be in streams from there that are starting, whose
+    /// first values take one message more than the response.
+    ///
+    /// - Parameter home: nil for an actor without a reactor.
+    func finish(_ call: InFlightCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
+        guard mayAwaitStreams, isOpen, home !== shard.states, awaitsStreams(of: home) else {
+            return finish(call, outcome)
+        }
+        shard.whenStreamsShow(for: call, of: self, .none, outcome.bytesOfResult, for: Self.longestBehindStreams) {
+            self.finish(call, outcome)
+        }
+    }
+
+    /// The longest time for which a stream that does not start delays a response.
+    fileprivate static var longestBehindStreams: Duration { .seconds(1) }
+
+    /// The limit for streams of another node, which need a round trip to that node.
+    fileprivate static var longestBehindShared: Duration { .seconds(10) }
+
+    func awaitsStreams(of home: SystemShard?) -> Bool {
+        askForLacking()
+        let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
+        mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
+        return !beginning.isEmpty || ahead.contains { $0.broadcaster.hub.home === home }
+    }
+
+    /// Returns whether a shared stream is starting, or a stream of the actor is being resumed here.
+    func awaitsSharedStreams(of actor: ActorName) -> Bool {
+        if relays?.awaits(actor) == true { return true }
+        guard mayAwaitStreams else { return false }
+        askForLacking()
+        mayAwaitStreams = !haveShown
+        return mayAwaitStreams
+    }
+
+    /// Sends the available versions; if a stream needs others, they are requested.
+    fileprivate func askForLacking() {
+        if shard.states.isMarked { catchUpStreams() }
+    }
+
+    /// Returns whether the requested streams show the state that their actors had up to now.
+    fileprivate func streamsShow(_ awaited: BarrierStreams) -> Bool { !isToCome(awaited) && haveShown }
+
+    /// Returns whether a response waits for streams that have not been requested from their actors yet.
+    fileprivate func isToCome(_ awaited: BarrierStreams) -> Bool {
+        switch awaited {
+        case .none: false
+        case .of(let actor): running.values.contains { $0.streamedActor == actor } || relays?.awaits(actor) == true
+        case .moved(let actor): relays?.awaits(actor) == true
+        }
+    }
+
+    /// Returns `isToCome` as a closure for many responses.
+    fileprivate func areToCome() -> (ResponseBarrier) -> Bool {
+        var unmade: Set<ActorName>?
+        return { answer in
+            guard case .of(let actor) = answer.awaited else { return self.isToCome(answer.awaited) }
+            let actors = unmade ?? Set(self.running.values.lazy.compactMap(\.streamedActor))
+            unmade = actors
+            return actors.contains(actor) || self.relays?.awaits(actor) == true
+        }
+    }
+
+    /// Indicates whether all streams are up to date, except for those that wait for their actors.
+    fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate } }
+}
+
+extension ServerShard {
+    /// Calls `done` on this reactor as soon as the requested streams are up to date, or after a limit.
+    ///
+    /// - Parameters:
+    ///   - actor: The actor whose owner produced the response.
+    ///   - bytes: The size of the response.
+    func whenStreamsShow(
+        for call: InFlightCall, of connection: ServerConnection, movedWith actor: ActorName, _ bytes: Int,
+        _ done: @escaping () -> Void
+    ) {
+        whenStreamsShow(
+            for: call, of: connection, .moved(actor), bytes, for: ServerConnection.longestBehindShared, done)
+    }
+
+    /// Calls `done` on this reactor as soon as the connection's streams are up to date and those of the actor have started.
+    func whenStreamsShow(
+        for call: InFlightCall, of connection: ServerConnection, _ actor: ActorName, _ bytes: Int,
+        _ done: @escaping () -> Void
+    ) {
+        whenStreamsShow(
+            for: call, of: connection, .of(actor), bytes, for: ServerConnection.longestBehindShared, done)
+    }
+
+    /// - Parameter longest: The longest wait; at most half of the call's remaining time, since a stream that does not start must not
+    ///   cost a known response.
+    fileprivate func whenStreamsShow(
+        for call: InFlightCall, of connection: ServerConnection, _ awaited: BarrierStreams, _ bytes: Int,
+        for longest: Duration, _ done: @escaping () -> Void
+    ) {
+        if connection.isOpen { connection.askForLacking() }
+        let answer = ResponseBarrier(awaited, bytes, done)
+        guard connection.isOpen, !connection.streamsShow(awaited), connection.holdBack(call, answer) else {
+            return done()
+        }
+        let now = reactor.now
+        let half = Duration.nanoseconds(Int64(clamping: call.deadline > now ? (call.deadline - now) / 2 : 0))
+        queue(answer, of: connection, for: min(longest, half))
+    }
+
+    /// Calls `done` on this reactor as soon as streams that have started at the connection are up to date.
+    func whenShown(_ connection: ServerConnection, _ done: @escaping () -> Void) {
+        // The turn that started them has not ended.
+        queue(ResponseBarrier(.none, 0, done), of: connection, for: ServerConnection.longestBehindStreams)
+        reactor.execute { self.streamsMayShow(connection) }
+    }
+
+    private func queue(
+        _ answer: ResponseBarrier, of connection: ServerConnection, for time: Duration
+    ) {
+        let number = connection.name.number
+        let queue =
+            answersBehindStreams[number]
+            ?? ResponseBarrierQueue { [weak self] in self?.answersBehindStreams[number] = nil }
+        answersBehindStreams[number] = queue
+        queue.append(answer)
+        answer.timer = reactor.schedule(after: time) { [weak answer] in answer?.sendResponse() }
+    }
+
+    /// Sends waiting responses after a stream has started, failed to start, or received its missing versions.
+    @inline(__always)
+    func streamsMayShow(_ connection: ServerConnection) {
+        if !answersBehindStreams.isEmpty { checkBarriers(at: connection) }
+    }
+
+    private func checkBarriers(at connection: ServerConnection) {
+        let number = connection.name.number
+        guard answersBehindStreams[number] != nil else { return }
+        // It may end the connection and thereby its waiting responses.
+        if connection.isOpen, connection.haveShown { connection.askForLacking() }
+        guard let queue = answersBehindStreams[number], !connection.isOpen || connection.haveShown else { return }
+        let isToCome = connection.areToCome()
+        for answer in queue.removeReady(where: { !connection.isOpen || !isToCome($0) }) { answer.sendResponse() }
+    }
+}
+
+extension CallOutcome {
+    /// The number of encoded bytes of the call's result.
+    var bytesOfResult: Int { (try? get())?.byteCount ?? 0 }
+}

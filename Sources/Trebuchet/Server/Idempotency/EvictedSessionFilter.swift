@@ -1,0 +1,176 @@
+internal import Platform
+internal import TrebuchetActors
+
+/// Connections of other nodes that have had calls run here, and whose entries have been removed. A late repeat may have run. A pure
+/// value.
+///
+/// A limited number of each principal or host is known by name. The last names beyond that are known for all scopes (`ApproximateNameFilter`).
+/// A scope also has the greatest number for each node: its connections there up to that number may have been among them. The
+/// numbers of scopes beyond the limit are merged into places, which a scope selects by a secret of this process.
+///
+/// So memory is bounded, and a scope whose call has run here never gets the answer that it has not, whatever others do. Very many
+/// others can share its place: then calls of its older connections that have not run may count as run.
+struct EvictedSessionFilter {
+    struct Limits {
+        var all = 100_000
+        var perParty = 10_000
+        /// Scopes whose greatest numbers are kept separately.
+        var parties = 10_000
+        /// Nodes for each scope: the oldest one is removed first, and its number then counts for all nodes.
+        var nodesPerParty = 16
+        /// Places for the greatest numbers of other scopes.
+        var places = 65_536
+        /// The minimum number of removed names that are recognized.
+        var sketched = 131_072
+    }
+
+    private struct Entry {
+        var call: UInt64
+        let party: QuotaScope
+    }
+
+    /// The greatest numbers of one scope.
+    private struct Numbers {
+        var nodes: [(instance: UInt64, number: UInt64)] = []
+        /// The greatest number for all nodes.
+        var rest: UInt64 = 0
+
+        var greatest: UInt64 { nodes.reduce(rest) { max($0, $1.number) } }
+
+        func contains(_ session: QualifiedCallSessionID) -> Bool {
+            session.number <= rest || nodes.contains { $0.instance == session.instance && session.number <= $0.number }
+        }
+
+        mutating func insert(_ session: QualifiedCallSessionID, nodes limit: Int) {
+            if let index = nodes.firstIndex(where: { $0.instance == session.instance }) {
+                nodes[index].number = max(nodes[index].number, session.number)
+                return
+            }
+            if nodes.count >= limit { rest = max(rest, nodes.removeFirst().number) }
+            nodes.append((session.instance, session.number))
+        }
+    }
+
+    private let limits: Limits
+    private var entries: [QualifiedCallSessionID: Entry] = [:]
+    /// In order of arrival; some have been removed.
+    private var order = WorkQueue<QualifiedCallSessionID>()
+    private var parties: [QuotaScope: WorkQueue<QualifiedCallSessionID>] = [:]
+    private var last: ApproximateNameFilter
+    private var numbers: [QuotaScope: Numbers] = [:]
+    private var numbered = WorkQueue<QuotaScope>()
+    /// The greatest numbers of other scopes, by place; 0 where there are none. Empty until there is one.
+    private var places: [UInt64] = []
+
+    init(_ limits: Limits = Limits()) {
+        self.limits = limits
+        last = ApproximateNameFilter(atLeast: limits.sketched)
+    }
+
+    var count: Int { entries.count }
+
+    func contains(_ call: UInt64, over session: QualifiedCallSessionID, of party: QuotaScope) -> Bool {
+        if let entry = entries[session] { return call <= entry.call }
+        if last.contains(session) { return true }
+        if let own = numbers[party], own.contains(session) { return true }
+        return !places.isEmpty && session.number <= places[place(of: party)]
+    }
+
+    private func place(of party: QuotaScope) -> Int {
+        // Hash values are secret to this process: no client knows which scopes share a place.
+        Int(UInt(bitPattern: party.hashValue) % UInt(limits.places))
+    }
+
+    /// - Parameter call: The greatest call number that may have run.
+    mutating func insert(_ session: QualifiedCallSessionID, upTo call: UInt64, of party: QuotaScope) {
+        if let entry = entries[session] {
+            entries[session]?.call = max(entry.call, call)
+            return
+        }
+        if let own = parties[party]?.count, own >= limits.perParty { removeFirst(of: party) }
+        if entries.count >= limits.all { removeFirst() }
+        entries[session] = Entry(call: call, party: party)
+        order.append(session)
+        parties[party, default: WorkQueue()].append(session)
+        if order.count > 2 * limits.all { sweep() }
+    }
+
+    private mutating func removeFirst() {
+        while !order.isEmpty {
+            // The oldest of all is the oldest of its scope.
+            if let entry = entries[order.removeFirst()] { return removeFirst(of: entry.party) }
+        }
+    }
+
+    private mutating func removeFirst(of party: QuotaScope) {
+        guard let session = parties[party]?.removeFirst() else { return }
+        if parties[party]?.isEmpty == true { parties[party] = nil }
+        entries[session] = nil
+        last.insert(session)
+        if numbers[party] == nil {
+            if numbers.count >= limits.parties { mergeNumbers(of: numbered.removeFirst()) }
+            numbered.append(party)
+        }
+        numbers[party, default: Numbers()].insert(session, nodes: limits.nodesPerParty)
+    }
+
+    /// Merges the separate greatest numbers of a scope into its place.
+    private mutating func mergeNumbers(of party: QuotaScope) {
+        guard let own = numbers.removeValue(forKey: party) else { return }
+        if places.isEmpty { places = Array(repeating: 0, count: limits.places) }
+        let place = place(of: party)
+        places[place] = max(places[place], own.greatest)
+    }
+
+    private mutating func sweep() {
+        var rest = WorkQueue<QualifiedCallSessionID>()
+        while !order.isEmpty {
+            let session = order.removeFirst()
+            if entries[session] != nil { rest.append(session) }
+        }
+        order = rest
+    }
+}
+
+/// A probabilistic set that recognizes at least a given number of the names inserted last. A false positive has a probability of at
+/// most 1 in 100,000, and cannot be provoked without this process's hash seed. A pure value.
+struct ApproximateNameFilter {
+    private static let bitsPerName = 32
+    private static let bitsOfName = 8
+
+    private let limit: Int
+    /// Empty until the first insertion.
+    private var newer: [UInt64] = []
+    private var older: [UInt64] = []
+    private var count = 0
+
+    init(atLeast limit: Int) { self.limit = limit }
+
+    func contains(_ name: QualifiedCallSessionID) -> Bool {
+        guard !newer.isEmpty else { return false }
+        let places = places(of: name)
+        return [newer, older].contains { words in
+            !words.isEmpty && places.allSatisfy { words[$0 / 64] & 1 << UInt64($0 % 64) != 0 }
+        }
+    }
+
+    mutating func insert(_ name: QualifiedCallSessionID) {
+        if newer.isEmpty || count >= limit {
+            older = newer
+            newer = Array(repeating: 0, count: (limit * Self.bitsPerName + 63) / 64)
+            count = 0
+        }
+        count += 1
+        for place in places(of: name) { newer[place / 64] |= 1 << UInt64(place % 64) }
+    }
+
+    private func places(of name: QualifiedCallSessionID) -> [Int] {
+        let bits = UInt((limit * Self.bitsPerName + 63) / 64 * 64)
+        return (0..<Self.bitsOfName).map { index in
+            var hasher = Hasher()
+            hasher.combine(index)
+            hasher.combine(name)
+            return Int(UInt(bitPattern: hasher.finalize()) % bits)
+        }
+    }
+}

@@ -1,0 +1,106 @@
+internal import Platform
+internal import Bytes
+internal import WebSockets
+
+/// The quotas of recorded responses and their bytes, for the server and for each quota scope. They are separate from the cache of
+/// each reactor, since a principal or host may have connections on all reactors.
+final class IdempotencyQuotas: Sendable {
+    let answers: Quota
+    let bytes: Quota
+    fileprivate let principals: QuotaTable<PrincipalName>
+    fileprivate let principalBytes: QuotaTable<PrincipalName>
+    fileprivate let hosts: QuotaTable<AddressKey>
+    fileprivate let hostBytes: QuotaTable<AddressKey>
+
+    init(_ limits: ServerLimits, within memory: MemoryBudget? = nil) {
+        answers = Quota(limits.recordedResponses)
+        bytes = Quota(limits.recordedResponseBytes, within: memory)
+        principals = QuotaTable(limit: limits.recordedResponsesPerPrincipal)
+        principalBytes = QuotaTable(limit: limits.recordedResponseBytesPerPrincipal)
+        hosts = QuotaTable(limit: limits.recordedResponsesPerHost)
+        hostBytes = QuotaTable(limit: limits.recordedResponseBytesPerHost)
+    }
+
+    /// The number of principals and hosts with recorded responses.
+    var partyCount: (principals: Int, hosts: Int) { (principals.count, hosts.count) }
+}
+
+/// The quotas that the responses of one connection use, besides the connection's own.
+struct IdempotencyReservation {
+    /// A limit that is reached: its scope, and the setting with its value.
+    struct Full {
+        let whose: String
+        let setting: String
+
+        init(_ whose: String, _ setting: String, _ limit: Int) {
+            self.whose = whose
+            self.setting = "\(setting): \(limit)"
+        }
+    }
+
+    private let all: IdempotencyQuotas
+    private let principal: ScopedQuota<PrincipalName>?
+    private let principalBytes: ScopedQuota<PrincipalName>?
+    private let host: ScopedQuota<AddressKey>?
+    private let hostBytes: ScopedQuota<AddressKey>?
+
+    init(_ all: IdempotencyQuotas, principal: String?, host: AddressKey?) {
+        self.all = all
+        self.principal = principal.map { all.principals.share(of: PrincipalName($0)) }
+        principalBytes = principal.map { all.principalBytes.share(of: PrincipalName($0)) }
+        self.host = host.map { all.hosts.share(of: $0) }
+        hostBytes = host.map { all.hostBytes.share(of: $0) }
+    }
+
+    /// Reserves one more response. Returns nil, or the limit that is reached; then nothing is reserved.
+    func reserve(bytes: Int) -> Full? {
+        if let principal, !principal.quota.reserve() {
+            return Full("of this principal", "recordedResponsesPerPrincipal", principal.quota.limit)
+        }
+        if let host, !host.quota.reserve() {
+            principal?.quota.release()
+            return Full("of this host", "recordedResponsesPerHost", host.quota.limit)
+        }
+        var full: Full?
+        if all.answers.reserve() {
+            full = takeBytes(bytes)
+            if full != nil { all.answers.release() }
+        } else {
+            full = Full("of all", "recordedResponses", all.answers.limit)
+        }
+        guard full != nil else { return nil }
+        principal?.quota.release()
+        host?.quota.release()
+        return full
+    }
+
+    /// Reserves more bytes for a response that is reserved already.
+    func takeBytes(_ bytes: Int) -> Full? {
+        if let principalBytes, !principalBytes.quota.reserve(bytes) {
+            return Full("of this principal", "recordedResponseBytesPerPrincipal", principalBytes.quota.limit)
+        }
+        if let hostBytes, !hostBytes.quota.reserve(bytes) {
+            principalBytes?.quota.release(bytes)
+            return Full("of this host", "recordedResponseBytesPerHost", hostBytes.quota.limit)
+        }
+        guard !all.bytes.reserve(bytes) else { return nil }
+        principalBytes?.quota.release(bytes)
+        hostBytes?.quota.release(bytes)
+        return Full("of all", "recordedResponseBytes", all.bytes.limit)
+    }
+
+    /// Releases one response of this size.
+    func release(bytes: Int) {
+        all.answers.release()
+        principal?.quota.release()
+        host?.quota.release()
+        releaseBytes(bytes)
+    }
+
+    /// Releases bytes of a response.
+    func releaseBytes(_ bytes: Int) {
+        all.bytes.release(bytes)
+        principalBytes?.quota.release(bytes)
+        hostBytes?.quota.release(bytes)
+    }
+}

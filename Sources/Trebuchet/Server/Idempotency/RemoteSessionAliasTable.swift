@@ -1,0 +1,74 @@
+internal import Platform
+internal import Synchronization
+internal import TrebuchetActors
+
+/// The local name of a connection of another node. While a reference exists, it is found by its name at that node: the node channel
+/// and the entries of its calls hold references.
+final class RemoteSessionAlias: Sendable {
+    let name: CallSessionID
+    /// The name at its own node.
+    let session: String
+    private let names: RemoteSessionAliasTable
+
+    fileprivate init(_ name: CallSessionID, _ session: String, _ names: RemoteSessionAliasTable) {
+        (self.name, self.session, self.names) = (name, session, names)
+    }
+
+    deinit { names.drop(session) }
+
+    /// Records that the entries of its calls have been removed; calls up to this number may have run.
+    func wasForgotten(upTo call: UInt64, of party: QuotaScope) { names.removeAlias(session, upTo: call, of: party) }
+}
+
+/// The names of connections of other nodes, and of those whose entries have been removed.
+final class RemoteSessionAliasTable: Sendable {
+    private struct Entry {
+        weak var name: RemoteSessionAlias?
+    }
+
+    private struct State {
+        var entries: [ByteText: Entry] = [:]
+        var forgotten = EvictedSessionFilter()
+    }
+
+    private let state = Mutex(State())
+
+    /// The number of names in use.
+    var count: Int { state.withLock { $0.entries.count } }
+
+    /// Returns the name in use with this name at its own node; nil if there is none.
+    func name(_ session: String) -> RemoteSessionAlias? { state.withLock { $0.entries[ByteText(session)]?.name } }
+
+    /// Returns the name in use for a connection of another node, or creates one with the name that `new` returns.
+    func carry(_ session: String, as new: () -> CallSessionID) -> RemoteSessionAlias {
+        state.withLock { state in
+            if let name = state.entries[ByteText(session)]?.name { return name }
+            let name = RemoteSessionAlias(new(), session, self)
+            state.entries[ByteText(session)] = Entry(name: name)
+            return name
+        }
+    }
+
+    /// Returns whether a call of another node's connection may have run here although its entry was removed.
+    ///
+    /// - Parameter party: The quota scope of the caller.
+    func mayHaveRun(_ call: UInt64, over session: QualifiedCallSessionID, of party: QuotaScope) -> Bool {
+        state.withLock { $0.forgotten.contains(call, over: session, of: party) }
+    }
+
+    fileprivate func removeAlias(_ session: String, upTo call: UInt64, of party: QuotaScope) {
+        guard let session = QualifiedCallSessionID(session) else { return }
+        state.withLock { $0.forgotten.insert(session, upTo: call, of: party) }
+    }
+
+    fileprivate func drop(_ session: String) {
+        let other: RemoteSessionAlias? = state.withLock { state in
+            // Another object may have taken its place while this one was released.
+            if let other = state.entries[ByteText(session)]?.name { return other }
+            state.entries[ByteText(session)] = nil
+            return nil
+        }
+        // Retained until here: a release within the lock would enter this function again.
+        withExtendedLifetime(other) {}
+    }
+}

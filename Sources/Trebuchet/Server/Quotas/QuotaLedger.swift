@@ -1,0 +1,150 @@
+internal import Platform
+internal import Synchronization
+internal import WebSockets
+
+/// A resource with a limit for the server and a quota for each party.
+enum SharedResource: Int, CaseIterable, Sendable {
+    case connections, streams, filters, actorsOnDemand, clientActors
+
+    /// The name in error messages.
+    var name: String {
+        switch self {
+        case .connections: "connections"
+        case .streams: "streams"
+        case .filters: "streams with a filter"
+        case .actorsOnDemand: "activated actors"
+        case .clientActors: "references to client actors"
+        }
+    }
+}
+
+/// The parties of a connection that have quotas: the connection, its principal if it has one, and its host. Loopback is no
+/// host, since a proxy may represent many clients.
+struct QuotaScopes: Sendable {
+    /// The number of the connection; nil for the server itself.
+    let connection: UInt64?
+    let principal: String?
+    let host: AddressKey?
+
+    /// The server's actors, whose use counts for the server only.
+    static let server = QuotaScopes(connection: nil, principal: nil, host: nil)
+
+    /// All parties, the narrowest first.
+    var all: [QuotaScope] { (connection.map { [.connection($0)] } ?? []) + wider }
+
+    /// All parties except the connection, including the server.
+    var beyondConnection: [QuotaScope] { wider + [.server] }
+
+    private var wider: [QuotaScope] {
+        var wider: [QuotaScope] = []
+        if let principal { wider.append(.principal(PrincipalName(principal))) }
+        if let host { wider.append(.host(host.number)) }
+        return wider
+    }
+}
+
+/// Counts the use of resources by party. Too slow for every call.
+final class QuotaLedger: Sendable {
+    /// A resource and the party that uses it.
+    private struct Entry: Hashable {
+        let resource: SharedResource
+        let party: QuotaScope
+    }
+
+    private let counts = Mutex<[Entry: Int]>([:])
+    private let limits: ServerLimits
+    private let events: EventBus
+
+    init(limits: ServerLimits, events: EventBus = EventBus()) {
+        self.limits = limits
+        self.events = events
+    }
+
+    /// Counts one more use until the stake is released or freed. Throws `rateLimited` with the name of the limit if a party has
+    /// reached it.
+    func reserve(_ resource: SharedResource, for parties: QuotaScopes) throws(TrebuchetError) -> QuotaReservation {
+        try reserve(resource, for: parties.all + [.server])
+    }
+
+    func reserve(_ resource: SharedResource, for holders: [QuotaScope]) throws(TrebuchetError) -> QuotaReservation {
+        try count(resource, for: holders)
+        return QuotaReservation(resource, holders, self)
+    }
+
+    /// Counts one more use until `discount`. Throws `rateLimited` as `reserve` does.
+    func count(_ resource: SharedResource, for holders: [QuotaScope]) throws(TrebuchetError) {
+        let full = counts.withLock { counts -> QuotaScope? in
+            for holder in holders
+            where counts[Entry(resource: resource, party: holder), default: 0]
+                >= limits.share(of: resource, holder).limit
+            {
+                return holder
+            }
+            for holder in holders { counts[Entry(resource: resource, party: holder), default: 0] += 1 }
+            return nil
+        }
+        if let full { throw refusal(resource, full) }
+    }
+
+    func discount(_ resource: SharedResource, for holders: [QuotaScope]) {
+        counts.withLock { counts in
+            for holder in holders {
+                let entry = Entry(resource: resource, party: holder)
+                let count = counts[entry, default: 1]
+                counts[entry] = count > 1 ? count - 1 : nil
+            }
+        }
+    }
+
+    /// Moves existing uses to other parties. It checks no limit, since the uses exist already.
+    func move(_ resource: SharedResource, _ count: Int, from old: [QuotaScope], to new: [QuotaScope]) {
+        guard count > 0 else { return }
+        counts.withLock { counts in
+            for holder in old {
+                let entry = Entry(resource: resource, party: holder)
+                let left = counts[entry, default: count] - count
+                counts[entry] = left > 0 ? left : nil
+            }
+            for holder in new { counts[Entry(resource: resource, party: holder), default: 0] += count }
+        }
+    }
+
+    func refusal(_ resource: SharedResource, _ party: QuotaScope) -> TrebuchetError {
+        let (limit, setting) = limits.share(of: resource, party)
+        events.countRejection(limit: setting)
+        events.emit(.limitReached(setting: setting, nil))
+        return TrebuchetError(
+            .rateLimited,
+            "quota exceeded: \(party.name) \(limit) \(resource.name) (ServerLimits.\(setting)); retry when some have ended"
+        )
+    }
+
+    /// Whether no resource is in use.
+    var isEmpty: Bool { counts.withLock { $0.isEmpty } }
+
+    /// Returns the number of uses by all parties.
+    func count(_ resource: SharedResource) -> Int {
+        counts.withLock { $0[Entry(resource: resource, party: .server), default: 0] }
+    }
+}
+
+/// One use of a shared resource; it counts until it is released or freed.
+final class QuotaReservation: Sendable {
+    private let resource: SharedResource
+    private let holders: [QuotaScope]
+    private let book: QuotaLedger
+    private let isGivenBack = Atomic<Bool>(false)
+
+    fileprivate init(_ resource: SharedResource, _ holders: [QuotaScope], _ book: QuotaLedger) {
+        self.resource = resource
+        self.holders = holders
+        self.book = book
+    }
+
+    deinit { giveBack() }
+
+    func giveBack() {
+        guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
+        book.discount(resource, for: holders)
+    }
+}

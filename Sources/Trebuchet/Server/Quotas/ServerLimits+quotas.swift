@@ -1,0 +1,38 @@
+internal import TrebuchetWire
+
+extension ServerLimits {
+    /// Returns the limits that the server announces to clients.
+    func terms(for connection: ConnectionLimits) -> AdvertisedLimits {
+        AdvertisedLimits(
+            callsPerConnection: connection.calls, callBytesPerConnection: connection.callBytes,
+            streamsPerConnection: connection.streams, messageSize: messageSize,
+            clientActorsPerClient: clientActorsPerClient, clientAnswerSize: clientResponseSize)
+    }
+
+    /// Returns how much of a resource a party may use, and the name of that setting.
+    func share(of resource: SharedResource, _ party: QuotaScope) -> (limit: Int, setting: String) {
+        switch (resource, party) {
+        case (.connections, .server): (connections, "connections")
+        case (.connections, .connection), (.connections, .client): (1, "connections")
+        case (.connections, .principal): (connectionsPerPrincipal, "connectionsPerPrincipal")
+        case (.connections, .host): (connectionsPerHost, "connectionsPerHost")
+        case (.streams, .server): (streams, "streams")
+        case (.streams, .connection), (.streams, .client): (streamsPerConnection, "streamsPerConnection")
+        case (.streams, .principal): (streamsPerPrincipal, "streamsPerPrincipal")
+        case (.streams, .host): (streamsPerHost, "streamsPerHost")
+        case (.filters, .server): (filters, "filters")
+        case (.filters, .connection), (.filters, .client): (filtersPerConnection, "filtersPerConnection")
+        case (.filters, .principal): (filtersPerPrincipal, "filtersPerPrincipal")
+        case (.filters, .host): (filtersPerHost, "filtersPerHost")
+        case (.actorsOnDemand, .server): (activatedActors, "activatedActors")
+        case (.actorsOnDemand, .connection), (.actorsOnDemand, .client):
+            (activatedActorsPerConnection, "activatedActorsPerConnection")
+        case (.actorsOnDemand, .principal): (activatedActorsPerPrincipal, "activatedActorsPerPrincipal")
+        case (.actorsOnDemand, .host): (activatedActorsPerHost, "activatedActorsPerHost")
+        case (.clientActors, .server): (clientActors, "clientActors")
+        case (.clientActors, .connection), (.clientActors, .client): (clientActorsPerClient, "clientActorsPerClient")
+        case (.clientActors, .principal): (clientActorsPerPrincipal, "clientActorsPerPrincipal")
+        case (.clientActors, .host): (clientActorsPerHost, "clientActorsPerHost")
+        }
+    }
+}

@@ -1,0 +1,229 @@
+internal import Outbound
+internal import Synchronization
+public import TrebuchetActors
+public import Transports
+
+/// Exports spans to an OpenTelemetry collector: OTLP over HTTP, in JSON.
+///
+///     let exporter = try OTLPExporter(url: "http://localhost:4318")
+///     server.addEventHandler(exporter)
+///     server.setTraceSamplingRatio(0.01)
+///     options.spanEnded = exporter.add  // of clients in the same program
+///
+/// Spans are batched for one second or until there are 512, and sent by a separate task. While the collector is slow, up to
+/// 4,096 spans wait. Further spans, and batches that the collector does not accept within 10 seconds, are dropped and counted,
+/// and a log line states their number. After a failure the exporter pauses for 5 seconds. Calls never wait for the exporter.
+public final class OTLPExporter: ServerEventHandler {
+    private static let batch = 512
+    private static let most = 4_096
+
+    /// The kinds of events that the exporter receives: spans.
+    public let kinds: ServerEvent.Kinds = .spans
+    private let address: HTTPEndpoint
+    private let service: String
+    private let instance: String?
+    private let pace: Timeouts
+    private let log: @Sendable (String) -> Void
+
+    /// Time limits of the exporter; tests use shorter ones.
+    struct Timeouts {
+        /// The time to wait for more spans.
+        var gathering = Duration.seconds(1)
+        /// The timeout for connecting, and then for the response.
+        var response = HTTPFetch.timeout
+        /// The pause after a failed batch. It limits requests to an unavailable collector and log lines.
+        var afterFailure = Duration.seconds(5)
+    }
+
+    /// The queue and counters of the exporter.
+    private struct State {
+        var spans: [TraceSpan] = []
+        /// The number of spans in the batch that is being sent.
+        var onTheWay = 0
+        var hasFailed = false
+        var isSending = false
+        var left = 0
+        /// The number of dropped spans that no log line has reported.
+        var unsaid = 0
+        var sent = 0
+        /// The task of the batching delay; its cancellation ends the delay early.
+        var nap: Task<Void, Never>?
+        var isFlushing = false
+        /// Continuations of `flush`, by number.
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastNumber = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - url: the URL of the collector, `http://localhost:4318`; without a path, `/v1/traces` is used. With `http:` the names
+    ///     of actors and
+    ///     methods can be read on the network.
+    ///   - service: the name of the program, `service.name`.
+    ///   - instance: the name of this process among several, `service.instance.id`: the name of a node. Nil, the default, omits
+    ///     it.
+    ///   - log: receives a line whenever spans are dropped; standard error by default. It must not block.
+    /// - Throws: `TransportError` with the code `addressInvalid` for another kind of URL.
+    public convenience init(
+        url: String, service: String = "trebuchet", instance: String? = nil,
+        log: @escaping @Sendable (String) -> Void = ServerLog.standardError
+    ) throws(TransportError) {
+        try self.init(url: url, service: service, instance: instance, pace: Timeouts(), log: log)
+    }
+
+    init(
+        url: String, service: String = "trebuchet", instance: String? = nil, pace: Timeouts,
+        log: @escaping @Sendable (String) -> Void
+    ) throws(TransportError) {
+        do throws(FetchError) {
+            let address = try HTTPEndpoint(url, plainAnywhere: true)
+            let root = url.hasSuffix("/") ? String(url.dropLast()) : url
+            self.address = address.isRoot ? try HTTPEndpoint(root + "/v1/traces", plainAnywhere: true) : address
+        } catch {
+            throw TransportError(.addressInvalid, error.description)
+        }
+        self.service = service
+        self.instance = instance
+        self.pace = pace
+        self.log = log
+    }
+
+    /// The numbers of spans that the collector accepted and that were dropped.
+    public var counts: (sent: Int, leftOut: Int) { state.withLock { ($0.sent, $0.left) } }
+
+    /// Receives an event from the server that the exporter was added to.
+    public func handle(_ event: ServerEvent) {
+        if case .spanEnded(let span) = event { export(span) }
+    }
+
+    /// Adds a span to the queue.
+    public func export(_ span: TraceSpan) {
+        let (mustStart, nap) = state.withLock { state -> (Bool, Task<Void, Never>?) in
+            guard state.spans.count < Self.most else {
+                state.left += 1
+                state.unsaid += 1
+                return (false, nil)
+            }
+            state.spans.append(span)
+            defer { state.isSending = true }
+            return (!state.isSending, state.spans.count >= Self.batch && !state.hasFailed ? state.nap : nil)
+        }
+        nap?.cancel()
+        if mustStart { Task.detached { await self.sendAll() } }
+    }
+
+    /// Returns when all spans so far were sent or dropped.
+    ///
+    /// - Parameter patience: spans that are not sent within it are dropped, and so are all others once a batch fails.
+    public func flush(timeout patience: Duration = .seconds(5)) async {
+        var timer: Task<Void, Never>?
+        await withCheckedContinuation { continuation in
+            let (number, nap) = state.withLock { state -> (Int?, Task<Void, Never>?) in
+                guard state.isSending else { return (nil, nil) }
+                state.isFlushing = true
+                state.lastNumber += 1
+                state.waiting[state.lastNumber] = continuation
+                return (state.lastNumber, state.nap)
+            }
+            guard let number else { return continuation.resume() }
+            nap?.cancel()
+            timer = Task {
+                if (try? await Task.sleep(for: patience)) != nil { self.giveUp(number) }
+            }
+        }
+        timer?.cancel()
+    }
+
+    /// Resumes a waiting `flush` and drops the spans that were not sent.
+    private func giveUp(_ number: Int) {
+        let (waiting, unsaid) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Int) in
+            guard let waiting = state.waiting.removeValue(forKey: number) else { return (nil, 0) }
+            let lost = state.spans.count + state.onTheWay
+            (state.spans, state.onTheWay) = ([], 0)
+            state.left += lost
+            defer { state.unsaid = 0 }
+            return (waiting, state.unsaid + lost)
+        }
+        guard let waiting else { return }
+        logDroppedSpans(unsaid, "shutdown timed out")
+        waiting.resume()
+    }
+
+    // MARK: Sending
+
+    private func sendAll() async {
+        while true {
+            await gather()
+            let spans = state.withLock { state in
+                let spans = Array(state.spans.prefix(Self.batch))
+                state.spans.removeFirst(spans.count)
+                state.onTheWay = spans.count
+                return spans
+            }
+            if !spans.isEmpty { await send(spans) }
+            let done = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
+                guard state.spans.isEmpty else { return nil }
+                (state.isSending, state.isFlushing) = (false, false)
+                defer { state.waiting = [:] }
+                return Array(state.waiting.values)
+            }
+            guard let done else { continue }
+            for waiting in done { waiting.resume() }
+            return
+        }
+    }
+
+    /// Waits for more spans, unless a batch is complete.
+    private func gather() async {
+        let pace = pace
+        let nap = state.withLock { state -> Task<Void, Never>? in
+            guard !state.isFlushing, state.hasFailed || state.spans.count < Self.batch else { return nil }
+            let time = state.hasFailed ? pace.afterFailure : pace.gathering
+            let nap = Task { _ = try? await Task.sleep(for: time) }
+            state.nap = nap
+            return nap
+        }
+        await nap?.value
+        state.withLock { $0.nap = nil }
+    }
+
+    private func send(_ spans: [TraceSpan]) async {
+        let problem: String?
+        do {
+            let reply = try await HTTPFetch.post(
+                OTLPText.json(spans, service: service, instance: instance), to: address, patience: pace.response)
+            problem = (200..<300).contains(reply.status) ? nil : "the collector responded with \(reply.status)"
+        } catch let error as TransportError {
+            problem = error.message
+        } catch {
+            problem = "\(error)"
+        }
+        let unsaid = state.withLock { state in
+            defer { state.unsaid = 0 }
+            state.hasFailed = problem != nil
+            // The count is 0 if a `flush` timed out meanwhile.
+            let count = state.onTheWay
+            state.onTheWay = 0
+            guard problem != nil else {
+                state.sent += count
+                return state.unsaid
+            }
+            var lost = count
+            // A pending `flush` does not retry a collector that has just failed.
+            if state.isFlushing {
+                lost += state.spans.count
+                state.spans = []
+            }
+            state.left += lost
+            return state.unsaid + lost
+        }
+        logDroppedSpans(unsaid, problem ?? "spans were recorded faster than the collector accepts them")
+    }
+
+    private func logDroppedSpans(_ count: Int, _ reason: String) {
+        guard count > 0 else { return }
+        let spans = count == 1 ? "1 span was" : "\(count) spans were"
+        log("\(spans) not sent to \(address.shown): \(LogLine.of(reason))")
+    }
+}
