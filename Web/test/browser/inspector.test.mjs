@@ -243,7 +243,7 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     await window.until(`document.querySelector(".tools button")`)
     await window.shows("player 42")
     await window.evaluate(`[...document.querySelectorAll("button")].find(({ innerText }) => innerText === "Copy as test").click()`)
-    await window.shows("isShown(", "pre.answer")
+    await window.shows("matches(", "pre.answer")
     await window.shows("actor.join(player: recorded(", "pre.answer")
     assert.deepEqual(window.thrown, [])
     await window.close()
