@@ -4,7 +4,7 @@ import asyncio, json, secrets, sys
 import websockets
 
 async def receive(socket):
-    return json.loads(await asyncio.wait_for(socket.recv(), 10))
+    return json.loads(await asyncio.wait_for(socket.recv(), 60))
 
 async def send(socket, kind, **payload):
     await socket.send(json.dumps({"type": kind, "payload": payload}))

@@ -7,7 +7,7 @@ def wrap(value): return base64.b64encode(json.dumps(value).encode()).decode()
 def unwrap(text): return json.loads(base64.b64decode(text))
 
 async def receive(socket):
-    message = await asyncio.wait_for(socket.recv(), 10)
+    message = await asyncio.wait_for(socket.recv(), 60)
     assert isinstance(message, bytes), "answers in binary, as it was asked"
     return json.loads(message)
 

@@ -129,7 +129,7 @@ class Client:
                     self.unread.remove(message)
                     return message
             try:
-                text = await asyncio.wait_for(self.socket.recv(), 10)
+                text = await asyncio.wait_for(self.socket.recv(), 60)
             except asyncio.TimeoutError:
                 raise Wrong(f"it does not come; unread: {self.unread}")
             except websockets.ConnectionClosed as closed:
@@ -142,7 +142,7 @@ class Client:
             return
         await self.send({"type": "hello", "payload": {}})
         while not any(message["type"] == "hello" for message in self.unread):
-            self.unread.append(json.loads(await asyncio.wait_for(self.socket.recv(), 10)))
+            self.unread.append(json.loads(await asyncio.wait_for(self.socket.recv(), 60)))
         self.unread = [message for message in self.unread if message["type"] != "hello"]
 
 def steps(text):
