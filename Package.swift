@@ -291,7 +291,7 @@ let package = Package(
                 "Deltas", "Bytes", "Relays", "Outbound", "DocumentedDefaults", "COpenSSL", "WebSockets", "TestSupport",
                 "Platform",
             ]),
-        // Signing in at servers that are nodes of one cluster.
+        // Sign-in at servers that are nodes of one cluster.
         test(
             "SignInNodesTests",
             [
@@ -306,13 +306,13 @@ let package = Package(
                 "Trebuchet", "TrebuchetActors", "TrebuchetClient", "Transports", "TrebuchetServices", "SharedState",
                 "Platform",
             ],
-            path: "Tests/ServicesClient", swiftSettings: settings),
+            path: "Tests/Fixtures/ServicesClient", swiftSettings: settings),
         .executableTarget(
-            name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tests/ServicesClientTool",
+            name: "ServicesClientTool", dependencies: ["ServicesClient"], path: "Tools/ServicesClientTool",
             swiftSettings: settings),
-        // A client of the services that is none of ours.
+        // A client of the services in Python, written from the protocol pages.
         .target(
-            name: "ServicesPython", path: "Tests/ServicesPython", resources: [.copy("Scripts")],
+            name: "ServicesPython", path: "Tests/Fixtures/ServicesPython", resources: [.copy("Scripts")],
             swiftSettings: settings),
         test(
             "TrebuchetCLITests",
@@ -331,12 +331,12 @@ let package = Package(
             path: "Examples/chat-web/Sources/ChatWeb", swiftSettings: [.swiftLanguageMode(.v6)]),
         test(
             "BrowserTests", ["TrebuchetTool", "GenerateTool", "TodosWeb", "ChatWeb", "TestSupport"]),
-        // Nodes of a cluster, for tests of servers and of services over them.
+        // Cluster nodes for tests of servers and services.
         .target(
             name: "NodeSupport",
             dependencies: ["Trebuchet", "TrebuchetCluster", "Transports", "Platform", "TestSupport"],
             path: "Tests/NodeSupport", swiftSettings: settings),
-        // What tests of all floors need.
+        // Support for tests of all modules.
         .target(
             name: "TestSupport", dependencies: ["Relays", "Platform"], path: "Tests/TestSupport",
             swiftSettings: settings),
@@ -387,7 +387,7 @@ let package = Package(
                 "TestSupport", "TrebuchetTesting", "TodoServer", "TodoClient", "GameServer", "GamePlayer",
                 "ObservedClient",
             ]),
-        // What "Copy as test" of the inspector makes of each example's calls; as a user's package.
+        // Output of the inspector's "Copy as test" for each example, with the settings of a user's package.
         .testTarget(
             name: "CopiedTests",
             dependencies: [
@@ -397,7 +397,8 @@ let package = Package(
             swiftSettings: [.swiftLanguageMode(.v6)]),
         // A model that server and client share, against the client's module alone; a package of its own too.
         .target(
-            name: "SharedModel", dependencies: ["TrebuchetClient"], path: "Tests/SharedModel/Sources/SharedModel",
+            name: "SharedModel", dependencies: ["TrebuchetClient"],
+            path: "Tests/Fixtures/SharedModel/Sources/SharedModel",
             swiftSettings: settings),
         test(
             "TrebuchetURLSessionTests",
@@ -407,34 +408,34 @@ let package = Package(
                 "TestSupport",
             ]),
         test("SharedModelTests", ["SharedModel", "TrebuchetClient", "Transports", "Trebuchet", "TestSupport"]),
-        // How the programs below read their command lines.
-        .target(name: "ToolOptions", path: "Tests/ToolOptions", swiftSettings: settings),
-        // Hostile clients and a judge; scripts/torment runs it.
+        // Command-line options of the programs in Tools.
+        .target(name: "ToolOptions", path: "Tools/ToolOptions", swiftSettings: settings),
+        // Hostile clients and a judge of the server's reactions; scripts/torment runs it.
         .executableTarget(
             name: "Torment",
             dependencies: [
                 "TrebuchetCLI", "Commands", "Benchmarks", "Trebuchet", "TrebuchetActors", "TrebuchetClient",
                 "Transports", "TestCertificates", "Platform", "COpenSSL", "ToolOptions", "TestSupport",
             ],
-            path: "Tests/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
-        // Slips in the sources, and who notices them; scripts/mutate runs it.
+            path: "Tools/Torment", resources: [.copy("foreign.py")], swiftSettings: settings),
+        // Mutation testing of the sources; scripts/mutate runs it.
         .target(
-            name: "Mutations", path: "Tests/Mutations", swiftSettings: settings + syntaxSwiftSettings,
+            name: "Mutations", path: "Tools/Mutations", swiftSettings: settings + syntaxSwiftSettings,
             linkerSettings: syntaxLinkerSettings),
         .executableTarget(
-            name: "Mutate", dependencies: ["Mutations", "ToolOptions"], path: "Tests/Mutate",
+            name: "Mutate", dependencies: ["Mutations", "ToolOptions"], path: "Tools/Mutate",
             swiftSettings: settings + syntaxSwiftSettings),
         .testTarget(
             name: "MutationsTests", dependencies: ["Mutations"], swiftSettings: settings + syntaxSwiftSettings),
-        // A disk that loses its power, and a judge of what is left of a store; scripts/power-cuts runs it.
-        .target(name: "CPowerCut", dependencies: ["CSQLite"], path: "Tests/CPowerCut"),
+        // A model of a disk whose power fails, and a judge of the remaining store; scripts/power-cuts runs it.
+        .target(name: "CPowerCut", dependencies: ["CSQLite"], path: "Tools/CPowerCut"),
         .target(
             name: "PowerCuts", dependencies: ["CPowerCut", "TrebuchetStore", "Trebuchet", "Platform"],
-            path: "Tests/PowerCuts", swiftSettings: settings),
+            path: "Tools/PowerCuts", swiftSettings: settings),
         .executableTarget(
-            name: "PowerCut", dependencies: ["PowerCuts", "ToolOptions", "TrebuchetStore"], path: "Tests/PowerCut",
+            name: "PowerCut", dependencies: ["PowerCuts", "ToolOptions", "TrebuchetStore"], path: "Tools/PowerCut",
             swiftSettings: settings),
-        // Servers and clients that are killed, and a judge of what they saw; scripts/consistency runs it.
+        // A judge of servers and clients under faults; scripts/consistency runs it.
         .executableTarget(
             name: "Consistency",
             dependencies: [
@@ -442,18 +443,19 @@ let package = Package(
                 "TrebuchetStore", "TrebuchetTesting", "TrebuchetCluster", "TrebuchetRedis", "Networking", "Benchmarks",
                 "Platform", "ServicesPython", "ToolOptions", "TestSupport",
             ],
-            path: "Tests/Consistency", swiftSettings: settings),
+            path: "Tools/Consistency", swiftSettings: settings),
         .target(name: "CAllocationCount", path: "Tests/CAllocationCount"),
-        // What `bench fanout --bare` stands beside.
+        // The baseline of `bench fanout --bare`.
         .target(name: "CBareFanout", path: "Benchmarks/CBareFanout"),
         .target(
-            name: "TestCertificates", path: "Tests/TestCertificates", resources: [.copy("Certificates")],
+            name: "TestCertificates", path: "Tests/Fixtures/TestCertificates", resources: [.copy("Certificates")],
             swiftSettings: settings),
-        // Compares settings with what their comments say of them.
+        // Compares the defaults of settings with their doc comments.
         .target(name: "DocumentedDefaults", path: "Tests/DocumentedDefaults", swiftSettings: settings),
-        // Actors that recorded exchanges are with; the modules' names are part of what was sent.
-        .target(name: "Interop", dependencies: ["Trebuchet"], path: "Tests/Interop", swiftSettings: settings),
-        .target(name: "Interop2", dependencies: ["Trebuchet"], path: "Tests/Interop2", swiftSettings: settings),
+        // Actors of recorded exchanges, which contain the names of these modules.
+        .target(name: "Interop", dependencies: ["Trebuchet"], path: "Tests/Fixtures/Interop", swiftSettings: settings),
+        .target(
+            name: "Interop2", dependencies: ["Trebuchet"], path: "Tests/Fixtures/Interop2", swiftSettings: settings),
         test(
             "IntegrationTests",
             [
@@ -471,14 +473,14 @@ let package = Package(
                 "TestSupport",
             ],
             resources: [.copy("Scripts")]),
-        // As a user's package: none of our settings but the language mode.
+        // Compiles and runs the code of the documentation, with the settings of a user's package.
         .testTarget(
-            name: "SeedExampleTests",
+            name: "DocumentationSnippetTests",
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
-        // The last steps of the tutorials, by links into the catalogs; as a user's package, too.
+        // The last steps of the tutorials, linked from the catalogs, with the settings of a user's package.
         .testTarget(
             name: "TutorialTests",
             dependencies: ["Trebuchet", "TrebuchetServices", "SharedState", "WebSockets", "TestSupport"],
@@ -491,7 +493,7 @@ let package = Package(
 if ProcessInfo.processInfo.environment["TREBUCHET_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetRedis", "TrebuchetWire", "Bytes"], path: "Tests/Fuzz",
+            name: "Fuzz", dependencies: ["WebSockets", "TrebuchetRedis", "TrebuchetWire", "Bytes"], path: "Tools/Fuzz",
             exclude: ["Corpus"],
             swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }

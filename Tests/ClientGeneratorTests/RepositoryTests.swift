@@ -7,10 +7,10 @@ import Testing
     /// Folders that are read by themselves: their actors have the same names.
     static let folders = [
         "Benchmarks", "Sources/TrebuchetCLI/Demo", "Sources/TrebuchetServices",
-        "Tests/SeedExampleTests", "Tests/Interop",
-        "Tests/Interop2",
+        "Tests/DocumentationSnippetTests", "Tests/Fixtures/Interop",
+        "Tests/Fixtures/Interop2",
         "Tests/StreamingTests", "Tests/TrebuchetTests", "Tests/TrebuchetServicesTests", "Tests/TrebuchetCLITests",
-        "Tests/ConformanceTests", "Tests/Consistency", "Tests/IntegrationTests",
+        "Tests/ConformanceTests", "Tools/Consistency", "Tests/IntegrationTests",
     ]
 
     private static func generation(_ folder: String) throws -> Generation {

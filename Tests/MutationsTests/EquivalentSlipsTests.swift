@@ -55,7 +55,7 @@ struct EquivalentSlipsTests {
 
     @Test("each entry of this repository is a slip that can be made")
     func entries() throws {
-        let text = try String(contentsOf: Self.root.appending(path: "Tests/equivalent-mutants.txt"), encoding: .utf8)
+        let text = try String(contentsOf: Self.root.appending(path: "Tools/equivalent-mutants.txt"), encoding: .utf8)
         let list = try EquivalentMutants(text)
         var sources: [String: (text: String, slips: [Mutant])] = [:]
         for entry in list.entries {

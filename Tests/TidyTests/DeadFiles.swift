@@ -6,7 +6,7 @@ enum DeadFiles {
         for file in files {
             for name in file.identifiers { usage[name, default: 0] += 1 }
         }
-        return files.filter { !$0.path.hasPrefix("Tests/") && !isEntry($0) }.compactMap { file in
+        return files.filter { !$0.isTestCode && !isEntry($0) }.compactMap { file in
             guard case .names(let names) = declarations(of: file) else { return nil }
             // The file itself counts for one.
             if names.contains(where: { usage[$0, default: 0] > 1 }) { return nil }

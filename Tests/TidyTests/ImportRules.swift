@@ -30,7 +30,7 @@ enum ImportRules {
             guard target.dependencies.contains(imported) else {
                 return finding("imports \(imported), which the target \(module) does not list in Package.swift")
             }
-            if !file.path.hasPrefix("Tests/"), let own = floors[module], let other = floors[imported], other >= own {
+            if !file.isTestCode, let own = floors[module], let other = floors[imported], other >= own {
                 return finding(
                     "\(module) (floor \(own)) imports \(imported) (floor \(other)); only lower floors may be")
             }

@@ -29,7 +29,11 @@ struct Repository: Sendable {
         let bare = try list("Benchmarks").filter {
             FileManager.default.fileExists(atPath: root.appending(path: $0).appending(path: "include").path)
         }
-        let targets = try ["Benchmarks"] + bare + (["Plugins", "Sources", "Tests"] + examples).flatMap(list)
+        let targets =
+            try ["Benchmarks"] + bare
+            + (["Plugins", "Sources", "Tests", "Tests/Fixtures", "Tools"] + examples).flatMap(list).filter {
+                $0 != "Tests/Fixtures"
+            }
         for target in targets {
             folders.insert(String(target.split(separator: "/").last ?? ""))
             let base = root.appending(path: target)

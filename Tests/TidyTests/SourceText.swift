@@ -26,6 +26,9 @@ struct SourceText: Sendable {
 
     var name: String { String(path.split(separator: "/").last ?? "") }
 
+    /// Whether the file is part of tests or of programs for tests.
+    var isTestCode: Bool { path.hasPrefix("Tests/") || path.hasPrefix("Tools/") }
+
     /// `Sources/Relays/Monitor.swift` belongs to `Relays`, `Benchmarks/Progress.swift` to `Benchmarks`, and what an example has
     /// in `Examples/todos-web/Sources/TodosWeb` to `TodosWeb`.
     var module: String? {
@@ -33,6 +36,7 @@ struct SourceText: Sendable {
         switch parts.first {
         case "Benchmarks": return parts[0]
         case "Examples": return parts.count > 3 ? parts[3] : nil
+        case "Tests" where parts.count > 2 && parts[1] == "Fixtures": return parts[2]
         default: return parts.count > 1 ? parts[1] : nil
         }
     }

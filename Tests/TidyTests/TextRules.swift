@@ -7,10 +7,10 @@ enum TextRules {
             length(of: file) + placeholder(file) + ownOutput(file) + unexplained(in: file) + openSecrets(in: file)
             + uncut(in: file)
         // Programs with pauses in their schedules, and the one place that pauses while tests wait; no tests.
-        let mayPause = ["Tests/Torment/", "Tests/Consistency/", "Tests/Mutate/", "Tests/TestSupport/Eventually.swift"]
+        let mayPause = ["Tools/Torment/", "Tools/Consistency/", "Tools/Mutate/", "Tests/TestSupport/Eventually.swift"]
         if mayPause.contains(where: { file.path.hasPrefix($0) }) { return common + leftovers(in: file) }
         return common
-            + (file.path.hasPrefix("Tests/") ? namelessTests(in: file) + sleeps(in: file) : leftovers(in: file))
+            + (file.isTestCode ? namelessTests(in: file) + sleeps(in: file) : leftovers(in: file))
     }
 
     static func length(of file: SourceText) -> [Finding] {

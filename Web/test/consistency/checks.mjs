@@ -1,4 +1,4 @@
-// What readers may see of the games of Tests/Consistency, as Checks/*.swift there has it. Each check takes what comes and says what is
+// What readers may see of the games of Tools/Consistency, as Checks/*.swift there has it. Each check takes what comes and says what is
 // wrong with it; undefined for nothing.
 
 const eventBuffer = 512

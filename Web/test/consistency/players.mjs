@@ -1,4 +1,4 @@
-// players.mjs SEED FIRST CALLS DIRECT LINK…: clients of the games of Tests/Consistency, one over each link, and a witness for each game
+// players.mjs SEED FIRST CALLS DIRECT LINK…: clients of the games of Tools/Consistency, one over each link, and a witness for each game
 // without faults. Each is the URL of a server, or those of several with commas between. They say on their output how calls ended and what readers found.
 import { connect, TrebuchetError } from "../../dist/trebuchet.js"
 import { WebSocket } from "../sockets.mjs"

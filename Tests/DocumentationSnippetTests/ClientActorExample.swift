@@ -124,6 +124,6 @@ struct ChatMemberApp {
         let section = try #require(page.components(separatedBy: "## Actors in the client").last)
         let lines = section.matches(of: /\n    (\S.*)/).map(\.output.1).filter { source.contains($0) }
         #expect(lines.filter { $0.contains("member") }.count == 3)
-        #expect(page.contains("(../../Tests/SeedExampleTests/ClientActorExample.swift)"))
+        #expect(page.contains("(../../Tests/DocumentationSnippetTests/ClientActorExample.swift)"))
     }
 }

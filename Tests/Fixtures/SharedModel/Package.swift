@@ -3,7 +3,7 @@ import PackageDescription
 
 let package = Package(
     name: "shared-model",
-    dependencies: [.package(name: "Trebuchet", path: "../..")],
+    dependencies: [.package(name: "Trebuchet", path: "../../..")],
     targets: [
         .target(
             name: "SharedModel", dependencies: [.product(name: "TrebuchetClient", package: "Trebuchet")])

@@ -36,7 +36,7 @@ struct Options: Sendable {
                            tried again if tests or sources have changed since
 
         The copy and its build stay in .build/mutations. Slips that change nothing are listed, with the
-        reason, in Tests/equivalent-mutants.txt, and not counted.
+        reason, in Tools/equivalent-mutants.txt, and not counted.
         Exits with 0 when all was noticed, 1 when a slip survived, 2 after a wrong use, 3 when it could not run.
         """
 

@@ -79,7 +79,7 @@ struct Session {
 
     init(_ options: Options) throws {
         self.options = options
-        let list = options.root + "/Tests/equivalent-mutants.txt"
+        let list = options.root + "/Tools/equivalent-mutants.txt"
         equivalents = try EquivalentMutants((try? String(contentsOfFile: list, encoding: .utf8)) ?? "")
         changes = try options.changedSince.map { try ChangedLines(since: $0, root: options.root) }
         let all = try FileManager.default.contentsOfDirectory(atPath: options.root + "/Sources")
@@ -207,7 +207,7 @@ struct Session {
     private func tryAll(
         _ chosen: [(number: Int, candidate: Candidate)], _ reach: Reach, until deadline: ContinuousClock.Instant?
     ) async throws -> [Int: Outcome] {
-        let fingerprint = workshop.fingerprint(["Sources", "Tests"])
+        let fingerprint = workshop.fingerprint(["Sources", "Tests", "Tools"])
         let path = workshop.state + "/outcomes.jsonl"
         var earlier: [String: Outcome] = [:]
         if options.resumes {
