@@ -22,7 +22,7 @@ struct EngineKeys: Sendable {
     func owner(of slot: ClusterSlot) -> [UInt8] { Array("\(prefix):{\(slot)}:own".utf8) }
 
     /// A key of a log.
-    enum KeyPart: String {
+    enum KeySuffix: String {
         /// A hash: top, fence (of the top), snap, snap_at, snap_fence.
         case meta
         /// A stream with ids offset-0, and the fields f (the fence) and d (the payload).
@@ -35,12 +35,12 @@ struct EngineKeys: Sendable {
         case published = "pub"
     }
 
-    func part(_ part: KeyPart, of log: ClusterLog) -> [UInt8] {
+    func part(_ part: KeySuffix, of log: ClusterLog) -> [UInt8] {
         Array("\(prefix):{\(log.slot)}:\(part.rawValue):\(log.id)".utf8)
     }
 
     /// A key of a table.
-    enum TableKeyPart: String {
+    enum TableKeySuffix: String {
         /// A hash: life, top, cut.
         case state = "table"
         /// A hash from name to version:until:bytes; until is 0 for permanent values.
@@ -55,7 +55,7 @@ struct EngineKeys: Sendable {
         case published = "told"
     }
 
-    func part(_ part: TableKeyPart, of table: ClusterTable) -> [UInt8] {
+    func part(_ part: TableKeySuffix, of table: ClusterTable) -> [UInt8] {
         Array("\(prefix):{\(table.slot)}:\(part.rawValue):\(table.id)".utf8)
     }
 

@@ -71,7 +71,7 @@ extension RedisEngine {
             case .delete: arguments += ["d", "", ""]
             }
         }
-        let parts = [EngineKeys.TableKeyPart.state, .values, .names, .until, .news].map { keys.part($0, of: table) }
+        let parts = [EngineKeys.TableKeySuffix.state, .values, .names, .until, .news].map { keys.part($0, of: table) }
         let words = try await run(EngineScripts.tableChange, parts, arguments, confirmation).elements ?? []
         guard let word = words.first else { throw Self.damaged("table '\(table)'") }
         if word.isText("full") { return .full }

@@ -232,7 +232,7 @@ public final class RedisEngine: ClusterEngine {
                 .integer(Int64(max(1, limits.replyLifetime / .milliseconds(1)))),
             ]
         }
-        let parts = [EngineKeys.KeyPart.meta, .log, .done, .calls].map { keys.part($0, of: log) }
+        let parts = [EngineKeys.KeySuffix.meta, .log, .done, .calls].map { keys.part($0, of: log) }
         let answer = try await run(EngineScripts.append, [keys.owner(of: lease.slot)] + parts, arguments, confirmation)
         try Self.checkFence(answer, lease)
         let words = answer.elements ?? []
@@ -282,7 +282,7 @@ public final class RedisEngine: ClusterEngine {
         _ log: ClusterLog, at offset: UInt64, lease: SlotLease
     ) async throws(ClusterEngineError) -> SnapshotOutcome {
         try limits.check(log, lease)
-        let parts = [EngineKeys.KeyPart.meta, .log, .done, .calls].map { keys.part($0, of: log) }
+        let parts = [EngineKeys.KeySuffix.meta, .log, .done, .calls].map { keys.part($0, of: log) }
         let answer = try await run(
             EngineScripts.remove, [keys.owner(of: lease.slot)] + parts,
             Self.words(lease) + [.text(String(offset))], confirmation)

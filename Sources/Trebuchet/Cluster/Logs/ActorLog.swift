@@ -24,7 +24,7 @@ final class ActorLog: Sendable {
         /// The end of the log when this node last knew it, under that fence: a coordination store with less has lost entries.
         var seen: LogPosition?
         /// The newest acknowledged entries, up to `seen`.
-        var recent = KeptEntries()
+        var recent = RestorableEntries()
         /// Indicates whether this node has loaded the log under that fence, and thereby started an incarnation of its streams.
         var hasBegun = false
         var removal = Removal.none
@@ -98,11 +98,11 @@ final class ActorLog: Sendable {
         state.withLock { state in
             if state.fence != fence {
                 (state.place, state.contents, state.seen, state.hasBegun) = (nil, nil, nil, false)
-                (state.recent, state.removal) = (KeptEntries(), .none)
+                (state.recent, state.removal) = (RestorableEntries(), .none)
             }
             state.fence = fence
             guard let place else { return }
-            if state.seen != place { state.recent = KeptEntries() }
+            if state.seen != place { state.recent = RestorableEntries() }
             state.seen = place
         }
     }
@@ -112,7 +112,7 @@ final class ActorLog: Sendable {
     /// - Parameter number: The number in `RecentEntries`.
     func didAcknowledge(_ entry: [UInt8], _ number: UInt64, at place: LogPosition) {
         state.withLock { state in
-            if let seen = state.seen, seen.offset + 1 != place.offset { state.recent = KeptEntries() }
+            if let seen = state.seen, seen.offset + 1 != place.offset { state.recent = RestorableEntries() }
             state.recent.append(entry, number)
             (state.seen, state.removal) = (place, .none)
         }
@@ -151,7 +151,7 @@ final class ActorLog: Sendable {
             state.contents = nil
             guard all else { return }
             (state.seen, state.size, state.hasWritten) = (nil, ActorLogSize(), false)
-            (state.recent, state.hasBegun, state.removal) = (KeptEntries(), false, .none)
+            (state.recent, state.hasBegun, state.removal) = (RestorableEntries(), false, .none)
         }
     }
 

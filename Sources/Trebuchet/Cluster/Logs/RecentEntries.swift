@@ -41,7 +41,7 @@ final class RecentEntries: Sendable {
 }
 
 /// The newest entries of one log, in order.
-struct KeptEntries {
+struct RestorableEntries {
     /// Entries before `first` have been dropped.
     private var entries: [(bytes: [UInt8], number: UInt64)] = []
     private var first = 0

@@ -13,7 +13,7 @@ actor ClientSession {
         case others
     }
 
-    private struct HeldToken {
+    private struct TokenState {
         /// Weak, because the client retains this object through its token function.
         weak var client: TrebuchetClient?
         /// Tasks that follow the client's connections.
@@ -33,7 +33,7 @@ actor ClientSession {
     private let credentials: any CredentialStore
     private let connections: Connections
     private let sleep: @Sendable (Duration) async throws -> Void
-    private let currentToken = Mutex(HeldToken())
+    private let currentToken = Mutex(TokenState())
     /// Held by the operation that signs in or out.
     private let turn = AsyncBinarySemaphore()
 
