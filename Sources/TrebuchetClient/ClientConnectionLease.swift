@@ -17,7 +17,7 @@ final class ClientConnectionLease: RemoteServer {
     var serverNumber: UInt64 { core.serverNumber }
     var methods: RemoteMethods { core.methods }
     var errors: ErrorTypes { core.errors }
-    var handed: ExportedActors { core.handed }
+    var handed: ExportedActors { core.exportedActors }
 
     func reachesSameAddress(as other: any RemoteServer) -> Bool {
         (other as? ClientConnectionLease).map { core.reachesSameAddress(as: $0.core) } ?? false

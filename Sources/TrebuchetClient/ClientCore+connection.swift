@@ -11,10 +11,10 @@ extension ClientCore: ClientConnectionDelegate {
     func connection(uses link: any ClientLink, number: Int) {
         self.link = link
         linkNumber = number
-        isSentAway = false
+        isServerDraining = false
         outboundCalls.removeAll()
         // The new connection may lead to another server.
-        toldMessageSize = .max
+        advertisedMessageSize = .max
         peerNumber.store(HandshakeField.server(ofSession: link.callSession), ordering: .relaxed)
         greet(over: link)
         // Streams first, so that a client that calls and observes receives the changes made by its calls.
@@ -30,7 +30,7 @@ extension ClientCore: ClientConnectionDelegate {
         if error.cause is MessageTooLarge { endRefused(number) }
         if number == linkNumber {
             link = nil
-            isSentAway = false
+            isServerDraining = false
             outboundCalls.removeAll()
         }
         let lost = pending.values.filter { $0.connection == number }

@@ -5,14 +5,14 @@ internal import TrebuchetWire
 extension ClientCore: InboundCallHost {
     /// Requests the server's limits, and sends the client's identity if it has exported actors.
     func greet(over link: any ClientLink) {
-        let identity = handed.identity
+        let identity = exportedActors.identity
         if identity != nil { introducedOver = linkNumber }
         link.send(OutgoingMessage.hello(client: identity))
     }
 
     /// Sends the client's identity, once it has exported an actor.
-    func introduce(over link: any ClientLink) {
-        if handed.identity != nil { greet(over: link) }
+    func sendHello(over link: any ClientLink) {
+        if exportedActors.identity != nil { greet(over: link) }
     }
 
     var callsFromServer: Int { options.callsFromServer }
@@ -43,6 +43,6 @@ extension ClientCore: InboundCallHost {
 
     /// Notifies the server that references to this client's actors are invalid, so that it need not wait for a reconnect.
     func connectionWillClose() {
-        if introducedOver == linkNumber, handed.identity != nil { link?.send(OutgoingMessage.leave) }
+        if introducedOver == linkNumber, exportedActors.identity != nil { link?.send(OutgoingMessage.leave) }
     }
 }

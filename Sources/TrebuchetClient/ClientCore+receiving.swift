@@ -24,7 +24,7 @@ extension ClientCore {
             let delay = Duration.milliseconds(envelope.reconnectAfterMilliseconds ?? 0)
             connection.goAway(number: source, reconnectAfter: delay)
             if source == linkNumber {
-                isSentAway = connection.isBeingReplaced && options.whileDisconnected == .wait
+                isServerDraining = connection.isBeingReplaced && options.whileDisconnected == .wait
             }
             return
         default: break
@@ -60,8 +60,8 @@ extension ClientCore {
                 let terms = try? ValueCoder().decode(AdvertisedLimits.self, from: limits)
             else { return }
             outboundCalls.terms = terms
-            toldMessageSize = terms.messageSize
-            handed.applyTerms(terms)
+            advertisedMessageSize = terms.messageSize
+            exportedActors.applyTerms(terms)
             sendNext()
         case .error where text(envelope.code, message) == ErrorCode.unauthenticated.rawValue:
             revocations.update(())
@@ -90,7 +90,7 @@ extension ClientCore {
         let result = envelope.result.isAbsent ? nil : Array(envelope.result.bytes(in: message))
         guard let call = removePendingCall(number) else {
             // A stream that was requested too late for this connection starts on the next one.
-            let isLate = connection.isBeingReplaced && (isSentAway || streams.hadBegun(callNumber: number))
+            let isLate = connection.isBeingReplaced && (isServerDraining || streams.hadBegun(callNumber: number))
             if let failure, source == linkNumber, !(isLate && failure.code == .unavailable) {
                 streams.fail(callNumber: number, error: failure)
             }

@@ -23,7 +23,7 @@ final class ClientCore: @unchecked Sendable {
     /// The number of the current server, with which its connection names start; 0 until it is known.
     let peerNumber = Atomic<UInt64>(0)
     let methods = RemoteMethods()
-    let handed = ExportedActors()
+    let exportedActors = ExportedActors()
     /// The actors that live in this client.
     let locals = LocalActors()
     /// A relay whose version increases each time the server revokes the connection's authentication.
@@ -37,14 +37,14 @@ final class ClientCore: @unchecked Sendable {
     var link: (any ClientLink)?
     var linkNumber = 0
     /// True after `goAway`: calls and streams wait for the next connection, because the server may not read them any more.
-    var isSentAway = false
+    var isServerDraining = false
     /// The number of the connection over which the client's identity was sent.
     var introducedOver = 0
     private(set) lazy var hosted = InboundClientCalls(self)
     var pending: [UInt64: PendingCall] = [:]
     var outboundCalls = OutboundCallQueue(terms: .usual)
     /// The maximum message size that the server has advertised, in bytes.
-    var toldMessageSize = Int.max
+    var advertisedMessageSize = Int.max
     var streams = StreamRegistry()
     var envelope = ScannedEnvelope()
     private var sweep: LoopTimer?
@@ -156,7 +156,7 @@ final class ClientCore: @unchecked Sendable {
         }
         pending[call.number] = call
         if call.deadline < sweepAt { armSweep(call.deadline) }
-        guard let link, !isSentAway else { return }
+        guard let link, !isServerDraining else { return }
         guard outboundCalls.isEmpty, outboundCalls.hasRoom(for: call, beside: streams.beginningCount) else {
             return outboundCalls.enqueue(call)
         }
@@ -165,16 +165,16 @@ final class ClientCore: @unchecked Sendable {
 
     /// Sends waiting calls, as far as the limits allow.
     func sendNext() {
-        guard !outboundCalls.isEmpty, let link, !isSentAway else { return }
+        guard !outboundCalls.isEmpty, let link, !isServerDraining else { return }
         while let call = outboundCalls.next(beside: streams.beginningCount) { send(call, over: link) }
     }
 
     /// The maximum size of a sent message, in bytes.
-    private var messageLimit: Int { min(options.serverMessageSize, toldMessageSize) }
+    private var messageLimit: Int { min(options.serverMessageSize, advertisedMessageSize) }
 
     private func send(_ call: PendingCall, over link: any ClientLink) {
         // The call may be the first that contains a reference to a client actor.
-        if introducedOver != linkNumber { introduce(over: link) }
+        if introducedOver != linkNumber { sendHello(over: link) }
         switch call.message {
         case .encoded(let bytes):
             guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
@@ -211,7 +211,8 @@ final class ClientCore: @unchecked Sendable {
 
     private func tooLarge(_ what: String, _ count: Int) -> TrebuchetError {
         MessageSizeErrors.tooLarge(
-            what, count, own: options.serverMessageSize, told: toldMessageSize == .max ? nil : toldMessageSize)
+            what, count, own: options.serverMessageSize,
+            told: advertisedMessageSize == .max ? nil : advertisedMessageSize)
     }
 
     private var notConnected: TrebuchetError {
@@ -282,7 +283,9 @@ final class ClientCore: @unchecked Sendable {
     }
 
     private func waitingReason(of call: PendingCall) -> String {
-        if isSentAway { return "\(peerName) is draining and accepts no more calls, and no other connection exists yet" }
+        if isServerDraining {
+            return "\(peerName) is draining and accepts no more calls, and no other connection exists yet"
+        }
         guard link == nil else { return outboundCalls.reason(for: call) }
         let why =
             switch connection.states.currentValue {
@@ -322,7 +325,7 @@ final class ClientCore: @unchecked Sendable {
     }
 
     func startStream(_ number: UInt64, _ beginning: StreamRegistry.StartMode) {
-        guard let link, !isSentAway else { return }
+        guard let link, !isServerDraining else { return }
         let message = OutgoingMessage.beginning(number, beginning)
         guard message.count <= messageLimit else {
             return streams.fail(callNumber: number, error: tooLarge("to observe", message.count))

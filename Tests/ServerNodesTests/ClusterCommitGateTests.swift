@@ -21,7 +21,7 @@ import TrebuchetCluster
             #expect(await eventually { client.versions.count == names.count })
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
-                    for relays in shard.connections.values.compactMap(\.relays) {
+                    for relays in shard.connections.values.compactMap(\.forwarder) {
                         for stream in relays.streams.values { relays.resuming.insert(stream) }
                         relays.streams = [:]
                     }

@@ -79,8 +79,8 @@ final class NodeStreamSubscriber: NodeChannelHandler {
         got.withLock { $0.append(NodeFrame(frame.kind, channelID: frame.channelID, before + frame.payload)) }
     }
 
-    func lineDidBreak(received: UInt64) {}
-    func lineDidOverflow(received: UInt64) {}
+    func channelDidBreak(received: UInt64) {}
+    func channelDidOverflow(received: UInt64) {}
 }
 
 extension Node {

@@ -55,7 +55,7 @@ import TrebuchetCluster
         var overflows: Int { counts.withLock { $0.overflows } }
 
         func receive(_ frame: NodeFrame) { counts.withLock { $0.messages += frame.kind == .toOwner ? 1 : 0 } }
-        func lineDidBreak(received: UInt64) { counts.withLock { $0.breaks += 1 } }
-        func lineDidOverflow(received: UInt64) { counts.withLock { $0.overflows += 1 } }
+        func channelDidBreak(received: UInt64) { counts.withLock { $0.breaks += 1 } }
+        func channelDidOverflow(received: UInt64) { counts.withLock { $0.overflows += 1 } }
     }
 }

@@ -362,7 +362,7 @@ extension Node {
         var count = 0
         for shard in server.shards {
             count += await shard.reactor.perform {
-                shard.connections.values.reduce(0) { $0 + ($1.relays?.resuming.count ?? 0) }
+                shard.connections.values.reduce(0) { $0 + ($1.forwarder?.resuming.count ?? 0) }
             }
         }
         return count

@@ -155,7 +155,7 @@ import TrebuchetCluster
             // The owner could not go on with it, say: it is asked again in a while.
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
-                    for relays in shard.connections.values.compactMap(\.relays) {
+                    for relays in shard.connections.values.compactMap(\.forwarder) {
                         for (streamID, stream) in relays.streams {
                             relays.streams[streamID] = nil
                             relays.resumeLater(stream)

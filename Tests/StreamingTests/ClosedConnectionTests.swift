@@ -35,7 +35,7 @@ struct ClosedConnectionTests {
         func send(_ body: (inout ByteBuffer) -> Void) { use() }
         func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) { use() }
         func inOneWrite(_ body: () -> Void) { use() }
-        func askWhetherHeard() {}
+        func sendDrainPing() {}
         func close(_ code: WebSocketCloseCode, reason: String) { use() }
         func pauseReading() { use() }
         func resumeReading() { use() }

@@ -24,7 +24,7 @@ import WebSockets
         func send(_ body: (inout ByteBuffer) -> Void) { connection?.linkDidClose() }
         func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {}
         func inOneWrite(_ body: () -> Void) { body() }
-        func askWhetherHeard() {}
+        func sendDrainPing() {}
         func close(_ code: WebSocketCloseCode, reason: String) {}
         func abort() {}
         func pauseReading() {}

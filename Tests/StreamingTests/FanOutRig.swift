@@ -37,7 +37,7 @@ final class FanOutRig: @unchecked Sendable {
         }
 
         func inOneWrite(_ body: () -> Void) { body() }
-        func askWhetherHeard() {}
+        func sendDrainPing() {}
         func close(_ code: WebSocketCloseCode, reason: String) {}
         func abort() {}
         func pauseReading() {}
@@ -128,7 +128,7 @@ final class FanOutRig: @unchecked Sendable {
             made = broadcaster
             return subscription
         } attach: {
-            $0.hub.attach($0)
+            $0.producer.attach($0)
         }
         return made!
     }

@@ -28,7 +28,7 @@ import TrebuchetTesting
         let next = try #require(host.room("chat-lobby"))
         #expect(next !== old)
         await old.whenLocal { $0.didMove() }
-        await old.whenLocal { $0.didDecide(false) }
+        await old.whenLocal { $0.deactivationDidFinish(false) }
         #expect(await old.whenLocal { $0.isClosed } == true)
         #expect(host.room("chat-lobby") === next && host.roomCount == 1)
         #expect(host.summaries(prefix: "chat-", after: nil, limit: 10).map(\.members) == [1])

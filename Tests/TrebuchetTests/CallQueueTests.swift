@@ -203,13 +203,13 @@ distributed actor QueueTestObserver {
                 let twin = InFlightCall(
                     callID: Array("1".utf8), after: .seconds(60), on: connection.shard.reactor, byteCount: 0)
                 (twin.isUnlisted, twin.isAtWork) = (true, true)
-                connection.unlisted.append(twin)
+                connection.displacedCalls.append(twin)
                 connection.load.count += 1
                 if isClosing { connection.linkDidClose() } else { connection.endWaitingCalls() }
             }
             let answers = await rig.texts.filter { $0.contains("unknownOutcome") && $0.contains(#""callID":"1""#) }
             #expect(answers.count == (isClosing ? 0 : 2))
-            #expect(await rig.on { [$0.load.count, $0.running.count, $0.unlisted.count] } == [0, 0, 0])
+            #expect(await rig.on { [$0.load.count, $0.running.count, $0.displacedCalls.count] } == [0, 0, 0])
             rig.journal.record("a go")
         }
     }

@@ -77,7 +77,7 @@ extension ServerConnectionTests {
         _ = await rig.observe(1)
         #expect(await rig.waitFor(#""type":"streamData""#))
         _ = await rig.call(2, "list", "add(title:)", "\"milk\"")
-        let epoch = await rig.on { $0.streams.values.first?.broadcaster.hub.epoch ?? "" }
+        let epoch = await rig.on { $0.streams.values.first?.broadcaster.producer.epoch ?? "" }
         let seen = await rig.on { $0.streams.values.first?.sent ?? 0 }
         await rig.receive(#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"clientUnsubscribed"}}"#)
         let epochNow = isSameEpoch ? epoch : "old"
@@ -141,7 +141,7 @@ extension ServerConnectionTests {
             for message in messages { Array(message.utf8).withUnsafeBytes { connection.receive($0) } }
             body(connection)
         }
-        #expect(await eventually { await rig.on { $0.beginning.isEmpty } })
+        #expect(await eventually { await rig.on { $0.startingStreams.isEmpty } })
     }
 
     @Test("a stream that its client has named can be ended while it begins")
@@ -189,7 +189,7 @@ extension ServerConnectionTests {
         #expect(await rig.waitFor("you are out"))
         #expect(await rig.texts.contains { $0.contains(#""streamID":"x""#) && $0.contains("streamStart") } == false)
         #expect(await eventually { await rig.on { [$0.streams.count, Int($0.streamUsage.filtered)] } == [1, 0] })
-        #expect(await eventually { await rig.on { $0.streams.values.first?.broadcaster.hub.filterCount } == 0 })
+        #expect(await eventually { await rig.on { $0.streams.values.first?.broadcaster.producer.filterCount } == 0 })
     }
 
     @Test("streams are given back by whom they were taken, whoever signs in meanwhile")

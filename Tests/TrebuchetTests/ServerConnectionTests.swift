@@ -35,7 +35,7 @@ import WebSockets
             texts.append(String(decoding: buffer.bytes, as: UTF8.self))
         }
         func inOneWrite(_ body: () -> Void) { body() }
-        func askWhetherHeard() { events.append("asked") }
+        func sendDrainPing() { events.append("asked") }
         func close(_ code: WebSocketCloseCode, reason: String) { events.append("close \(code) \(reason)") }
         func abort() { events.append("abort") }
         func pauseReading() { events.append("pause") }
@@ -317,14 +317,14 @@ import WebSockets
         #expect(texts.first?.contains(#""type":"goAway""#) == true && texts.first?.contains("250") == true)
         #expect(texts.last?.contains(#""reason":"serverDraining""#) == true)
         #expect(await rig.events == ["asked"])
-        #expect(await rig.on { $0.isDraining && $0.isLeaving && $0.streams.isEmpty })
+        #expect(await rig.on { $0.isDraining && $0.mayReceiveLateMessages && $0.streams.isEmpty })
         #expect(await rig.call(2, "calculator", "same(_:)", "4") == [result(2, "4")])
         await rig.on { _ in link.texts = [] }
         _ = await rig.observe(3)
         #expect(await rig.waitFor(#""reason":"serverDraining""#))
         #expect(await rig.texts.first?.contains(#""type":"streamStart""#) == true)
-        await rig.on { $0.linkDidHear() }
-        #expect(await rig.on { $0.isDraining && !$0.isLeaving })
+        await rig.on { $0.didReceiveDrainPong() }
+        #expect(await rig.on { $0.isDraining && !$0.mayReceiveLateMessages })
         #expect(await rig.call(4, "calculator", "same(_:)", "4") == [result(4, "4")])
         await rig.on { $0.dismiss() }
         #expect(
@@ -337,16 +337,16 @@ import WebSockets
     func drainedOld() async {
         let rig = await Rig(isLegacy: true)
         await rig.on { connection in
-            connection.linkDidHear()
+            connection.didReceiveDrainPong()
             connection.drain(reconnectAfterMilliseconds: 250)
         }
         #expect(await rig.texts == [])
         #expect(await rig.events == ["asked"])
-        #expect(await rig.on { $0.isLeaving })
-        await rig.on { $0.linkDidHear() }
-        #expect(await rig.on { $0.isDraining && !$0.isLeaving })
+        #expect(await rig.on { $0.mayReceiveLateMessages })
+        await rig.on { $0.didReceiveDrainPong() }
+        #expect(await rig.on { $0.isDraining && !$0.mayReceiveLateMessages })
         let other = await Rig()
-        await other.on { $0.linkDidHear() }
+        await other.on { $0.didReceiveDrainPong() }
         #expect(await other.on { !$0.isDraining })
         #expect(await other.call(1, "calculator", "same(_:)", "4") == [result(1, "4")])
         await other.on { $0.dismiss() }

@@ -68,7 +68,7 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
             return made
         } attach: { broadcaster in
             record.executeStreamingTarget(stream) { source in
-                if source == nil { broadcaster.send(.ended) } else { broadcaster.hub.attach(broadcaster) }
+                if source == nil { broadcaster.send(.ended) } else { broadcaster.producer.attach(broadcaster) }
             }
         }
     }
@@ -101,7 +101,7 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
         receive(
             SentVersion(
                 number: number, base: base, json: json.count <= Self.longest ? Array(json) : nil, bytes: json.count,
-                subscribers: subscription.broadcaster.hub.subscriberCount))
+                subscribers: subscription.broadcaster.producer.subscriberCount))
         if isOnce { leave() }
     }
 

@@ -32,7 +32,7 @@ protocol MessageLink: AnyObject {
     var remoteAddress: SocketAddress? { get }
     /// Requests `linkDidHear` on the connection, once the client has read all messages sent so far and all messages that it had
     /// sent by then have arrived.
-    func askWhetherHeard()
+    func sendDrainPing()
     func close(_ code: WebSocketCloseCode, reason: String)
     /// Stops delivery of messages until `resumeReading`, as far as the link can control it.
     func pauseReading()
@@ -60,7 +60,7 @@ final class ClosedLink: MessageLink {
     func send(_ body: (inout ByteBuffer) -> Void) {}
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {}
     func inOneWrite(_ body: () -> Void) {}
-    func askWhetherHeard() {}
+    func sendDrainPing() {}
     func close(_ code: WebSocketCloseCode, reason: String) {}
     func pauseReading() {}
     func resumeReading() {}

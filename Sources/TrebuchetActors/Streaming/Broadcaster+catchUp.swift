@@ -4,7 +4,7 @@ internal import TrebuchetWire
 extension Broadcaster {
     /// Brings one subscriber up to date, if it is writable.
     package func catchUp(_ subscription: StreamSubscription) {
-        if hub.buffer != nil { return catchUpWithEach(subscription) }
+        if producer.buffer != nil { return catchUpWithEach(subscription) }
         guard let latest = recent.newest, latest.sequence > subscription.sent else {
             return askAgain(for: subscription)
         }
@@ -22,7 +22,7 @@ extension Broadcaster {
 
     /// Brings one subscriber up to date in a stream without conflation.
     private func catchUpWithEach(_ subscription: StreamSubscription) {
-        let isEvents = hub.kind == .events
+        let isEvents = producer.kind == .events
         guard recent.keepsEach, isEvents || recent.newest != nil else { return }
         // Events start with the next one; a state starts with its value.
         if subscription.sent == 0, !isEvents, let latest = recent.newest {
@@ -64,22 +64,22 @@ extension Broadcaster {
             for update in rest { send(update, to: subscription) }
             return
         }
-        if hub.asksForFirst { return requestFirstValue(for: subscription) }
+        if producer.asksForFirst { return requestFirstValue(for: subscription) }
         guard !awaitsWhole, end == nil else { return }
-        guard shard.isHome(of: hub), hub.showsAtOnce else { return requestWhole() }
-        hub.whole(for: self)
+        guard shard.isHome(of: producer), producer.showsAtOnce else { return requestWhole() }
+        producer.whole(for: self)
         if end == nil, let newest = recent.newest { send(newest, to: subscription) }
     }
 
     /// Returns whether a subscriber needs the whole value of a version that came without it, and the value has to be requested
     /// from the source.
     func lacksWhole(_ newest: StateUpdate) -> Bool {
-        let comesAtOnce = shard.isHome(of: hub) && hub.showsAtOnce
-        guard newest.current == nil, !hub.asksForFirst, !comesAtOnce else { return false }
+        let comesAtOnce = shard.isHome(of: producer) && producer.showsAtOnce
+        guard newest.current == nil, !producer.asksForFirst, !comesAtOnce else { return false }
         return subscriptions.contains { subscription in
             let sent = subscription.sent
             guard sent < newest.sequence, suffix(of: newest, for: subscription) == nil else { return false }
-            return sent == 0 || hub.buffer == nil && recent.updates(since: sent) == nil
+            return sent == 0 || producer.buffer == nil && recent.updates(since: sent) == nil
         }
     }
 
@@ -97,10 +97,10 @@ extension Broadcaster {
 
     private func send(_ update: StateUpdate, to subscription: StreamSubscription) {
         guard update.sequence > subscription.sent, let suffix = suffix(of: update, for: subscription) else { return }
-        if hub.kind != .events { skipTo(update, for: subscription) }
+        if producer.kind != .events { skipTo(update, for: subscription) }
         let isPatch = update.patch.map { $0.suffix === suffix } ?? false
         subscription.didSend(update.sequence)
-        sends.recordSend(isPatch: isPatch, isEvent: hub.kind == .events, suffix.count)
+        sends.recordSend(isPatch: isPatch, isEvent: producer.kind == .events, suffix.count)
         count(update.sequence, isPatch: isPatch, suffix.count, to: subscription)
         subscription.subscriber.sendStreamData(subscription, suffix: suffix)
     }
@@ -108,7 +108,7 @@ extension Broadcaster {
     /// Counts an update and reports it to the event handlers.
     @inline(__always)
     func count(_ number: UInt64, isPatch: Bool, _ bytes: Int, to subscription: StreamSubscription) {
-        let isEvent = hub.kind == .events
+        let isEvent = producer.kind == .events
         if subscription.countsDeliveries {
             shard.counts.count(isEvent ? .eventsDelivered : isPatch ? .patchesDelivered : .wholesDelivered)
         }

@@ -18,7 +18,7 @@ package final class Broadcaster: @unchecked Sendable {
         case underWay
     }
 
-    package let hub: StreamProducer
+    package let producer: StreamProducer
     let shard: SystemShard
     /// The stream's names for event handlers; nil if the first subscriber did not give them.
     package let label: ServerEvent.Stream?
@@ -42,7 +42,7 @@ package final class Broadcaster: @unchecked Sendable {
     private var passBegan: UInt64 = 0
     /// Set if a subscriber was not writable in the last pass.
     private var leftBehind = false
-    private var lookers = 0
+    private var inspectorCount = 0
     private var users = 0
     /// The counts of what its subscribers were sent so far.
     var sends = SharedFrameCache.Sends()
@@ -59,7 +59,7 @@ package final class Broadcaster: @unchecked Sendable {
     private(set) var end: (reason: StreamEndReason, error: TrebuchetError?)?
 
     init(_ hub: StreamProducer, as label: ServerEvent.Stream? = nil, shard: SystemShard) {
-        self.hub = hub
+        self.producer = hub
         self.label = label
         // A filter does not keep earlier versions; otherwise the log comes with the first event of the source.
         recent = VersionLog(keepingEach: hub.asksForFirst ? hub.buffer : nil)
@@ -82,7 +82,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// It is handled in place only on the home reactor. Events from elsewhere arrive in their order, on the thread where the
     /// actor runs or is freed.
     package func send(_ event: StateEvent) {
-        if shard.isHome(of: hub), shard.reactor.isCurrent { return receive(event) }
+        if shard.isHome(of: producer), shard.reactor.isCurrent { return receive(event) }
         shard.reactor.execute { self.receive(event) }
     }
 
@@ -115,7 +115,7 @@ package final class Broadcaster: @unchecked Sendable {
             awaitsWhole = false
             // The current value of a filter is for the subscribers that have requested it. Others have received it, or receive
             // it when it is due.
-            guard !hub.asksForFirst else { return serveNewcomers(update) }
+            guard !producer.asksForFirst else { return serveNewcomers(update) }
             if update.sequence >= newestSequence {
                 recent.newest = update
             } else if recent.updates(since: update.sequence) == nil {
@@ -186,7 +186,7 @@ package final class Broadcaster: @unchecked Sendable {
         fresh.removeAll()
         whole = nil
         // New subscribers do not receive this text, and no other subscriber needs it.
-        if hub.asksForFirst, !leftBehind { recent.newest = recent.newest?.withoutText }
+        if producer.asksForFirst, !leftBehind { recent.newest = recent.newest?.withoutText }
         return .done
     }
 
@@ -234,7 +234,7 @@ package final class Broadcaster: @unchecked Sendable {
 
     /// Handles a subscriber that has caught up: updates kept for it may be released.
     func didCatchUp() {
-        if leftBehind, hub.asksForFirst, written == nil { mark() }
+        if leftBehind, producer.asksForFirst, written == nil { mark() }
     }
 
     // MARK: Subscriptions
@@ -245,7 +245,7 @@ package final class Broadcaster: @unchecked Sendable {
         subscription.place = subscriptions.count - 1
         count(subscription, 1)
         // The version sent last may no longer satisfy the filter.
-        if subscription.sent == 0, hub.asksForFirst, recent.newest != nil {
+        if subscription.sent == 0, producer.asksForFirst, recent.newest != nil {
             return requestFirstValue(for: subscription)
         }
         catchUp(subscription)
@@ -289,7 +289,7 @@ package final class Broadcaster: @unchecked Sendable {
     package func requestWhole() {
         guard !awaitsWhole, end == nil else { return }
         awaitsWhole = true
-        hub.enter { self.hub.whole(for: self) }
+        producer.enter { self.producer.whole(for: self) }
     }
 
     /// Removes a subscriber; the last one in the list takes its index.
@@ -312,13 +312,13 @@ package final class Broadcaster: @unchecked Sendable {
 
     private func count(_ subscription: StreamSubscription, _ change: Int) {
         let before = isLookedAtAlone
-        if subscription.subscriber.isLooking { lookers += change } else { users += change }
-        if !subscription.subscriber.isLocal { hub.countSubscriber(change) }
-        if isLookedAtAlone != before { hub.countLookedAtAlone(before ? -1 : 1) }
+        if subscription.subscriber.isLooking { inspectorCount += change } else { users += change }
+        if !subscription.subscriber.isLocal { producer.countSubscriber(change) }
+        if isLookedAtAlone != before { producer.countLookedAtAlone(before ? -1 : 1) }
     }
 
     /// Whether all its subscribers are inspectors, for which the actor is not kept.
-    private var isLookedAtAlone: Bool { lookers > 0 && users == 0 }
+    private var isLookedAtAlone: Bool { inspectorCount > 0 && users == 0 }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
         // Updates marked for the end of the turn would otherwise be lost.

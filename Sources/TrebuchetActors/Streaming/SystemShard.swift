@@ -92,7 +92,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Records that a broadcaster has an update for its subscribers.
-    func didChange(_ broadcaster: Broadcaster) { changes.recordChange(broadcaster.hub.root) }
+    func didChange(_ broadcaster: Broadcaster) { changes.recordChange(broadcaster.producer.root) }
 
     private func queue() {
         hasMarked.store(true, ordering: .relaxed)
@@ -172,7 +172,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
         }
         markedBroadcasters.removeFirst(flushed)
         flushed = 0
-        if markedSources.isEmpty { changes.clear(butFor: markedBroadcasters.lazy.map(\.hub.root)) }
+        if markedSources.isEmpty { changes.clear(butFor: markedBroadcasters.lazy.map(\.producer.root)) }
         hasMarked.store(!markedBroadcasters.isEmpty || !markedSources.isEmpty, ordering: .relaxed)
         return hasReachedAll
     }
@@ -202,8 +202,8 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
 
     /// Removes a broadcaster without subscribers.
     func release(_ broadcaster: Broadcaster) {
-        let key = ObjectIdentifier(broadcaster.hub)
+        let key = ObjectIdentifier(broadcaster.producer)
         if broadcasters[key] === broadcaster { broadcasters[key] = nil }
-        broadcaster.hub.detach(broadcaster)
+        broadcaster.producer.detach(broadcaster)
     }
 }

@@ -48,8 +48,17 @@ enum AccountCommand {
         let backend = try await RemoteURL.connectedBackend(arguments)
         let auth = backend.withCurrent { Shared(.trebuchetAuth) }
         for await value in auth.updates where value.state != .loading { break }
-        try await body(auth)
+        do {
+            try await body(auth)
+        } catch AuthError.notSignedIn {
+            throw SignInRequired(command: "trebuchet sign-in\(RemoteURL.words(arguments))")
+        }
         await backend.client.close()
+    }
+
+    private struct SignInRequired: Error, CustomStringConvertible {
+        let command: String
+        var description: String { "not signed in at this server; run '\(command)'" }
     }
 
     private static func runSessions(_ arguments: ParsedArguments) async throws {

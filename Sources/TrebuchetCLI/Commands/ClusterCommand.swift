@@ -96,8 +96,12 @@ enum ClusterCommand {
                 Console.error("trebuchet cluster drain: \(name) has \(owned) slots")
                 try await Task.sleep(for: .milliseconds(500))
             }
+            let remaining = try await engine.nodes().count { $0.node != node }
             await engine.close()
-            Console.print("\(name) has moved its slots and left the cluster")
+            Console.print(
+                remaining > 0
+                    ? "\(name) has moved its slots and left the cluster"
+                    : "\(name) has left the cluster: no other node is live, and its slots have no owner")
         })
 
     /// Returns the number of slots of each node, and of slots without an owner.

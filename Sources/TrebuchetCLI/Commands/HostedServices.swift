@@ -12,8 +12,8 @@ struct HostedServices {
             "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
         OptionSpec(
             "--rules", "FILE",
-            "rules for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads them (the output of 'rules show' "
-                + "prints)"),
+            "rules for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads them (the output of "
+                + "'rules show')"),
         OptionSpec(
             "--admin-socket", "PATH",
             "socket of 'trebuchet admin' (the file of --data with the suffix .admin)"),

@@ -11,7 +11,7 @@ protocol InboundCallHost: AnyObject, Sendable {
     /// The actors of the client.
     var locals: LocalActors { get }
     /// The exported actors, which the server may call.
-    var handed: ExportedActors { get }
+    var exportedActors: ExportedActors { get }
     /// The maximum number of concurrent calls from the server, `TrebuchetClient.Options.callsFromServer`.
     var callsFromServer: Int { get }
     /// The maximum size of a response in bytes.
@@ -72,7 +72,7 @@ final class InboundClientCalls {
     private func start(_ call: InboundClientCall, _ key: Key, _ message: borrowing Message) throws {
         let name = message.actorName
         guard let system = core.system, let states = system.shard(of: core.loop),
-            core.handed.contains(ActorName(name)), let record = core.locals.referredRecord(name, in: system)
+            core.exportedActors.contains(ActorName(name)), let record = core.locals.referredRecord(name, in: system)
         else {
             throw TrebuchetError(
                 .actorNotFound,

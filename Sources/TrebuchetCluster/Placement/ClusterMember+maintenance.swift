@@ -160,12 +160,20 @@ extension ClusterMember {
         let now = clock()
         state.withLock { state in
             let (isDraining, plan, node) = (state.isDraining, state.plan, node)
-            let leaving = state.book.giveAway(atMost: settings.concurrentHandovers, at: now) { slot in
+            let leaving = state.book.giveAway(atMost: handoverLimit(state), at: now) { slot in
                 isDraining || plan.owner(of: slot).map { $0 != node } ?? false
             }
             state.pendingChanges += leaving.map { .revoking($0) }
         }
         notifyObservers()
+    }
+
+    /// Returns the maximum number of slots in handover. A draining node releases as many as the other nodes acquire in a round, so
+    /// that it ends in time; without other nodes it releases all.
+    private func handoverLimit(_ state: ClusterMember.State) -> Int {
+        guard state.isDraining else { return settings.concurrentHandovers }
+        let others = state.live.count { $0 != node }
+        return others == 0 ? ClusterSlot.count : min(ClusterSlot.count, settings.concurrentHandovers * 2 * others)
     }
 
     /// Stops owning a slot, then releases it in the coordination store.

@@ -169,8 +169,8 @@ public final class ClusterMember: Sendable {
     }
 
     /// Hands over all slots and withdraws the node; then `run()` returns. If the coordination store is unreachable, it
-    /// takes until the leases expire. If `slotWillBeRevoked` does not return, it takes at most
-    /// `ClusterMemberSettings.handoverTimeout` for each `concurrentHandovers` slots.
+    /// takes until the leases expire. If `slotWillBeRevoked` does not return, a slot is released after
+    /// `ClusterMemberSettings.handoverTimeout`.
     public func drain() async {
         await withCheckedContinuation { continuation in
             beginDraining()
@@ -184,6 +184,12 @@ public final class ClusterMember: Sendable {
 
     /// From the next round on, the member acquires no slots, and hands over all.
     package func beginDraining() { state.withLock { $0.isDraining = true } }
+
+    /// Whether the node hands over all its slots to leave the cluster.
+    package var isDraining: Bool { state.withLock { $0.isDraining } }
+
+    /// The number of slots that are in handover now.
+    package var leavingSlotCount: Int { state.withLock { $0.book.leavingCount } }
 
     /// True if no work is left.
     package var isOver: Bool {

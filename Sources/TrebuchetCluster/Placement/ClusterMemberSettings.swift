@@ -10,7 +10,8 @@ public struct ClusterMemberSettings: Hashable, Sendable {
     public var leaseMargin = Duration.milliseconds(500)
     /// The interval at which a node reads the live nodes, and acquires and hands over slots. Default 250 ms.
     public var roundInterval = Duration.milliseconds(250)
-    /// The maximum number of slots in handover at once when other nodes join; the next follow after these. Default 32.
+    /// The maximum number of slots in handover at once when other nodes join; the next follow after these. A draining node
+    /// hands over twice as many for each other node, or all if there is none. Default 32.
     public var concurrentHandovers = 32
     /// The maximum duration of `SlotRebalanceListener.slotWillBeRevoked`; after it the slot is handed over
     /// nevertheless. Default 5 s.

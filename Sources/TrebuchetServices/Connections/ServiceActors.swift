@@ -10,7 +10,7 @@ protocol ServiceActor: DistributedActor where ActorSystem == TrebuchetActorSyste
     /// Reports the decision about a deactivation.
     ///
     /// - Parameter goes: true when the actor was deactivated; false when a caller has started to use it again.
-    func didDecide(_ goes: Bool)
+    func deactivationDidFinish(_ goes: Bool)
 }
 
 /// The actors of a service, each under `<service>/<name>`.
@@ -97,7 +97,7 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
     /// - Parameter gone: called when the actor is deactivated.
     func deactivateActor(_ part: Part, _ name: String, _ gone: @escaping @Sendable () -> Void = {}) async {
         await server?.deactivateActor(part, named: "\(service)/\(name)", if: { $0.isUnused }) { part, goes in
-            part.didDecide(goes)
+            part.deactivationDidFinish(goes)
             guard goes else { return }
             gone()
             self.giveBack(name, of: part)

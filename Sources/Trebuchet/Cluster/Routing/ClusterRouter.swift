@@ -196,10 +196,11 @@ final class ClusterRouter: Sendable {
                 "cluster: node \(node.name) stops without time to release its slots; other nodes take the slots when its leases expire"
             )
         }
+        let (owned, leaving) = (member.slotCount, member.leavingSlotCount)
         log(
             .warning,
-            "cluster: node \(node.name) did not release all slots within \(limit) and stops: "
-                + (member.trouble?.message ?? "calls of its actors are still running")
+            "cluster: node \(node.name) did not release \(owned) slots within \(limit) and stops: "
+                + (member.trouble?.message ?? "\(leaving) of them wait for the calls of their actors")
                 + "; other nodes take the slots when its leases expire")
     }
 

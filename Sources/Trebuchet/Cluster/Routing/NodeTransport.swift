@@ -8,19 +8,19 @@ internal import TrebuchetCluster
 protocol NodeChannelHandler: AnyObject, Sendable {
     var reactor: Reactor { get }
     /// Whether frames are handled where node messages arrive, one after the other, and not on the reactor.
-    var isToldInPlace: Bool { get }
+    var handlesFramesInPlace: Bool { get }
     func receive(_ frame: NodeFrame)
     /// Called when messages were lost or the other node is gone: no further frames arrive.
     ///
     /// - Parameter received: the number of sent messages that may have arrived; later ones certainly have not.
-    func lineDidBreak(received: UInt64)
+    func channelDidBreak(received: UInt64)
     /// Called when too much data, most of it on this channel, waited for the other node. The channel has ended, and undelivered
     /// messages must not be sent again.
-    func lineDidOverflow(received: UInt64)
+    func channelDidOverflow(received: UInt64)
 }
 
 extension NodeChannelHandler {
-    var isToldInPlace: Bool { false }
+    var handlesFramesInPlace: Bool { false }
 }
 
 /// The message transport between this node and other nodes.
@@ -166,7 +166,7 @@ final class NodeTransport: Sendable {
                     ? state.shed(node, to: maximumQueuedCount / 4 * 3) : []
             )
         }
-        for (end, received) in overflown { end.reactor.execute { end.lineDidOverflow(received: received) } }
+        for (end, received) in overflown { end.reactor.execute { end.channelDidOverflow(received: received) } }
         guard begins else { return }
         Task { await self.sendAll(to: node) }
     }
@@ -264,7 +264,7 @@ final class NodeTransport: Sendable {
             }
             guard let end = removeChannel(for: frame, from: sender) else { continue }
             // Ahead of the other frames of the message, which is harmless.
-            guard !end.isToldInPlace else {
+            guard !end.handlesFramesInPlace else {
                 end.receive(frame)
                 continue
             }
@@ -348,7 +348,7 @@ final class NodeTransport: Sendable {
         didLose(node)
         for (line, end) in ends {
             let (sent, lost) = line.isOwn ? (handed[line.number] ?? 0, counts[line.number] ?? 0) : (0, 0)
-            end.reactor.execute { end.lineDidBreak(received: sent - min(sent, lost)) }
+            end.reactor.execute { end.channelDidBreak(received: sent - min(sent, lost)) }
         }
     }
 
@@ -394,6 +394,6 @@ final class NodeTransport: Sendable {
     }
 
     private static func `break`(_ ends: [any NodeChannelHandler]) {
-        for end in ends { end.reactor.execute { end.lineDidBreak(received: .max) } }
+        for end in ends { end.reactor.execute { end.channelDidBreak(received: .max) } }
     }
 }

@@ -33,7 +33,7 @@ protocol OwnerChannelDelegate: AnyObject {
 /// `@unchecked Sendable`: used on the connection's reactor only, except for constants.
 final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
     /// The number of received bytes after which they are acknowledged; an owner may send `ForwardedLink.window` bytes ahead.
-    static let tellingBytes = 16 << 10
+    static let acknowledgementThreshold = 16 << 10
 
     /// A request to the owner without a response.
     enum PendingRequest {
@@ -158,7 +158,7 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
 
     /// Acknowledges received bytes if the client can receive more.
     func tellWhatWasTaken() {
-        guard taken >= Self.tellingBytes, user?.isWritable == true else { return }
+        guard taken >= Self.acknowledgementThreshold, user?.isWritable == true else { return }
         channel.send(.taken, number: UInt64(taken))
         taken = 0
     }
@@ -194,13 +194,13 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
         }
     }
 
-    func lineDidBreak(received: UInt64) {
+    func channelDidBreak(received: UInt64) {
         // The other end may still exist.
         close()
         user?.ended(self, received: received)
     }
 
-    func lineDidOverflow(received: UInt64) {
+    func channelDidOverflow(received: UInt64) {
         close()
         user?.overflowed(self, received: received)
     }

@@ -116,7 +116,7 @@ final class SharedStreamReceiver: NodeChannelHandler {
 
     let reactor: Reactor
     let node: ClusterNode
-    var isToldInPlace: Bool { true }
+    var handlesFramesInPlace: Bool { true }
     private weak let user: SharedStreamSubscriptions?
     private let channel = Mutex<NodeChannel?>(nil)
     private let state = Mutex(State())
@@ -165,7 +165,7 @@ final class SharedStreamReceiver: NodeChannelHandler {
             }
             if let message = SharedStreamMessage(bytes) { receive(message) }
             tellWhatWasTaken(bytes.count)
-        case .ended: lineDidBreak(received: 0)
+        case .ended: channelDidBreak(received: 0)
         default: break
         }
     }
@@ -180,14 +180,14 @@ final class SharedStreamReceiver: NodeChannelHandler {
     private func tellWhatWasTaken(_ count: Int) {
         let taken = state.withLock { state in
             state.taken += count
-            guard state.taken >= OwnerChannel.tellingBytes else { return 0 }
+            guard state.taken >= OwnerChannel.acknowledgementThreshold else { return 0 }
             defer { state.taken = 0 }
             return state.taken
         }
         if taken > 0 { channel.withLock { $0 }?.send(.taken, number: UInt64(taken)) }
     }
 
-    func lineDidBreak(received: UInt64) {
+    func channelDidBreak(received: UInt64) {
         user?.remove(self)
         let ended = channel.withLock { $0 }
         ended?.send(.gone)
@@ -199,5 +199,5 @@ final class SharedStreamReceiver: NodeChannelHandler {
         for (number, stream) in lost { stream.lose(number) }
     }
 
-    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+    func channelDidOverflow(received: UInt64) { channelDidBreak(received: received) }
 }

@@ -27,12 +27,12 @@ struct ConnectionStreams {
             if newValue != nil { position = 0 }
             guard byRoot != nil else { return }
             if let old { remove(old) }
-            if let newValue { byRoot?[newValue.broadcaster.hub.root, default: []].append(newValue) }
+            if let newValue { byRoot?[newValue.broadcaster.producer.root, default: []].append(newValue) }
         }
     }
 
     private mutating func remove(_ old: StreamSubscription) {
-        let root = old.broadcaster.hub.root
+        let root = old.broadcaster.producer.root
         byRoot?[root]?.removeAll { $0 === old }
         if byRoot?[root]?.isEmpty == true { byRoot?[root] = nil }
     }
@@ -55,7 +55,7 @@ struct ConnectionStreams {
             return .perhapsAll
         }
         log.looks += changes.count
-        if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.broadcaster.hub.root } }
+        if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.broadcaster.producer.root } }
         var found: [StreamSubscription] = []
         // A state that changed twice appears twice; the second time its streams have nothing to send.
         for root in changes { if let streams = byRoot?[root] { found += streams } }

@@ -101,7 +101,7 @@ final class RemoteCallForwarder {
     private func waitForCrossings(_ traffic: SlotSendState) {
         nonisolated(unsafe) let traffic = traffic  // Accessed on this reactor only.
         let (reactor, reference) = (shard.reactor, WeakRemoteCallForwarder(self))
-        for crossing in connection.crossings {
+        for crossing in connection.crossReactorQueues {
             traffic.crossings += 1
             crossing.enqueue {
                 reactor.execute {

@@ -13,7 +13,7 @@ extension ServerConnection {
         guard let revocation, !isRevoked else { return }
         sendError(revocation.code.wire, revocation.message)
         for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
-        relays?.endStreams(revocation)
+        forwarder?.endStreams(revocation)
     }
 
     /// Returns the error for the use of an actor after a revocation; nil when the caller may use it.
@@ -83,12 +83,12 @@ extension ServerConnection {
     /// Ends the streams that the current rules refuse to the current principal, including streams that have not started.
     func endRefusedStreams() {
         guard isOpen, isUnderRules else { return }
-        for (streamID, name) in permitted {
+        for (streamID, name) in authorizedStreams {
             guard let refusal = refusalByRules(name.target, name.actor.text), let subscription = streams[streamID]
             else { continue }
             endStream(subscription, reason: .error, error: refusal)
         }
-        for request in beginning.values {
+        for request in startingStreams.values {
             if let refusal = refusalByRules(request.name.target, request.name.actor.text) {
                 request.reservation.withdraw(refusal)
             }
@@ -100,7 +100,7 @@ extension ServerConnection {
             call.cancel()
             finish(call, .failure(refusal))
         }
-        relays?.endStreams { refusalByRules($0.target, $0.actor) }
+        forwarder?.endStreams { refusalByRules($0.target, $0.actor) }
     }
 
     /// Returns the rate limit error for a message; nil when the message is within the rates and has been counted.

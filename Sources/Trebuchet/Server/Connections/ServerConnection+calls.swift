@@ -163,7 +163,7 @@ extension ServerConnection {
             }
         }
         do {
-            try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) }
+            try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) }
         } catch {
             shard.didCall(method.row)
             return fail(callID, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
@@ -181,7 +181,7 @@ extension ServerConnection {
         let callID = message.callID
         let told = makeObservedCall(method.name, isRedacted: method.isRedacted, record.type, message, begins: begins)
         do {
-            try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
+            try told.during { try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) } }
         } catch {
             shard.didCall(method.row)
             told?.reportEnd(to: shard.events, code(of: error))
@@ -218,7 +218,7 @@ extension ServerConnection {
         let deadline = takeContinued()?.deadline ?? shard.reactor.now &+ limit.nanoseconds
         let outcome: Result<UnsafeRawBufferPointer, any Error>
         do {
-            try told.during { try asCaller(hosting) { try shard.callInPlace(record, method, message, dates) } }
+            try told.during { try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) } }
             outcome = .success(shard.reply.pointee.bytes)
             weight += countResult(shard.reply.pointee.count)
         } catch {
@@ -305,7 +305,7 @@ extension ServerConnection {
         call.home = record.home
         guard let home = record.home, home !== shard.states else {
             call.isAtWork = true
-            return asCaller(hosting) {
+            return asCaller(clientActorHost) {
                 if !shard.run(method, of: record, message, dates, call, completion) {
                     call.isAtWork = false
                     wait(for: record.name, method, OwnedMessage(message), call, completion)
@@ -318,7 +318,7 @@ extension ServerConnection {
         // Only the bytes cross; the other reactor scans them again, which costs less than a transfer of the scan result.
         let bytes = Array(message.bytes)
         let connection = self
-        let hosting = hosting
+        let hosting = clientActorHost
         let crossing = crossing(to: there.reactor)
         if call.isInTransit { call.crossing = crossing }
         call.isAtWork = true
@@ -342,9 +342,9 @@ extension ServerConnection {
     }
 
     func crossing(to reactor: Reactor) -> CrossReactorCallQueue {
-        if let crossing = crossings.first(where: { $0.reactor === reactor }) { return crossing }
+        if let crossing = crossReactorQueues.first(where: { $0.reactor === reactor }) { return crossing }
         let crossing = CrossReactorCallQueue(on: reactor)
-        crossings.append(crossing)
+        crossReactorQueues.append(crossing)
         return crossing
     }
 

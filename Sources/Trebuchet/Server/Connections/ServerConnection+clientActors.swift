@@ -14,26 +14,26 @@ extension ServerConnection: ClientCallingConnection {
         }
         let clients = shard.parts.hosting
         let key = clients.key(of: identity, principal: memoryReservation?.memory.id)
-        if let hosting {
-            guard hosting.client.key == key else {
+        if let clientActorHost {
+            guard clientActorHost.client.key == key else {
                 throw EnvelopeError("hello: this connection already has another client identity")
             }
             return
         }
         let hosting = ClientActorHostConnection(
             self, on: shard.reactor, clients.client(key, parties, reactor: shard.reactor))
-        self.hosting = hosting
+        self.clientActorHost = hosting
         hosting.client.reactor.run { hosting.client.attach(hosting) }
     }
 
     /// Receives the response to a call of a client actor.
-    func takeAnswer(_ message: borrowing Message) throws(EnvelopeError) {
-        guard let hosting else { throw EnvelopeError("unexpected response: the client received no call") }
-        try hosting.answer(message)
+    func receiveResponse(_ message: borrowing Message) throws(EnvelopeError) {
+        guard let clientActorHost else { throw EnvelopeError("unexpected response: the client received no call") }
+        try clientActorHost.answer(message)
     }
 
     /// Handles the final close of the client, which will not reconnect.
     func clientLeaves() {
-        hosting?.client.close("was closed")
+        clientActorHost?.client.close("was closed")
     }
 }

@@ -7,7 +7,7 @@ extension ServerConnection {
     /// are being resumed at another owner: their ends precede any response.
     func leaveStreams() {
         for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
-        for request in Array(beginning.values) where request.name.knownAs != nil {
+        for request in Array(startingStreams.values) where request.name.knownAs != nil {
             request.reservation.withdraw(nil)
             didBegin(request)
             tellDeparture(of: request.streamID)
@@ -17,7 +17,7 @@ extension ServerConnection {
             withdraw(call)
             tellDeparture(of: streamID)
         }
-        for streamID in relays?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
+        for streamID in forwarder?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
         shard.streamsMayShow(self)
     }
 
@@ -67,13 +67,13 @@ extension ServerConnection {
     /// Ends the streams of an actor that checks its observers: this connection is no longer authorized. May be called on any thread.
     func endStreams(of actor: ActorName, _ error: TrebuchetError) {
         shard.reactor.run {
-            for (streamID, name) in self.gated where name == actor {
+            for (streamID, name) in self.observerCheckedStreams where name == actor {
                 if let subscription = self.streams[streamID] {
                     self.endStream(subscription, reason: .error, error: error)
                 }
             }
             // Streams that are starting were authorized earlier.
-            for request in self.beginning.values where request.name.actor == actor {
+            for request in self.startingStreams.values where request.name.actor == actor {
                 request.reservation.withdraw(error)
             }
         }
@@ -82,14 +82,14 @@ extension ServerConnection {
     /// Handles the client's unsubscription from a stream.
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
-        if let relays, relays.unsubscribe(streamID) {
+        if let forwarder, forwarder.unsubscribe(streamID) {
             return tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
         }
         if let subscription = streams[streamID] {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
         }
         // The stream may not have started yet.
-        if let request = beginning[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
+        if let request = startingStreams[streamID], request.name.resumed != nil || request.name.knownAs == streamID {
             request.reservation.withdraw(nil)
             didBegin(request)
         } else if let call = running[streamID], call.stream?.resumed != nil {
@@ -106,10 +106,10 @@ extension ServerConnection {
 
     /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
     func leave(_ streamID: [UInt8]) {
-        relays?.leave(streamID)
+        forwarder?.leave(streamID)
         if let old = streams[streamID] { removeCall(old) }
         if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
-        guard let request = beginning[streamID], request.name.knownAs == streamID else { return }
+        guard let request = startingStreams[streamID], request.name.knownAs == streamID else { return }
         request.reservation.withdraw(nil)
         didBegin(request)
     }
@@ -117,9 +117,9 @@ extension ServerConnection {
     func removeCall(_ subscription: StreamSubscription) {
         shard.counts.count(.streamsEnded)
         streams[subscription.streamID] = nil
-        if !gated.isEmpty { gated[subscription.streamID] = nil }
-        if !placed.isEmpty { placed[subscription.streamID] = nil }
-        if !permitted.isEmpty { permitted[subscription.streamID] = nil }
+        if !observerCheckedStreams.isEmpty { observerCheckedStreams[subscription.streamID] = nil }
+        if !clusteredStreams.isEmpty { clusteredStreams[subscription.streamID] = nil }
+        if !authorizedStreams.isEmpty { authorizedStreams[subscription.streamID] = nil }
         subscription.broadcaster.remove(subscription)
         giveBackStream(isFiltered: subscription.isFiltered)
     }
@@ -129,7 +129,7 @@ extension ServerConnection {
         // The end of an earlier stream may have closed the connection.
         guard streams[subscription.streamID] === subscription else { return }
         didEnd(subscription, reason.rawValue)
-        if !placed.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
+        if !clusteredStreams.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
         removeCall(subscription)
         guard isOpen else { return }
         tellEnd(of: subscription.streamID, reason: reason, error: error)

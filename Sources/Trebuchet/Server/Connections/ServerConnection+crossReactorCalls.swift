@@ -18,11 +18,11 @@ extension ServerConnection {
         let crossing = crossing(to: there.reactor)
         let size = message.bytes.count
         let batch: CrossReactorCallBatch
-        if let open = crossing.open, open.hosting === hosting, open.hasRoom(for: size) {
+        if let open = crossing.open, open.hosting === clientActorHost, open.hasRoom(for: size) {
             batch = open
         } else {
             batch = shard.takeBatch()
-            batch.startBatch(crossing, hosting, timeAhead: shard.reactor.timeAhead) { batch, slice, room in
+            batch.startBatch(crossing, clientActorHost, timeAhead: shard.reactor.timeAhead) { batch, slice, room in
                 there.run(batch, of: self, &slice, room: room)
             }
             crossing.open = batch
@@ -51,7 +51,7 @@ extension ServerConnection {
     func receiveResponses(_ answers: CrossReactorReplies, of batch: CrossReactorCallBatch, from home: SystemShard) {
         guard let crossing = batch.crossing else { return }
         // Its changes may be in streams of that reactor that are starting.
-        let awaitsStreams = mayAwaitStreams && isOpen && awaitsStreams(of: home)
+        let awaitsStreams = hasPendingFirstValues && isOpen && awaitsStreams(of: home)
         let now = MonotonicClock.now
         var returned = 0
         let takeAll = {
@@ -164,7 +164,7 @@ extension ServerConnection {
 
     /// Cancels a call that is on its way; false when no such call has the callID.
     func cancelCrossing(_ callID: UnsafeRawBufferPointer) -> Bool {
-        for crossing in crossings {
+        for crossing in crossReactorQueues {
             for batch in crossing.away {
                 for index in 0..<batch.count where !batch.isAnswered(index) {
                     guard batch.callID(batch[index]).elementsEqual(callID) else { continue }
@@ -181,7 +181,7 @@ extension ServerConnection {
     ///
     /// - Parameter error: The error for the client; nil when the connection is closed.
     func abandonCrossing(_ error: TrebuchetError? = nil) {
-        for crossing in crossings {
+        for crossing in crossReactorQueues {
             crossing.timer?.cancel()
             crossing.timer = nil
             for batch in crossing.away {

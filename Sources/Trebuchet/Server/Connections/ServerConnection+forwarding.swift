@@ -13,10 +13,10 @@ extension ServerConnection {
             if let name = ownName(in: message) { return upstream.send(.moved, name) }
             return upstream.send(message.kind == .repeat ? .repeatElsewhere : .refused, Array(message.callID))
         }
-        if let relays, message.kind != .streamResume, postpones(message, relays) { return }
+        if let forwarder, message.kind != .streamResume, postpones(message, forwarder) { return }
         guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
-        let relays = relays ?? RemoteCallForwarder(self, nodes)
-        self.relays = relays
+        let relays = forwarder ?? RemoteCallForwarder(self, nodes)
+        self.forwarder = relays
         if let excess = relays.excess { return fail(message, excess) }
         let isRepeatable: Bool
         var stream: RequestedStream?
@@ -46,9 +46,9 @@ extension ServerConnection {
     /// Returns whether a call queues behind earlier calls of its actor that are at another node or return from there, or behind
     /// streams that are being resumed. It is executed after them.
     func isQueuedBehindOthers(_ message: borrowing Message) -> Bool {
-        guard let relays else { return false }
-        if postpones(message, relays) { return true }
-        guard hasCallsElsewhere, relays.hasEarlier(of: ClusterSlot(of: message.actorName)),
+        guard let forwarder else { return false }
+        if postpones(message, forwarder) { return true }
+        guard hasCallsElsewhere, forwarder.hasEarlier(of: ClusterSlot(of: message.actorName)),
             let type = shard.directory.placedType(of: ActorName(message.actorName))
         else { return false }
         forward(type, message)
@@ -64,7 +64,7 @@ extension ServerConnection {
         let kept = OwnedMessage(message)
         relays.postponed += 1
         shard.reactor.execute {
-            guard let relays = self.relays else { return }
+            guard let relays = self.forwarder else { return }
             relays.postponed -= 1
             relays.isMakingPostponed = true
             defer { relays.isMakingPostponed = false }
@@ -143,7 +143,7 @@ extension ServerConnection {
 
     /// Resumes a stream of an actor that lives here now.
     func takeUp(_ stream: ForwardedStream) {
-        guard shard.parts.nodes?.owns(stream.actor) == true else { relays?.resume(stream); return }
+        guard shard.parts.nodes?.owns(stream.actor) == true else { forwarder?.resume(stream); return }
         var envelope = ScannedEnvelope()
         stream.resumption(as: stream.callID).withUnsafeBytes { bytes in
             guard (try? envelope.scan(bytes)) != nil else { return }
@@ -170,9 +170,9 @@ extension ServerConnection {
             withdraw(call)
             return beginsElsewhere(request.name, request.callID)
         }
-        guard let streamID = request.name.knownAs, let seen = request.seen, let relays else { return false }
+        guard let streamID = request.name.knownAs, let seen = request.seen, let forwarder else { return false }
         withdraw(call)
-        relays.resume(
+        forwarder.resume(
             ForwardedStream(
                 request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
                 mayShare: mayShareStreams, request.reservation))
@@ -185,9 +185,9 @@ extension ServerConnection {
         guard upstream == nil, !isDraining, shard.parts.nodes != nil,
             (error as? TrebuchetError)?.code == .unavailable
         else { return false }
-        if let streamID = request.name.knownAs, let seen = request.seen, let relays {
+        if let streamID = request.name.knownAs, let seen = request.seen, let forwarder {
             withdraw(call)
-            relays.resumeLater(
+            forwarder.resumeLater(
                 ForwardedStream(
                     request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
                     mayShare: mayShareStreams, request.reservation))
@@ -203,15 +203,15 @@ extension ServerConnection {
 
     /// Returns whether a stream with this name is being resumed here and has not started.
     func isTakingUp(_ streamID: [UInt8]) -> Bool {
-        beginning[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
+        startingStreams[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
     }
 
     /// Moves the streams of a slot's actors to its new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
         if !isHere {
-            for (streamID, placed) in placed where placed.slot == slot {
+            for (streamID, placed) in clusteredStreams where placed.slot == slot {
                 // Streams from other nodes end without this.
-                guard let subscription = streams[streamID], subscription.broadcaster.hub.goesOnElsewhere == nil
+                guard let subscription = streams[streamID], subscription.broadcaster.producer.goesOnElsewhere == nil
                 else { continue }
                 move(subscription, placed)
             }
@@ -219,21 +219,22 @@ extension ServerConnection {
                 if let goOn = call.goesElsewhere, call.stream.map({ ClusterSlot(of: $0.actor.text) }) == slot { goOn() }
             }
         }
-        relays?.ownerDidChange(of: slot, to: node)
+        forwarder?.ownerDidChange(of: slot, to: node)
     }
 
     /// Moves the streams of actors that have left this node to their next owner.
     func moveStreams(of actors: Set<ActorName>) {
-        for (streamID, placed) in placed where actors.contains(ActorName(placed.actor)) {
+        for (streamID, placed) in clusteredStreams where actors.contains(ActorName(placed.actor)) {
             if let subscription = streams[streamID] { move(subscription, placed) }
         }
     }
 
     /// Returns whether a stream that its actor has ended continues at another node, to which the actor moved.
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
-        guard reason == .actorTerminated, let placed = placed[subscription.streamID], let nodes = shard.parts.nodes
+        guard reason == .actorTerminated, let placed = clusteredStreams[subscription.streamID],
+            let nodes = shard.parts.nodes
         else { return false }
-        guard subscription.broadcaster.hub.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
+        guard subscription.broadcaster.producer.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
         move(subscription, placed)
         return true
     }
@@ -246,11 +247,11 @@ extension ServerConnection {
         }
         guard let nodes = shard.parts.nodes else { return }
         let stream = ForwardedStream(
-            placed, streamID: streamID, epoch: subscription.broadcaster.hub.epoch, sequence: subscription.sent,
+            placed, streamID: streamID, epoch: subscription.broadcaster.producer.epoch, sequence: subscription.sent,
             mayShare: mayShareStreams, stakeOfMoved(filtered: subscription.isFiltered))
         removeCall(subscription)
-        let relays = relays ?? RemoteCallForwarder(self, nodes)
-        self.relays = relays
+        let relays = forwarder ?? RemoteCallForwarder(self, nodes)
+        self.forwarder = relays
         relays.resume(stream)
     }
 }

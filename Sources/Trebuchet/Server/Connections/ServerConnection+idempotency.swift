@@ -21,7 +21,7 @@ extension ServerConnection {
         _ message: borrowing Message, _ call: InFlightCall, hasLookedUp: Bool = false
     ) {
         let isRepeat = name.connection != self.name
-        if !isRepeat { remembers = true }
+        if !isRepeat { recordsResponses = true }
         // Outlives the connection, and refers to none of its bytes.
         let run = InFlightCall(of: call)
         call.run = run

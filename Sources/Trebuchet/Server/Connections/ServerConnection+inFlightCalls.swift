@@ -22,7 +22,7 @@ extension ServerConnection {
         // Taken before user code may run here.
         let earlier = takeContinued()
         let permission = isPermitted ? grants?.takePermission() ?? earlier?.permission : earlier?.permission
-        noteQueued()
+        recordQueuedCalls()
         guard running[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by an in-flight call"
             tellRefusal(of: message, TrebuchetError(.init(.malformedEnvelope), text))
@@ -236,17 +236,17 @@ extension ServerConnection {
     /// Removes a call from the running ones; returns false if it was not among them.
     private func isListed(_ call: InFlightCall) -> Bool {
         guard call.isUnlisted else { return running.removeValue(forKey: call.callID) != nil }
-        guard let index = unlisted.firstIndex(where: { $0 === call }) else { return false }
-        unlisted.remove(at: index)
+        guard let index = displacedCalls.firstIndex(where: { $0 === call }) else { return false }
+        displacedCalls.remove(at: index)
         return true
     }
 
     /// Handles the cancellation of a call by its client.
     func cancel(_ message: borrowing Message) {
-        noteQueued()
+        recordQueuedCalls()
         guard let call = running[Array(message.callID)] else {
             if cancelCrossing(message.callID) { return }
-            if let relays { _ = postpones(message, relays) }
+            if let forwarder { _ = postpones(message, forwarder) }
             return
         }
         call.cancel()

@@ -14,10 +14,10 @@ extension ServerConnection {
     /// client repeats is not answered: it gets its response from the next owner of its actor, or from the next process.
     func endWaitingCalls() {
         guard isOpen else { return }
-        noteQueued()
+        recordQueuedCalls()
         abandonCrossing(Self.unknown)
-        for call in Array(running.values) + unlisted { endWaiting(call) }
-        for request in Array(beginning.values) {
+        for call in Array(running.values) + displacedCalls { endWaiting(call) }
+        for request in Array(startingStreams.values) {
             // A refusal may have ended the connection.
             guard isOpen else { return }
             request.reservation.withdraw(nil)

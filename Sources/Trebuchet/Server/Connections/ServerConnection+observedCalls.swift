@@ -130,10 +130,10 @@ extension ServerConnection {
     @inline(never)
     func tellRefusal(of message: borrowing Message, _ error: any Error) {
         guard events.isEnabled(for: .calls) else { return }
-        tellRefusal(of: message.actorName, message.target, error)
+        reportRejection(of: message.actorName, message.target, error)
     }
 
-    func tellRefusal(of actor: String, _ target: String, _ error: any Error) {
+    func reportRejection(of actor: String, _ target: String, _ error: any Error) {
         guard events.isEnabled(for: .calls) else { return }
         events.emit(
             .callRejected(

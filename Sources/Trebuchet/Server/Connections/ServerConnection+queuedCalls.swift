@@ -12,7 +12,8 @@ extension ServerConnection: CallQueueOwner {
     /// - Returns: false when the call needs more than that; nothing has been done then.
     func isQueued(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
         // Events, spans and references to client actors are bound to the call's task.
-        guard hosting == nil, !isCounted, !shard.events.isEnabled(for: .callsVersionsOrSpans), shard.calls.takes(record)
+        guard clientActorHost == nil, !isCounted, !shard.events.isEnabled(for: .callsVersionsOrSpans),
+            shard.calls.takes(record)
         else {
             return false
         }
@@ -73,7 +74,7 @@ extension ServerConnection: CallQueueOwner {
     }
 
     /// Records the queued calls of this connection in `running`.
-    func noteQueued() { if queued > 0 { shard.calls.flush() } }
+    func recordQueuedCalls() { if queued > 0 { shard.calls.flush() } }
 
     func detach(_ queued: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion) {
         self.queued -= 1
@@ -86,7 +87,7 @@ extension ServerConnection: CallQueueOwner {
             time(call, within: queued.limit)
             // Another call has taken its callID since it started: it counts, but cannot be found.
             call.isUnlisted = running[call.callID] != nil
-            if call.isUnlisted { unlisted.append(call) } else { running[call.callID] = call }
+            if call.isUnlisted { displacedCalls.append(call) } else { running[call.callID] = call }
         } else {
             leave(call)
             call.abandon()

@@ -9,7 +9,7 @@ extension ServerConnection {
     ///
     /// - Parameter home: nil for an actor without a reactor.
     func finish(_ call: InFlightCall, _ outcome: CallOutcome, behindStreamsOf home: SystemShard?) {
-        guard mayAwaitStreams, isOpen, home !== shard.states, awaitsStreams(of: home) else {
+        guard hasPendingFirstValues, isOpen, home !== shard.states, awaitsStreams(of: home) else {
             return finish(call, outcome)
         }
         shard.whenStreamsShow(for: call, of: self, .none, outcome.bytesOfResult, for: Self.longestBehindStreams) {
@@ -26,17 +26,17 @@ extension ServerConnection {
     func awaitsStreams(of home: SystemShard?) -> Bool {
         askForLacking()
         let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
-        mayAwaitStreams = !beginning.isEmpty || !ahead.isEmpty
-        return !beginning.isEmpty || ahead.contains { $0.broadcaster.hub.home === home }
+        hasPendingFirstValues = !startingStreams.isEmpty || !ahead.isEmpty
+        return !startingStreams.isEmpty || ahead.contains { $0.broadcaster.producer.home === home }
     }
 
     /// Returns whether a shared stream is starting, or a stream of the actor is being resumed here.
     func awaitsSharedStreams(of actor: ActorName) -> Bool {
-        if relays?.awaits(actor) == true { return true }
-        guard mayAwaitStreams else { return false }
+        if forwarder?.awaits(actor) == true { return true }
+        guard hasPendingFirstValues else { return false }
         askForLacking()
-        mayAwaitStreams = !haveShown
-        return mayAwaitStreams
+        hasPendingFirstValues = !haveShown
+        return hasPendingFirstValues
     }
 
     /// Sends the available versions; if a stream needs others, they are requested.
@@ -51,8 +51,8 @@ extension ServerConnection {
     fileprivate func isToCome(_ awaited: BarrierStreams) -> Bool {
         switch awaited {
         case .none: false
-        case .of(let actor): running.values.contains { $0.streamedActor == actor } || relays?.awaits(actor) == true
-        case .moved(let actor): relays?.awaits(actor) == true
+        case .of(let actor): running.values.contains { $0.streamedActor == actor } || forwarder?.awaits(actor) == true
+        case .moved(let actor): forwarder?.awaits(actor) == true
         }
     }
 
@@ -63,12 +63,14 @@ extension ServerConnection {
             guard case .of(let actor) = answer.awaited else { return self.isToCome(answer.awaited) }
             let actors = unmade ?? Set(self.running.values.lazy.compactMap(\.streamedActor))
             unmade = actors
-            return actors.contains(actor) || self.relays?.awaits(actor) == true
+            return actors.contains(actor) || self.forwarder?.awaits(actor) == true
         }
     }
 
     /// Indicates whether all streams are up to date, except for those that wait for their actors.
-    fileprivate var haveShown: Bool { beginning.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate } }
+    fileprivate var haveShown: Bool {
+        startingStreams.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate }
+    }
 }
 
 extension ServerShard {

@@ -45,8 +45,8 @@ extension ServerConnection {
         request.isFirst = isFirst
         tellStart(of: streamID, request, epoch: epoch, sequence: position)
         if isDraining { return tellDeparture(of: streamID) }
-        beginning[streamID] = request
-        mayAwaitStreams = true
+        startingStreams[streamID] = request
+        hasPendingFirstValues = true
         let connection = self
         let key = SharedStreamSubscriptions.Key(actor: stream.actor, target: stream.target)
         nodes.shared.join(key, at: node, behind: (epoch, stream.sequence)) { [request] shared, answer in
@@ -78,7 +78,7 @@ extension ServerConnection {
 
     private func askAgain(_ request: StreamRequest, mayShare: Bool) {
         guard let seen = request.seen else { return }
-        relays?.resume(
+        forwarder?.resume(
             ForwardedStream(
                 request.placed, streamID: request.streamID, epoch: seen.epoch, sequence: seen.sequence,
                 mayShare: mayShare, request.reservation))
@@ -98,8 +98,8 @@ extension ServerConnection {
         if !mirror.epoch.utf8.elementsEqual(seen.epoch.utf8) {
             tellStart(of: streamID, request, epoch: mirror.epoch, sequence: goesOn ? start : nil)
         }
-        placed[streamID] = request.placed
-        if isUnderRules { permitted[streamID] = request.name }
+        clusteredStreams[streamID] = request.placed
+        if isUnderRules { authorizedStreams[streamID] = request.name }
         let label = ServerEvent.Stream(
             actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
         didBegin(label, request.isFirst ? .initial : goesOn ? .resumed : .resynchronized)
@@ -139,10 +139,10 @@ extension ServerConnection {
 
     /// Ends all shared streams: the client may observe no streams of other nodes any more.
     func endSharedStreams(_ error: TrebuchetError) {
-        for subscription in Array(streams.values) where subscription.broadcaster.hub.goesOnElsewhere != nil {
+        for subscription in Array(streams.values) where subscription.broadcaster.producer.goesOnElsewhere != nil {
             endStream(subscription, reason: .error, error: error)
         }
-        for request in beginning.values where request.name.knownAs == request.streamID {
+        for request in startingStreams.values where request.name.knownAs == request.streamID {
             request.reservation.withdraw(error)
         }
     }

@@ -85,12 +85,12 @@ extension ServerConnection {
     /// Reports that a stream does not start, or does not continue.
     func refuse(_ name: RequestedStream, _ callID: [UInt8], _ error: any Error) {
         guard let streamID = name.resumed ?? name.knownAs else {
-            tellRefusal(of: name.actor.text, name.target, error)
+            reportRejection(of: name.actor.text, name.target, error)
             return fail(callID, error)
         }
         // The client did nothing to end it: it continues over the next connection, which reports an error if there is one.
         if isDraining, name.knownAs != nil { return tellDeparture(of: streamID) }
-        tellRefusal(of: name.actor.text, name.target, error)
+        reportRejection(of: name.actor.text, name.target, error)
         failStream(streamID, error)
     }
 
@@ -162,8 +162,8 @@ extension ServerConnection {
     private func startStream(_ request: StreamRequest, of record: ActorRecord) {
         if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let connection = self
-        if let first = beginning.updateValue(request, forKey: request.streamID) { giveUp(first) }
-        mayAwaitStreams = mayAwaitStreams || record.home !== shard.states
+        if let first = startingStreams.updateValue(request, forKey: request.streamID) { giveUp(first) }
+        hasPendingFirstValues = hasPendingFirstValues || record.home !== shard.states
         guard record.actorInstance.enter() else { return beginAgain(request, of: record) }
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
@@ -253,9 +253,9 @@ extension ServerConnection {
         didBegin(label, request.seen == nil ? .initial : seen == nil ? .resynchronized : .resumed)
         isUsed = true
         defer { if let upstream, request.seen != nil { shard.whenShown(self) { upstream.send(.shown, streamID) } } }
-        if record.type.isGated { gated[streamID] = request.name.actor }
-        if record.isPlaced { placed[streamID] = request.placed }
-        if isUnderRules { permitted[streamID] = request.name }
+        if record.type.isGated { observerCheckedStreams[streamID] = request.name.actor }
+        if record.isPlaced { clusteredStreams[streamID] = request.placed }
+        if isUnderRules { authorizedStreams[streamID] = request.name }
         shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self,
@@ -272,7 +272,7 @@ extension ServerConnection {
             record.executeStreamingTarget(stream) { source in
                 // The position keeps the versions until then.
                 withExtendedLifetime(position) {
-                    if source == nil { broadcaster.send(.ended) } else { broadcaster.hub.attach(broadcaster) }
+                    if source == nil { broadcaster.send(.ended) } else { broadcaster.producer.attach(broadcaster) }
                 }
             }
         }
@@ -293,7 +293,7 @@ extension ServerConnection {
         while true {
             streamCount &+= 1
             let streamID = Array("\(upstream?.streams ?? "")s\(streamCount)".utf8)
-            if streams[streamID] == nil, beginning[streamID] == nil { return streamID }
+            if streams[streamID] == nil, startingStreams[streamID] == nil { return streamID }
         }
     }
 
@@ -306,9 +306,11 @@ extension ServerConnection {
 
     /// Removes a completed request, successful or not.
     func didBegin(_ request: StreamRequest) {
-        if beginning[request.streamID]?.reservation === request.reservation { beginning[request.streamID] = nil }
+        if startingStreams[request.streamID]?.reservation === request.reservation {
+            startingStreams[request.streamID] = nil
+        }
         // An idle client does not keep the memory of its requests.
-        if beginning.isEmpty { beginning = [:] }
+        if startingStreams.isEmpty { startingStreams = [:] }
     }
 
     // MARK: Frames for several subscribers

@@ -17,11 +17,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// The encoding of dates in sent messages.
     let dates: DateEncoding
     private(set) var isOpen = true
-    private var departure = DrainState.none
+    private var drainState = DrainState.none
     private var isBehind = false
     private var wasGreeted = false
     /// Indicates whether responses of its calls are recorded.
-    var remembers = false
+    var recordsResponses = false
     private var malformedInRow: UInt16 = 0
     /// The maximum size in bytes of a message to its client.
     let largestMessage: UInt32
@@ -32,21 +32,21 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Running calls by callID.
     var running: [[UInt8]: InFlightCall] = [:]
     /// Running calls whose callID another running call has taken.
-    var unlisted: [InFlightCall] = []
+    var displacedCalls: [InFlightCall] = []
     /// The running calls that count: their number and the bytes of their messages.
     var load = CallLoad()
     /// Cross-reactor calls; one object for each reactor, from the first call on.
-    var crossings: [CrossReactorCallQueue] = []
+    var crossReactorQueues: [CrossReactorCallQueue] = []
     /// Streams by streamID.
     var streams = ConnectionStreams()
     /// The actor names of its streams whose actors check their observers.
-    var gated: [[UInt8]: ActorName] = [:]
+    var observerCheckedStreams: [[UInt8]: ActorName] = [:]
     /// The requested names of its streams, at a server with access rules.
-    var permitted: [[UInt8]: RequestedStream] = [:]
+    var authorizedStreams: [[UInt8]: RequestedStream] = [:]
     /// Streams that are starting, by streamID: the actor may be on another reactor.
-    var beginning: [[UInt8]: StreamRequest] = [:]
+    var startingStreams: [[UInt8]: StreamRequest] = [:]
     /// Indicates whether requested streams of other reactors may not show their first value yet.
-    var mayAwaitStreams = false
+    var hasPendingFirstValues = false
     /// The caller at the other end, at a server that authenticates callers.
     let caller: Caller?
     /// The start of the connection by the monotonic clock.
@@ -74,14 +74,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let memoryReservation: PrincipalMemoryReservation?
     /// The client's hosting state, set when the client has identified itself in order to export actors. Each call reads it, so
     /// access is not checked: no code calls out while it changes the property.
-    @exclusivity(unchecked) var hosting: ClientActorHostConnection?
+    @exclusivity(unchecked) var clientActorHost: ClientActorHostConnection?
     // Last, so that the properties that every call reads lie together.
     /// The client's node, if the client is connected to another node.
     let upstream: ForwardingOrigin?
     /// Its calls and streams at other nodes, from the first one on.
-    var relays: RemoteCallForwarder? { didSet { updateGuard() } }
+    var forwarder: RemoteCallForwarder? { didSet { updateGuard() } }
     /// Streams of actors that may move to another node, by streamID.
-    var placed: [[UInt8]: ClusteredStream] = [:]
+    var clusteredStreams: [[UInt8]: ClusteredStream] = [:]
 
     private enum DrainState: UInt8 {
         case none
@@ -93,9 +93,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         case dismissed
     }
 
-    var isDraining: Bool { departure != .none }
+    var isDraining: Bool { drainState != .none }
     /// Indicates whether messages may arrive that the client sent before it received `goAway`.
-    var isLeaving: Bool { departure == .notified || departure == .acknowledged && !hasNoCalls }
+    var mayReceiveLateMessages: Bool { drainState == .notified || drainState == .acknowledged && !hasNoCalls }
 
     init(
         _ link: any MessageLink, name: CallSessionID, shard: ServerShard, caller: Caller? = nil,
@@ -168,8 +168,8 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     private func handleRare(_ message: borrowing Message) throws(EnvelopeError) {
         switch message.kind {
-        case .hello: try greet(message)
-        case .response: try takeAnswer(message)
+        case .hello: try sendHello(message)
+        case .response: try receiveResponse(message)
         case .goAway: clientLeaves()
         default: throw EnvelopeError("a client does not send \(message.kind) messages")
         }
@@ -179,7 +179,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func refuse(_ error: EnvelopeError) {
         malformedInRow += 1
         // Its subject is unknown.
-        tellRefusal(of: "", "", TrebuchetError(.init(error.code), error.message))
+        reportRejection(of: "", "", TrebuchetError(.init(error.code), error.message))
         if let callID = error.callID {
             fail(Array(callID.utf8), TrebuchetError(.invalidArguments, error.message))
         } else {
@@ -197,9 +197,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Sends the client the name and the limits of its connection. The first request is not counted.
-    private func greet(_ message: borrowing Message) throws(EnvelopeError) {
+    private func sendHello(_ message: borrowing Message) throws(EnvelopeError) {
         let client = message.envelope.pointee.client
-        let isNewHost = hosting == nil && !client.isAbsent
+        let isNewHost = clientActorHost == nil && !client.isAbsent
         if wasGreeted, !isNewHost, shard.limits.hasRates, let refusal = rateRefusal(of: "hello") {
             return link.send {
                 EnvelopeWriter.error(
@@ -218,7 +218,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
     }
 
-    private func updateGuard() { isGuarded = shard.isGuarded || isRevoked || relays != nil }
+    private func updateGuard() { isGuarded = shard.isGuarded || isRevoked || forwarder != nil }
 
     // MARK: Messages out
 
@@ -268,7 +268,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     private func catchUp(_ subscription: StreamSubscription) {
         // An earlier subscription may have ended it.
         guard subscription.place >= 0 else { return }
-        if shard.states.isHome(of: subscription.broadcaster.hub) { subscription.broadcaster.hub.publish() }
+        if shard.states.isHome(of: subscription.broadcaster.producer) { subscription.broadcaster.producer.publish() }
         subscription.broadcaster.catchUp(subscription)
     }
 
@@ -291,9 +291,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func fellBehind(_ subscription: StreamSubscription) { isBehind = true }
 
     func linkDidBecomeWritable() {
-        hosting?.linkDidBecomeWritable()
-        relays?.linkDidBecomeWritable()
-        for crossing in crossings { crossing.markResponsesRead() }
+        clientActorHost?.linkDidBecomeWritable()
+        forwarder?.linkDidBecomeWritable()
+        for crossing in crossReactorQueues { crossing.markResponsesRead() }
         guard isBehind else { return }
         isBehind = false
         for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
@@ -304,31 +304,31 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Sends `goAway` to the client, and ends the streams.
     func drain(reconnectAfterMilliseconds: Int) {
         guard !isDraining else { return }
-        departure = .notified
+        drainState = .notified
         link.send {
             EnvelopeWriter.goAway(
                 reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
         }
-        link.askWhetherHeard()
+        link.sendDrainPing()
         leaveStreams()
     }
 
     /// Notes that the pong after `goAway` has arrived, and with it all earlier messages of the client.
-    func linkDidHear() {
-        guard departure == .notified else { return }
+    func didReceiveDrainPong() {
+        guard drainState == .notified else { return }
         // The client's node sends refused calls to the next owner.
-        guard upstream == nil else { return departure = .dismissed }
-        departure = .acknowledged
+        guard upstream == nil else { return drainState = .dismissed }
+        drainState = .acknowledged
         shard.lastLateMessage = shard.reactor.now
     }
 
     /// Refuses all calls from now on.
-    func dismiss() { departure = .dismissed }
+    func dismiss() { drainState = .dismissed }
 
     /// Handles a call on a draining connection: makes it until the connection is dismissed.
     @inline(never)
     private func receiveLate(_ message: borrowing Message) {
-        guard departure == .dismissed else {
+        guard drainState == .dismissed else {
             shard.lastLateMessage = shard.reactor.now
             return message.kind == .invocation ? invoke(message) : receiveRepeat(message)
         }
@@ -343,11 +343,11 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Releases everything the closed connection has at actors.
     func linkDidClose(_ why: ServerEvent.Closing) {
         guard isOpen else { return }
-        noteQueued()
+        recordQueuedCalls()
         isOpen = false
         didClose(why)
-        let ended = Array(running.values) + unlisted
-        (running, unlisted) = ([:], [])
+        let ended = Array(running.values) + displacedCalls
+        (running, displacedCalls) = ([:], [])
         for call in ended {
             didAbandon(call)
             leave(call)
@@ -355,14 +355,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         }
         // Recorded calls continue with this object and must not reach the former transport.
         link = ClosedLink(host: link.host)
-        hosting?.linkDidClose()
-        relays?.close()
-        relays = nil
+        clientActorHost?.linkDidClose()
+        forwarder?.close()
+        forwarder = nil
         abandonCrossing()
-        if remembers { shard.answers.close(name) }
+        if recordsResponses { shard.answers.close(name) }
         let subscriptions = streams.values
         streams = ConnectionStreams()
-        permitted = [:]
+        authorizedStreams = [:]
         for subscription in subscriptions {
             shard.counts.count(.streamsEnded)
             didEnd(subscription, "connectionClosed")

@@ -67,14 +67,14 @@ extension ServerShard {
 
     /// Informs the connections of a slot's new owner, before the previous owner reports the change.
     func ownerDidChange(of slot: ClusterSlot, to node: ClusterNode, isHere: Bool) {
-        for connection in connections.values where connection.relays != nil || !connection.placed.isEmpty {
+        for connection in connections.values where connection.forwarder != nil || !connection.clusteredStreams.isEmpty {
             connection.ownerDidChange(of: slot, to: node, isHere: isHere)
         }
     }
 
     /// Moves the streams of actors that have left this node to their next owner.
     func moveStreams(of actors: Set<ActorName>) {
-        for connection in Array(connections.values) where !connection.placed.isEmpty {
+        for connection in Array(connections.values) where !connection.clusteredStreams.isEmpty {
             connection.moveStreams(of: actors)
         }
         for feeds in feeds { feeds.moveStreams(of: actors) }

@@ -65,7 +65,7 @@ extension ServerShard {
     /// A Boolean value that indicates whether each client has answered the ping, waits for no response, and has been silent.
     private var areSilent: Bool {
         let clients = clients
-        guard !clients.contains(where: \.isLeaving) else { return false }
+        guard !clients.contains(where: \.mayReceiveLateMessages) else { return false }
         return clients.isEmpty || reactor.now >= lastLateMessage &+ Self.silence.nanoseconds
     }
 

@@ -174,7 +174,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     private func catchUp(_ subscription: StreamSubscription) {
         guard subscription.place >= 0 else { return }
-        subscription.broadcaster.hub.publish()
+        subscription.broadcaster.producer.publish()
         subscription.broadcaster.catchUp(subscription)
     }
 

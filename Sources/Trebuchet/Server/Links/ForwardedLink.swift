@@ -55,7 +55,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
             upstream: ForwardingOrigin(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) }
         )
-        connection.remembers = shard.answers.reopen(name)
+        connection.recordsResponses = shard.answers.reopen(name)
         // What it may still own is another node's in a moment: nothing begins here any more.
         if shard.isDraining { connection.dismiss() }
         self.connection = connection
@@ -66,7 +66,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     func receive(_ frame: NodeFrame) {
         switch frame.kind {
         case .toOwnerPart:
-            guard parts.count + frame.payload.count <= largestMessage else { return lineDidBreak(received: 0) }
+            guard parts.count + frame.payload.count <= largestMessage else { return channelDidBreak(received: 0) }
             parts += frame.payload
         case .toOwner:
             received += 1
@@ -87,13 +87,13 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         }
     }
 
-    func lineDidBreak(received: UInt64) {
+    func channelDidBreak(received: UInt64) {
         drop()
         channel.send(.ended)
         close()
     }
 
-    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+    func channelDidOverflow(received: UInt64) { channelDidBreak(received: received) }
 
     private func close() {
         channel.discard()
@@ -162,7 +162,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     func inOneWrite(_ body: () -> Void) { body() }
     var memory: MemoryAccount? { nil }
     /// The client's node itself notifies its clients of a drain, so the acknowledgement is immediate.
-    func askWhetherHeard() { reactor.execute { self.connection?.linkDidHear() } }
+    func sendDrainPing() { reactor.execute { self.connection?.didReceiveDrainPong() } }
 
     func close(_ code: WebSocketCloseCode, reason: String) { lineIsOver() }
     func abort() { lineIsOver() }

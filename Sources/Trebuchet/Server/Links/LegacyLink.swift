@@ -71,7 +71,7 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
     var memory: MemoryAccount? { link.memory }
     var pendingBytes: Int { link.pendingBytes }
     var host: AddressKey? { link.host }
-    func askWhetherHeard() { link.askWhetherHeard() }
+    func sendDrainPing() { link.sendDrainPing() }
     func close(_ code: WebSocketCloseCode, reason: String) { link.close(code, reason: reason) }
     func pauseReading() { link.pauseReading() }
     func resumeReading() { link.resumeReading() }

@@ -67,7 +67,7 @@ final class LocalConnection: @unchecked Sendable {
 
     /// Makes a round trip to the client's loop, queued behind the messages in transit.
     fileprivate func askWhetherHeard() {
-        clientLoop.execute { self.serverReactor.execute { self.connection?.linkDidHear() } }
+        clientLoop.execute { self.serverReactor.execute { self.connection?.didReceiveDrainPong() } }
     }
 
     fileprivate var isWritable: Bool { pending.load(ordering: .relaxed) <= Self.highWatermark }
@@ -114,7 +114,7 @@ private final class ServerEnd: MessageLink {
     func resumeReading() {}
     var host: AddressKey? { nil }
 
-    func askWhetherHeard() { connection.askWhetherHeard() }
+    func sendDrainPing() { connection.askWhetherHeard() }
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason, .server) }
     func abort() { connection.abort() }
 }

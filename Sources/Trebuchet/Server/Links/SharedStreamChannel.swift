@@ -33,7 +33,7 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
         switch frame.kind {
         case .toOwnerPart:
             guard parts.count + frame.payload.count <= shard.limits.messageSize else {
-                return lineDidBreak(received: 0)
+                return channelDidBreak(received: 0)
             }
             parts += frame.payload
         case .toOwner:
@@ -75,12 +75,12 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
         there.reactor.run { feeds.startStream(number, beginning, of: record) }
     }
 
-    func lineDidBreak(received: UInt64) {
+    func channelDidBreak(received: UInt64) {
         channel.send(.ended)
         close()
     }
 
-    func lineDidOverflow(received: UInt64) { lineDidBreak(received: received) }
+    func channelDidOverflow(received: UInt64) { channelDidBreak(received: received) }
 
     private func close() {
         channel.discard()

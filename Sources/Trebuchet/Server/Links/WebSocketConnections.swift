@@ -171,7 +171,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
     }
 
     func webSocket(_ socket: WebSocket, didReceivePong payload: UnsafeMutableRawBufferPointer) {
-        if payload.elementsEqual(Self.question) { connection.linkDidHear() }
+        if payload.elementsEqual(Self.question) { connection.didReceiveDrainPong() }
     }
 
     func webSocketDidBecomeWritable(_ socket: WebSocket) { connection.linkDidBecomeWritable() }
@@ -229,7 +229,7 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         socket._withUnsafeGuaranteedRef { $0.sendAgain(frames) }
     }
 
-    func askWhetherHeard() { socket._withUnsafeGuaranteedRef { $0.ping(Self.question) } }
+    func sendDrainPing() { socket._withUnsafeGuaranteedRef { $0.ping(Self.question) } }
 
     func close(_ code: WebSocketCloseCode, reason: String) {
         socket._withUnsafeGuaranteedRef { $0.close(code: code, reason: reason) }

@@ -154,7 +154,7 @@ extension DocumentCollection: ClusteredServiceActor {
         hasMoved = true
         stored.close()
         queries.closeAll()
-        takeApart()
+        endAll()
         host.giveBack(self, name)
     }
 }

@@ -34,12 +34,12 @@ distributed actor DocumentCollection: ServiceActor {
     /// True once another node owns the collection.
     var hasMoved = false
     /// True while the deactivation of the unused collection is in progress.
-    private var isLeaving = false
+    private var isDeactivating = false
     /// The number of calls, to detect calls during a wait.
     var calls = 0
     private var restsAlready = false
     /// True while a commit reads documents of other collections. Later commits wait for it, to keep the order of arrival.
-    private var isLooking = false
+    private var isReadingOthers = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
@@ -100,7 +100,7 @@ distributed actor DocumentCollection: ServiceActor {
         }
         let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
         var isInLine = await waitForCommits(for: targets)
-        defer { if isInLine { leaveLine() } }
+        defer { if isInLine { resumeNextCommit() } }
         // Without links to check there is no suspension here, so commits keep the order of their arrival.
         let found = targets.isEmpty ? [:] : try await host.documents(targets)
         try checkOpen()
@@ -114,7 +114,7 @@ distributed actor DocumentCollection: ServiceActor {
         for mutation in read {
             if slice.isOver || table.isBatchFull {
                 // Other work gets its turn, and commits that arrive meanwhile wait for this one.
-                (isLooking, isInLine) = (true, true)
+                (isReadingOthers, isInLine) = (true, true)
                 if table.isBatchFull { try await written(for: visitor.connection) } else { await Task.yield() }
                 slice = ScanSlice()
                 try checkOpen()
@@ -161,18 +161,18 @@ distributed actor DocumentCollection: ServiceActor {
 
     /// Waits for commits that read other collections. Returns true when later commits must wait for this one.
     private func waitForCommits(for targets: Set<LinkTarget>) async -> Bool {
-        guard isLooking || !targets.isEmpty else { return false }
-        guard isLooking else {
-            isLooking = true
+        guard isReadingOthers || !targets.isEmpty else { return false }
+        guard isReadingOthers else {
+            isReadingOthers = true
             return true
         }
         await withCheckedContinuation { waiters.append($0) }
         return true
     }
 
-    private func leaveLine() {
+    private func resumeNextCommit() {
         guard waiters.isEmpty else { return waiters.removeFirst().resume() }
-        isLooking = false
+        isReadingOthers = false
     }
 
     // MARK: Queries
@@ -327,7 +327,7 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     var isUnused: Bool {
-        !isClosed && !isWriting && copying == nil && !isLooking && next.isEmpty && !table.hasUnwritten
+        !isClosed && !isWriting && copying == nil && !isReadingOthers && next.isEmpty && !table.hasUnwritten
             && queries.isEmpty
     }
 
@@ -341,16 +341,16 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     private func close() {
-        guard !isLeaving else { return }
-        isLeaving = true
+        guard !isDeactivating else { return }
+        isDeactivating = true
         Task { await host.deactivateCollection(self, name) }
     }
 
     /// Reports whether the collection was deactivated or a caller has started to use it again.
-    func didDecide(_ goes: Bool) {
-        isLeaving = false
+    func deactivationDidFinish(_ goes: Bool) {
+        isDeactivating = false
         // Otherwise a call in progress checks for the deactivation at its end.
-        if goes { takeApart() }
+        if goes { endAll() }
     }
 
     /// Throws when the collection has ended while its caller was suspended. Its table is empty then.
@@ -363,7 +363,7 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Ends the collection. A commit whose batch the store has not acknowledged fails.
-    func takeApart() {
+    func endAll() {
         isClosed = true
         timer?.cancel()
         current?.fail(lost)

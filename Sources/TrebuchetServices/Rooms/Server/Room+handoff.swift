@@ -59,7 +59,7 @@ extension Room: HandoffActor, ClusteredServiceActor {
             showing.bring(into: &roster, at: now)
         }
         host.didChange(self, name, members: membership.count)
-        watchForEnds()
+        scheduleExpiry()
     }
 
     /// Writes all presences and the time, for a planned handoff.

@@ -30,7 +30,7 @@ distributed actor Room {
     /// True once another node owns the room.
     var hasMoved = false
     /// True while the deactivation of the empty room is in progress.
-    private var isLeaving = false
+    private var isDeactivating = false
     /// The notes for the next owner; nil where no other node can own the room.
     var notes: HandoffState?
     var noting = RoomHandoffProgress()
@@ -154,7 +154,7 @@ distributed actor Room {
         let stay = try self.stay(at: .publishes)
         guard !topic.isEmpty, topic.utf8.count <= RoomLimits.maximumNameLength else { throw .invalidName }
         let bytes = payload.byteCount
-        let limit = mostNoted(host.limits.payloadBytes)
+        let limit = maximumRecorded(host.limits.payloadBytes)
         guard bytes <= limit else { throw .payloadTooLarge(bytes: bytes, limit: limit) }
         guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
         let principal = try host.guest().connection.principal
@@ -235,13 +235,15 @@ distributed actor Room {
     }
 
     private func check(_ bytes: Int) throws(RoomError) {
-        let limit = mostNoted(host.limits.presenceBytes)
+        let limit = maximumRecorded(host.limits.presenceBytes)
         guard bytes > limit else { return }
         throw .presenceTooLarge(bytes: bytes, limit: limit)
     }
 
     /// Each note is one entry in the coordination store, which has its own limit.
-    private func mostNoted(_ limit: Int) -> Int { notes == nil ? limit : min(limit, RoomLimits.maximumRecordedEntries) }
+    private func maximumRecorded(_ limit: Int) -> Int {
+        notes == nil ? limit : min(limit, RoomLimits.maximumRecordedEntries)
+    }
 
     /// Sends the presence at once, or together with other changes of the interval.
     private func show(_ presence: JSONValue?, of stay: String) {
@@ -300,22 +302,22 @@ distributed actor Room {
         guard let stay = membership.lost(guest, at: MonotonicClock.now) else { return }
         leave(guest)
         closeHandlers[stay] = nil
-        watchForEnds()
+        scheduleExpiry()
     }
 
     /// Ends memberships whose grace period is over. There is one timer, for the first of them.
-    func watchForEnds() {
+    func scheduleExpiry() {
         guard timer == nil, let end = membership.nextEnd else { return }
         let now = MonotonicClock.now
         let wait = Duration.nanoseconds(end > now ? end - now : 0)
         timer = Task { [weak self] in
             try? await Task.sleep(for: wait)
             guard !Task.isCancelled else { return }
-            await self?.whenLocal { $0.endOverdue() }
+            await self?.whenLocal { $0.endExpired() }
         }
     }
 
-    private func endOverdue() {
+    private func endExpired() {
         timer = nil
         for stay in membership.endOverdue(at: MonotonicClock.now) {
             holds(stay, nil)
@@ -323,22 +325,22 @@ distributed actor Room {
             noteEnd(of: stay)
         }
         host.didChange(self, name, members: membership.count)
-        watchForEnds()
+        scheduleExpiry()
         closeIfEmpty()
     }
 
     /// Deactivates the room when it has no members; the streams of its observers end with it.
     func closeIfEmpty() {
-        guard isUnused, !isLeaving else { return }
-        isLeaving = true
+        guard isUnused, !isDeactivating else { return }
+        isDeactivating = true
         Task { await host.deactivateRoom(self, name) }
     }
 
     var isUnused: Bool { membership.isEmpty }
 
     /// Reports whether the room was deactivated or a caller has started to use it again.
-    func didDecide(_ goes: Bool) {
-        (isLeaving, isClosed) = (false, goes || hasMoved)
+    func deactivationDidFinish(_ goes: Bool) {
+        (isDeactivating, isClosed) = (false, goes || hasMoved)
         if goes { noteNothing() }
     }
 
