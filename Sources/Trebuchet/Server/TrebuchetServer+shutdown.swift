@@ -98,7 +98,7 @@ extension TrebuchetServer {
                 for shard in shards { group.addTask { await shard.drain(for: rest) } }
                 group.addTask { await listener?.endPages(within: rest) }
             }
-            await parts.nodes?.exchange.flush()
+            await parts.nodes?.flush()
             await deactivateActors()
             for shard in shards {
                 for writer in locals.writers(on: shard.states) {

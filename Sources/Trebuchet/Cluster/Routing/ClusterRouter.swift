@@ -204,6 +204,16 @@ final class ClusterRouter: Sendable {
                 + "; other nodes take the slots when its leases expire")
     }
 
+    /// Returns when other nodes have the responses of this node, or after at most two seconds: a response that waits for the
+    /// stream updates of its call would be lost with the process, and its call would have an unknown outcome.
+    func flush() async {
+        let deadline = MonotonicClock.now &+ 1_000_000_000
+        while arrears.hasWaitingMessages, MonotonicClock.now < deadline {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+        await exchange.flush()
+    }
+
     /// Stops the exchange of messages with other nodes.
     func mute() { exchange.mute() }
 

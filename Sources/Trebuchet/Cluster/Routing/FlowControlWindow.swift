@@ -97,6 +97,9 @@ final class PendingDeliveries: Sendable {
 
     // MARK: Waiting messages
 
+    /// Whether messages wait for deliveries.
+    var hasWaitingMessages: Bool { reservedBytes.load(ordering: .relaxed) > 0 }
+
     /// Reserves bytes for waiting messages.
     ///
     /// - Returns: false if they exceed the limit.
@@ -112,6 +115,11 @@ final class PendingDeliveries: Sendable {
         private struct WeakEntry { weak var arrears: PendingDeliveries? }
 
         private let pages = Mutex<[ClusterNode: WeakEntry]>([:])
+
+        /// Whether messages for any node wait for deliveries.
+        var hasWaitingMessages: Bool {
+            pages.withLock { $0.values.contains { $0.arrears?.hasWaitingMessages == true } }
+        }
 
         subscript(node: ClusterNode) -> PendingDeliveries {
             pages.withLock { pages in
