@@ -8,7 +8,8 @@ struct Workshop {
     private var package: String { folder + "/package" }
     var state: String { folder + "/state" }
     private static let copied = [
-        "Plugins", "Sources", "Benchmarks", "Tests", "Tools", "Examples", "Docs", "scripts", "Package.swift", "README.md",
+        "Plugins", "Sources", "Benchmarks", "Tests", "Tools", "Examples", "Docs", "scripts", "Package.swift",
+        "README.md",
         "LICENSE", ".swift-format",
     ]
 
