@@ -79,18 +79,26 @@ final class MemberWorld {
         }
     }
 
-    /// Nobody believes to own what the engine says is another's, nor do two of one slot.
+    /// Checks that no node believes to own a slot that the engine assigns to another node, and that no two nodes own one slot.
     func check() async throws {
         for slot in ClusterSlot.all {
-            let leases = nodes.compactMap { $0.member.lease(of: slot) }
-            guard !leases.isEmpty else { continue }
-            let holder = try await engine.owner(of: slot)
-            if leases != [holder?.lease] {
+            var leases = leases(of: slot)
+            while !leases.isEmpty {
+                let holder = try await engine.owner(of: slot)
+                if leases == [holder?.lease] { break }
+                // A handover may have released the slot between the two reads.
+                let now = self.leases(of: slot)
+                guard now == leases else {
+                    leases = now
+                    continue
+                }
                 Issue.record("seed \(seed), at \(clock.milliseconds): \(leases), and the engine has \(holder as Any)")
                 throw Broken()
             }
         }
     }
+
+    private func leases(of slot: ClusterSlot) -> [SlotLease] { nodes.compactMap { $0.member.lease(of: slot) } }
 
     struct Broken: Error {}
 

@@ -78,15 +78,15 @@ test("a copied test says what it leaves out, and compares nothing that others ha
     assert.match(text, /\/\/ addTodo\(title:\) is omitted: its arguments were invalid/)
     assert.match(text, /\/\/ nothing\(\)  is omitted: it was rejected before execution with methodNotFound: there is none\./)
     assert.match(text, /\/\/ States are not compared/)
-    assert.doesNotMatch(text, /isShown/)
+    assert.doesNotMatch(text, /matches/)
     // The second version has come by itself: what was called behind it is not compared any more.
     const alone = recorded(
         [{ call: 1, method: "addTodo(title:)", arguments: ["Milk"], time: 1 }, { call: 2, method: "addTodo(title:)", arguments: ["Tea"], time: 30 }],
         [{ version: 2, by: [1], titles: ["Milk"] }, { version: 3, by: [], titles: ["Milk", "Rum"], time: 20 }, { version: 4, by: [2], titles: ["Tea"], time: 31 }])
     const [before, after] = alone.split("// From here on, the state also changed without calls.")
-    assert.match(before, /isShown\(#"\{"todos":\[\{"id":"[^"]*","title":"Milk"\}\]\}"#/)
+    assert.match(before, /matches\(#"\{"todos":\[\{"id":"[^"]*","title":"Milk"\}\]\}"#/)
     assert.match(after, /Tea/)
-    assert.doesNotMatch(after, /isShown/)
+    assert.doesNotMatch(after, /matches/)
     // Two have made it at once: which of them has made the identity is not known.
     const merged = recorded(
         [
@@ -108,7 +108,7 @@ test("numbers that a double does not hold are copied, patched and shown as they 
         states: new Map([["observeState", { initial: { paid: 0 }, at: () => state }]]),
     })
     assert.match(text, new RegExp(`pay\\(cents: recorded\\(#"${large}"#\\), to: recorded\\(#"18446744073709551615"#\\), share: recorded\\(#"0\\.1"#\\)\\)`))
-    assert.match(text, new RegExp(`isShown\\(#"\\{"paid":${large}\\}"#`))
+    assert.match(text, new RegExp(`matches\\(#"\\{"paid":${large}\\}"#`))
 })
 
 /** What the inspector shows of a shop whose stock stands at `value`; calls and versions the oldest first. */
@@ -131,7 +131,7 @@ const order = (call, time, more) => ({ call, time, seconds: 0.001, method: "orde
 test("a copied test begins with what was before the calls that it makes again, or says that this is not known", () => {
     // All of them came before anybody looked: what is shown is what they have made of it.
     const unseen = copyOf(shop(0, [order(1, 50), order(2, 60, { error: "application" })], []))
-    assert.doesNotMatch(unseen, /actor\.stock|isShown/)
+    assert.doesNotMatch(unseen, /actor\.stock|matches/)
     assert.match(unseen, /\/\/ The state of stock before these calls was not recorded/)
     assert.match(unseen, /order\(quantity: 1\)[^]*#expect\(throws: [^]*order\(quantity: 2\)/)
     // One that began before its state was followed, however short before, may have changed it unseen.
@@ -141,7 +141,7 @@ test("a copied test begins with what was before the calls that it makes again, o
     assert.match(quiet, /actor\.stock = try recorded\(#"7"#\)/)
     assert.match(quiet, /\/\/ 1 earlier call is omitted/)
     assert.doesNotMatch(quiet, /quantity: 1\)/)
-    assert.match(quiet, /isShown\(#"7"#/)
+    assert.match(quiet, /matches\(#"7"#/)
     // A call that was over before the oldest version that is kept has a part in what the actor begins with, though a longer one began before it.
     const long = order(3, 90, { seconds: 1 })
     const version = { stream: "observeStock", version: 6, base: 5, time: 300, calls: [long], moreCalls: 0, patch: [{ op: "replace", path: "", value: 5 }] }
@@ -150,7 +150,7 @@ test("a copied test begins with what was before the calls that it makes again, o
     assert.doesNotMatch(overtaken, /quantity: 4\)/)
     // What the oldest version follows from was not kept.
     const lost = copyOf(shop(5, [long], [version]))
-    assert.doesNotMatch(lost, /actor\.stock|isShown/)
+    assert.doesNotMatch(lost, /actor\.stock|matches/)
     assert.match(lost, /\/\/ The state of stock before these calls is unknown: it begins as in a new actor/)
 })
 
@@ -168,7 +168,7 @@ test("a copied test leaves out calls whose end is not the actor's alone, and fai
     const named = { call: 2, method: "remove(id:)", arguments: [id], time: 2 }
     const cut = recorded([maker, named], [{ version: 2, by: [1], titles: ["a"] }])
     assert.match(cut, /remove\(id:\) is omitted: it refers to an unknown identity/)
-    assert.doesNotMatch(cut, /isShown/)
+    assert.doesNotMatch(cut, /matches/)
 })
 
 test("a copied test has nothing in it that turns a line round or ends it", () => {
