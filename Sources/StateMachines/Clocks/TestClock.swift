@@ -53,17 +53,19 @@ public final class TestClock: Clock, Sendable {
         var lastNumber: UInt64 = 0
     }
 
-    /// The minimum time for a task outside a test store to sleep again.
-    private static let patience = Swift.Duration.milliseconds(20)
-    /// The minimum number of turns of other tasks in that time: on a busy machine they take longer.
-    private static let patientRounds = 200
-
+    /// The time for a task outside a test store to sleep again.
+    private let patience: Swift.Duration
     private let state: Mutex<State>
 
     /// Creates a clock.
     ///
     /// - Parameter now: the initial instant. Default: zero.
-    public init(now: Instant = Instant()) { state = Mutex(State(now: now)) }
+    public convenience init(now: Instant = Instant()) { self.init(now: now, patience: .milliseconds(20)) }
+
+    init(now: Instant = Instant(), patience: Swift.Duration) {
+        self.patience = patience
+        state = Mutex(State(now: now))
+    }
 
     /// The current instant.
     public var now: Instant { state.withLock { $0.now } }
@@ -101,7 +103,7 @@ public final class TestClock: Clock, Sendable {
     /// Advances the time, and wakes the sleepers one after another.
     ///
     /// Before the clock advances further, an effect of a ``TestStore`` runs until it has ended or is suspended: it
-    /// misses no tick. Another task has at least 20 ms to sleep again; a slower one misses the ticks in between. Other tasks
+    /// misses no tick. Another task has 20 ms to sleep again; a slower one misses the ticks in between. Other tasks
     /// run before and after, so that a task that has just begun can sleep first.
     public func advance(by duration: Swift.Duration = .zero) async { await advance(to: now.advanced(by: duration)) }
 
@@ -151,13 +153,13 @@ public final class TestClock: Clock, Sendable {
 
     /// Lets waiting tasks run: first the woken ones, background tasks last.
     ///
-    /// - Parameter isDone: the condition to stop waiting. Without it the wait is 20 ms, longer on a busy machine.
+    /// - Parameter isDone: the condition to stop waiting. The wait is 20 ms at most.
     private func letOthersRun(_ woken: Sleeper? = nil, until isDone: () -> Bool = { true }) async {
         while state.withLock({ !$0.woken.isEmpty }) { await Task.yield() }
         for executor in executors(with: woken?.executor) { await executor.rest() }
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + patience
         var rounds = 0
-        while rounds < 20 || !isDone() && (ContinuousClock.now < end || rounds < Self.patientRounds) {
+        while rounds < 20 || !isDone() && ContinuousClock.now < end {
             await Task.detached(priority: .background) { await Task.yield() }.value
             rounds += 1
         }
