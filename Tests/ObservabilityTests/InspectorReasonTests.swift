@@ -95,6 +95,7 @@ distributed actor PatchedStateActor {
                 }
                 (settled, held) = (now > 200_000 && now == held ? settled + 1 : 0, now)
             }
+            #expect(held > 200_000)
             try await write(times)
             let version = try await Self.newest(rig)
             #expect(version["behind"].count == 1 && version["behindBy"].list.map(\.count) == [number])

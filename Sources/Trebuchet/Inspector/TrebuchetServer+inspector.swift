@@ -25,9 +25,9 @@ extension TrebuchetServer {
 
     /// Opens the developer inspector at a separate address, until the server ends. May be called once, before or after `start`.
     ///
-    /// What it shows is JSON, under `/inspect/…` (`Docs/Guides/Observability.md` has the paths), with names of actors and of principals and states of
+    /// It serves JSON under `/inspect/…` (`Docs/Guides/Observability.md` has the paths), with names of actors and of principals and states of
     /// actors in it; at `/` is a page that shows all of it. The token is needed for each request but that for the page, and
-    /// the names and pages of others are refused. Calls and versions are noted only while somebody looks, and for half a minute after that.
+    /// the names and pages of others are refused. It records calls and versions only during its use, and for 30 s after that.
     ///
     /// - Parameters:
     ///   - host: a loopback address, by default 127.0.0.1; other addresses require `tls` and `token`.
