@@ -21,7 +21,7 @@ package struct ChangeReader: Sendable {
         if isComplete == nil { isComplete = Self.isComplete(state) }
         return StateChanges.$coder.withValue(coder) {
             guard let changes = take(&state), changes.isKnown else {
-                // Nothing can be sent as a change, but the start of the next changes is recorded.
+                // No change can be sent, but the start of the next changes is recorded.
                 mark = take(&state)?.end
                 return nil
             }

@@ -43,7 +43,7 @@ public struct AccessPolicy: Sendable {
     /// and are accepted.
     public var origins: Set<String>?
     /// The proxies whose `X-Forwarded-For` is trusted: addresses and ranges, as `127.0.0.1` or `10.0.0.0/8`. Behind such a
-    /// proxy the client is the right-most address of the field that is no trusted proxy. That address counts for the limits and
+    /// proxy the client is the right-most address of the field that is no trusted proxy. Its address counts for the limits and
     /// quotas of a host, and is `Caller.remoteAddress`, with port 0. If an entry that must be read is no address, the request
     /// is answered 400; without the field the proxy counts as the client. The field is ignored from all other peers.
     ///
