@@ -15,7 +15,8 @@ struct SentinelTests {
         /// The first is none: the next one is asked.
         var url: String { "redis+sentinel://127.0.0.1:\(RedisServer.freePort()),127.0.0.1:\(sentinel.port)/main" }
 
-        init() async throws {
+        /// - Parameter downAfter: Milliseconds without a response after which the sentinel takes a server for failed.
+        init(downAfter: Int = 300) async throws {
             primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
             replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
             let replica = replica
@@ -27,7 +28,7 @@ struct SentinelTests {
                 program: "redis-sentinel",
                 config: """
                     sentinel monitor main 127.0.0.1 \(primary.port) 1
-                    sentinel down-after-milliseconds main 300
+                    sentinel down-after-milliseconds main \(downAfter)
                     sentinel failover-timeout main 3000
                     """)
             let sentinel = sentinel
@@ -110,7 +111,8 @@ struct SentinelTests {
 
     @Test("a primary is left though the sentinel that answered first, cut off from the others, still names it")
     func split() async throws {
-        let servers = try await Servers()
+        // No failover begins by itself: it could undo the one that the test orders.
+        let servers = try await Servers(downAfter: 600_000)
         // It knows of another server by that name, and of no failover.
         let old = try await RedisServer()
         let cutOff = try await RedisServer(
@@ -118,7 +120,13 @@ struct SentinelTests {
         let url = try RedisURL("redis+sentinel://127.0.0.1:\(cutOff.port),127.0.0.1:\(servers.sentinel.port)/main")
         let sentinels = Sentinels(url, "main", RedisSettings())
         _ = try await sentinels.primary()
-        try await servers.sentinel.cli("SENTINEL", "FAILOVER", "main")
+        // The sentinel refuses (NOGOODSLAVE) until it has had a response of the replica.
+        var reply = ""
+        #expect(
+            await eventually {
+                reply = (try? await servers.sentinel.cli("SENTINEL", "FAILOVER", "main")) ?? ""
+                return reply.contains("OK")
+            }, "\(reply)")
         #expect(
             await eventually {
                 (try? await servers.sentinel.cli("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")
