@@ -30,6 +30,8 @@ final class Judge {
     private(set) var network: Machines?
     /// When what was acknowledged may be lost.
     var losses: [ClosedRange<ContinuousClock.Instant>] = []
+    /// When the seed made sentinels replace a primary.
+    var plannedFailovers: [ClosedRange<ContinuousClock.Instant>] = []
     private var crews: [ChildProgram] = []
     /// The process of the writers, with nodes.
     private var writers: ChildProgram?
@@ -66,6 +68,7 @@ final class Judge {
             if options.nodes > 0 { try await startWriters() }
             for crew in 0..<Self.crews { try startCrew(crew, generation: 0) }
             if let network { try await playAndFail(network) } else { try await playAndKill() }
+            if let network { allowLossesOfUnplannedFailovers(network) }
             if options.server == nil { try await compare(finish()) } else { try await finishCounters() }
             if options.nodes > 0 { try await finishWriting() }
         } catch let halt as Halt {
@@ -99,7 +102,9 @@ final class Judge {
             served = ServedNode(executable: executable, rulesFile: folder + "/rules.json")
             try ServedNode.rules.write(toFile: folder + "/rules.json", atomically: true, encoding: .utf8)
         }
-        let network = try await Machines(plan, nodes: options.nodes, served: served, folder: folder, seed: seed)
+        let network = try await Machines(
+            plan, nodes: options.nodes, served: served, folder: folder, seed: seed,
+            isVerbose: options.isVerbose)
         self.network = network
         ports = network.relays.map(\.address.port)
         try await network.startEngines { try await self.wait($0, until: $1) }

@@ -18,6 +18,8 @@ struct Outcome: SeedOutcome {
     var faults: [String: (count: Int, healing: Duration)] = [:]
     /// Acknowledged calls that an engine lost which may lose.
     var lost = 0
+    /// Failovers that no fault of the seed caused.
+    var unplannedFailovers = 0
     /// Nodes that were started again because of that.
     var lostNodes = 0
     /// How often Redis gave a connection up on which too much waited.
@@ -47,6 +49,7 @@ struct Outcome: SeedOutcome {
         totals.add(other.totals)
         faults.merge(other.faults) { ($0.count + $1.count, max($0.healing, $1.healing)) }
         lost += other.lost
+        unplannedFailovers += other.unplannedFailovers
         mutations += other.mutations
         published += other.published
         shownAgain += other.shownAgain
@@ -65,6 +68,7 @@ struct Outcome: SeedOutcome {
         guard !faults.isEmpty else { return "" }
         let each = faults.sorted { $0.key < $1.key }.map { "\($0.value.count) \($0.key) (\($0.value.healing.tenths))" }
         return each.joined(separator: ", ")
+            + (unplannedFailovers > 0 ? "; \(unplannedFailovers) failovers without a fault" : "")
             + "; \(lost) lost, \(lostNodes) nodes that had lost their slots, \(overflows) overflows of Redis, "
             + "unavailable within \(slowestRefusal.tenths), FLUSHALL noticed within \(slowestToNotice.tenths); "
     }

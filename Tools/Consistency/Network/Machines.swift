@@ -28,9 +28,12 @@ final class Machines {
     private var watchers: [ChildProgram] = []
     private(set) var primary = 0
     private let overflows = Count()
+    let sentinelLog: SentinelLog
+    /// When the replica was known to have what the primary has.
+    private var replications: [ContinuousClock.Instant] = []
 
     init(
-        _ plan: NetworkPlan, nodes count: Int, served: ServedNode?, folder: String, seed: UInt64
+        _ plan: NetworkPlan, nodes count: Int, served: ServedNode?, folder: String, seed: UInt64, isVerbose: Bool
     ) async throws {
         self.plan = plan
         self.served = served
@@ -40,6 +43,7 @@ final class Machines {
         sentinels = (0..<(plan.hasSentinels ? 3 : 0)).map {
             Host(name: "sentinel-\($0)", address: "10.77.0.\(10 + $0)")
         }
+        sentinelLog = SentinelLog(primary: engines[0].address, isVerbose: isVerbose)
         namespaces = try await Namespaces(nodes + engines + sentinels)
         relays = try nodes.map {
             try FaultyLink(to: SocketAddress(host: $0.address, port: Self.gamePort, isIPv6: false), seed: seed)
@@ -101,7 +105,9 @@ final class Machines {
 
                 """
             try text.write(toFile: file, atomically: true, encoding: .utf8)
-            watchers.append(try Self.start("/usr/bin/redis-sentinel", [file], at: host))
+            let log = sentinelLog
+            watchers.append(
+                try Self.start("/usr/bin/redis-sentinel", [file], at: host) { log.read($0, of: host.name) })
         }
         try await wait("for sentinels that know each other and the replica") { try await self.knowEachOther() }
     }
@@ -203,9 +209,20 @@ final class Machines {
 
     /// Whether the primary has its replica beside it again.
     func isFollowed() async throws -> Bool {
+        let asked = ContinuousClock.now
+        // The sentinels may have replaced the primary since.
+        if !sentinels.isEmpty, let named = try await namedPrimary() { primary = named }
         let lines = try await ask(engines[primary], Self.enginePort, "info replication")
-        return lines.contains { $0.hasPrefix("slave0:") && $0.contains("state=online") && $0.contains("lag=") }
+        let isFollowed =
+            lines.contains { $0.hasPrefix("slave0:") && $0.contains("state=online") && $0.contains("lag=") }
             && lines.contains { $0.hasPrefix("role:master") }
+        if isFollowed { replications.append(asked) }
+        return isFollowed
+    }
+
+    /// When the replica was last known to have what the primary has.
+    func lastReplicated(before time: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        replications.last { $0 <= time } ?? time - .seconds(3_600)
     }
 
     private func knowEachOther() async throws -> Bool {
