@@ -50,7 +50,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
     /// The value of `key`, or nil.
     @inlinable
     public subscript(key: UnsafeRawBufferPointer) -> Value? {
-        let place = self.place(of: key, hash(key))
+        let place = self.slotIndex(of: key, hash(key))
         return place < 0 ? nil : slots[place].value
     }
 
@@ -70,7 +70,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
     /// Returns the slot index of the key, or -1.
     @inlinable
     @inline(__always)
-    func place(of key: UnsafeRawBufferPointer, _ hash: UInt64) -> Int {
+    func slotIndex(of key: UnsafeRawBufferPointer, _ hash: UInt64) -> Int {
         guard !slots.isEmpty else { return -1 }
         let mask = slots.count &- 1
         var place = Int(truncatingIfNeeded: hash) & mask
@@ -88,7 +88,7 @@ public struct ByteKeyTable<Value>: ~Copyable {
     @usableFromInline
     mutating func set(_ key: UnsafeRawBufferPointer, _ value: Value?) {
         let hash = self.hash(key)
-        let place = self.place(of: key, hash)
+        let place = self.slotIndex(of: key, hash)
         if place >= 0 {
             slots[place].value = value
             guard value == nil else { return }

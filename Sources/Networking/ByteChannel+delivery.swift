@@ -5,7 +5,7 @@ extension ByteChannel {
 
     /// Returns whether the peer has acknowledged part of the pending output since the last call, but not all of it. Then the peer
     /// is alive.
-    package func isPeerTaking() -> Bool {
+    package func isPeerReading() -> Bool {
         guard state == .open, let delivery = socket.delivery, delivery.isWaiting || waitingBytes > 0 else {
             extras?.acknowledged = nil
             return false

@@ -13,11 +13,11 @@ extension ByteChannel {
     }
 
     /// Updates the counted memory, after the socket accepted `taken` bytes.
-    func noteHeld(_ taken: Int) {
-        extras?.taken += taken
+    func updateBufferedBytes(_ taken: Int) {
+        extras?.acceptedBytes += taken
         if queue.sharedCount > limits.sharedBytes { limitSlowness() }
         let own = queue.ownCount + (tls?.unsentBytes ?? 0)
-        let (held, before) = (own < Self.smallestHeld ? 0 : own, extras?.bufferedBytes ?? 0)
+        let (held, before) = (own < Self.minimumCountedBytes ? 0 : own, extras?.bufferedBytes ?? 0)
         guard held != before, let account else { return }
         extras?.bufferedBytes = held
         guard let excess = account.adjustUsage(by: held - before) else { return }
@@ -29,7 +29,7 @@ extension ByteChannel {
     func limitSlowness() {
         let extras = makeExtras()
         guard extras.slowness == nil else { return }
-        extras.taken = 0
+        extras.acceptedBytes = 0
         extras.slowness = reactor.schedule(after: limits.sharedPatience, for: self) { $0.endIfSlow() }
     }
 
@@ -37,11 +37,11 @@ extension ByteChannel {
         guard let extras, state != .closed else { return }
         extras.slowness = nil
         guard queue.sharedCount > limits.sharedBytes else { return }
-        guard extras.taken < limits.sharedBytes else { return limitSlowness() }
+        guard extras.acceptedBytes < limits.sharedBytes else { return limitSlowness() }
         reset(
             TransportError(
                 .timedOut,
-                "the peer reads too slowly: \(queue.sharedCount) bytes of old versions are queued, and it read \(extras.taken)"
+                "the peer reads too slowly: \(queue.sharedCount) bytes of old versions are queued, and it read \(extras.acceptedBytes)"
                     + " bytes in \(limits.sharedPatience); the limit is \(limits.sharedBytes) (sharedBytesUnsent)"))
     }
 }

@@ -14,9 +14,9 @@ extension ByteChannel {
 
     /// Immediately sends bytes that were passed to `look` for another connection, without a copy unless this connection has
     /// queued output.
-    package func writeAgain(_ bytes: UnsafeRawBufferPointer) {
+    package func writeShared(_ bytes: UnsafeRawBufferPointer) {
         guard state == .open, reactor.corked == nil, queue.isEmpty else { return write { $0.append(bytes) } }
-        guard let sent = hand(bytes) else { return }
+        guard let sent = writeToSocket(bytes) else { return }
         if sent < bytes.count {
             queue.append(UnsafeRawBufferPointer(rebasing: bytes[sent...]))
         } else if !isAboveHigh && tls?.unsentBytes ?? 0 == 0 {

@@ -22,7 +22,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     /// The size below which received bytes are copied instead of sent from the read buffer.
     package static let smallestLent = 4 << 10
     /// The size below which buffered memory is not counted.
-    package static let smallestHeld = 4 << 10
+    package static let minimumCountedBytes = 4 << 10
     /// The number of bytes read at once from a peer that is behind with reading, because its responses may have to be buffered.
     private static let smallRead = 64 << 10
     /// The number of output bytes after which they are sent before the turn ends.
@@ -65,7 +65,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         /// The timer that runs while the rest of the output is sent at the end.
         var closeTimer: LoopTimer?
         /// The number of input bytes discarded at the end, and its limit.
-        var thrownAway = 0
+        var discardedBytes = 0
         var maximumDiscarded = 0
         /// The reason of the end, until the delegate is called.
         var error: TransportError?
@@ -75,7 +75,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         var excess: MemoryLimitExceeded?
         /// The timer that runs while many shared bytes are pending, and the bytes that the socket accepted since its start.
         var slowness: LoopTimer?
-        var taken = 0
+        var acceptedBytes = 0
         /// The number of acknowledged bytes at the last check.
         var acknowledged: UInt64?
     }
@@ -193,7 +193,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     /// Passes bytes to the socket. Returns the number of accepted bytes, or nil if the connection is lost.
     @inline(__always)
-    func hand(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    func writeToSocket(_ bytes: UnsafeRawBufferPointer) -> Int? {
         var sent = transmit(bytes)
         if sent == -Int(EINTR) { sent = transmit(bytes) }
         guard sent < 0 else { return sent }
@@ -232,7 +232,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
             let bytes = reactor.output.pointee.bytes
             let count = bytes.count + reactor.borrowed.pointee.count
             if count > 0 {
-                guard let sent = hand(bytes) else { return forgetOutput() }
+                guard let sent = writeToSocket(bytes) else { return forgetOutput() }
                 if sent < count { reactor.borrowed.pointee.copy(with: bytes, from: sent, to: &queue) }
                 forgetOutput()
             }
@@ -261,10 +261,10 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     func flushAtEndOfTurn() {
         flush()
         isQueuedForFlush = false
-        tellDelegate()
+        notifyDelegate()
     }
 
-    private func tellDelegate() {
+    private func notifyDelegate() {
         guard let delegate else { return }
         if state == .closed {
             self.delegate = nil
@@ -285,7 +285,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         let error = flushQueue()
         if error != 0 { return fail("send", error) }
         let waiting = waitingBytes
-        if waiting > 0 || extras != nil { noteHeld(before - queue.count) }
+        if waiting > 0 || extras != nil { updateBufferedBytes(before - queue.count) }
         if waiting > limits.high { isAboveHigh = true }
         watch()
         if isAboveHigh, waiting <= limits.low {
@@ -321,13 +321,13 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     /// True if input is read. Pending TLS records count too, such as responses to key updates. A peer that requests more than it
     /// accepts is not read from, whether or not it sends messages.
-    private var takesInput: Bool {
+    private var readsInput: Bool {
         (!isReadingPaused || state != .open) && tls?.unsentBytes ?? 0 <= limits.high
     }
 
     func watch() {
         guard state != .closed, isStarted else { return }
-        var events: UInt32 = takesInput ? EPOLLIN.rawValue : 0
+        var events: UInt32 = readsInput ? EPOLLIN.rawValue : 0
         if waitsForSocket { events |= EPOLLOUT.rawValue }
         guard events != watched else { return }
         watched = events
@@ -347,7 +347,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private func read(_ events: UInt32) {
         guard state != .closed else { return }
-        guard takesInput else {
+        guard readsInput else {
             // A paused connection only reacts to its end.
             if events & (EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 { fail("recv", socket.pendingError()) }
             return
@@ -355,7 +355,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
         if let tls { return read(tls) }
         let count = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<readNow]))
         if count > 0 {
-            handOn(count)
+            deliverInput(count)
         } else if count == 0 {
             close(error: nil)
         } else if count != -Int(EAGAIN), count != -Int(EINTR) {
@@ -367,8 +367,8 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     private var readNow: Int { queue.isEmpty ? maximumReadBytes : min(maximumReadBytes, Self.smallRead) }
 
     @inline(__always)
-    private func handOn(_ count: Int) {
-        guard state == .open, let delegate else { return throwAway(count) }
+    private func deliverInput(_ count: Int) {
+        guard state == .open, let delegate else { return discardInput(count) }
         cork()
         delegate.channel(self, didRead: UnsafeMutableRawBufferPointer(rebasing: reactor.readBuffer[..<count]))
         uncork()
@@ -376,7 +376,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     private func read(_ tls: TLSConnection) {
         let count = tls.receive(from: socket, atMost: readNow, into: reactor.readBuffer)
-        if count > 0 { handOn(count) } else if state != .open { throwAway(tls.receivedBytes) }
+        if count > 0 { deliverInput(count) } else if state != .open { discardInput(tls.receivedBytes) }
         if let failure = tls.failure { return close(error: failure) }
         if tls.isEnded || count == 0 { return close(error: nil) }
         if count < 0, count != -Int(EAGAIN), count != -Int(EINTR) { return fail("recv", Int32(-count)) }
@@ -385,10 +385,10 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
     }
 
     /// Discards input after the local side has ended, up to a limit.
-    private func throwAway(_ count: Int) {
+    private func discardInput(_ count: Int) {
         guard let extras, state != .closed else { return }
-        extras.thrownAway += count
-        if extras.thrownAway > extras.maximumDiscarded { close(error: nil) }
+        extras.discardedBytes += count
+        if extras.discardedBytes > extras.maximumDiscarded { close(error: nil) }
     }
 
     func makeExtras() -> Extras {

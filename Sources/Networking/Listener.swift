@@ -26,28 +26,30 @@ package final class Listener: Sendable {
     /// drops it.
     ///
     /// - Parameters:
-    ///   - keptBack: the number of descriptors to leave free: while fewer are free, new connections wait.
+    ///   - reservedDescriptors: the number of descriptors to leave free: while fewer are free, new connections wait.
     ///   - onScarcity: called on a reactor each time that connections start to wait for descriptors.
     package static func bind(
-        host: String, port: Int, reactors: [Reactor], keptBack: Int = 0,
+        host: String, port: Int, reactors: [Reactor], reservedDescriptors: Int = 0,
         onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) throws(TransportError) -> Listener {
         let wanted = try SocketAddress.resolve(host: host, port: port, forListening: true)
         return try bind(
-            to: wanted, reactors: reactors, keptBack: keptBack, onScarcity: onScarcity, onAccept: onAccept)
+            to: wanted, reactors: reactors, reservedDescriptors: reservedDescriptors, onScarcity: onScarcity,
+            onAccept: onAccept)
     }
 
     /// Listens on the given addresses.
     ///
     /// - Parameter wanted: at least one address, all with the same port.
     static func bind(
-        to wanted: [SocketAddress], reactors: [Reactor], keptBack: Int = 0,
+        to wanted: [SocketAddress], reactors: [Reactor], reservedDescriptors: Int = 0,
         onScarcity: (@Sendable () -> Void)? = nil, onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) throws(TransportError) -> Listener {
         let (addresses, sockets) = try open(wanted, count: reactors.count)
         let acceptors = sockets.enumerated().map { place, socket in
             Acceptor(
-                socket, on: reactors[place % reactors.count], keptBack: keptBack, onScarcity: onScarcity,
+                socket, on: reactors[place % reactors.count], reservedDescriptors: reservedDescriptors,
+                onScarcity: onScarcity,
                 onAccept: onAccept)
         }
         for acceptor in acceptors { acceptor.start() }
@@ -161,7 +163,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
 
     private let socket: Socket
     private let reactor: Reactor
-    private let keptBack: Int
+    private let reservedDescriptors: Int
     private let onScarcity: (@Sendable () -> Void)?
     private let onAccept: @Sendable (ByteChannel) -> Void
     /// A connection that was accepted with too few free descriptors; it waits until there are more.
@@ -170,12 +172,12 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
     private var isWatched = false
 
     init(
-        _ socket: Socket, on reactor: Reactor, keptBack: Int, onScarcity: (@Sendable () -> Void)?,
+        _ socket: Socket, on reactor: Reactor, reservedDescriptors: Int, onScarcity: (@Sendable () -> Void)?,
         onAccept: @escaping @Sendable (ByteChannel) -> Void
     ) {
         self.socket = socket
         self.reactor = reactor
-        self.keptBack = keptBack
+        self.reservedDescriptors = reservedDescriptors
         self.onScarcity = onScarcity
         self.onAccept = onAccept
     }
@@ -204,7 +206,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
             // Duplicates the descriptor, which yields the lowest free number.
             let probe = fcntl(waiting.descriptor, F_DUPFD_CLOEXEC, 0)
             if probe >= 0 { close(probe) }
-            guard probe >= 0, !isScarce(probe) else { return rest() }
+            guard probe >= 0, !isScarce(probe) else { return pauseAccepting() }
             self.waiting = nil
             onAccept(ByteChannel(waiting, on: reactor))
         }
@@ -212,7 +214,7 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
             try reactor.watchDescriptor(socket.descriptor, self, events: EPOLLIN.rawValue)
             isWatched = true
         } catch {
-            rest()
+            pauseAccepting()
         }
     }
 
@@ -224,15 +226,15 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
 
     /// Returns whether so few descriptors are left that they are reserved. The system assigns the lowest free number.
     private func isScarce(_ descriptor: Int32) -> Bool {
-        guard keptBack > 0 else { return false }
+        guard reservedDescriptors > 0 else { return false }
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }
         let most = Int(clamping: limit.rlim_cur)
-        return Int(descriptor) >= most - min(keptBack, most / 4)
+        return Int(descriptor) >= most - min(reservedDescriptors, most / 4)
     }
 
     /// Pauses accepting. New connections wait in the kernel; existing ones are not affected.
-    private func rest() {
+    private func pauseAccepting() {
         onScarcity?()
         unwatch()
         reactor.schedule(after: Self.pause) { self.watch() }
@@ -242,19 +244,19 @@ private final class Acceptor: ReadinessHandler, @unchecked Sendable {
         var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
         for _ in 0..<Self.acceptsPerTurn {
             guard isOpen else { return }
-            if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { return }
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &reactor.lastClockReading) { return }
             let (accepted, error) = socket.accept()
             if let accepted {
                 if isScarce(accepted.descriptor) {
                     waiting = accepted
-                    return rest()
+                    return pauseAccepting()
                 }
                 onAccept(ByteChannel(accepted, on: reactor))
                 continue
             }
             switch error {
             case EAGAIN: return
-            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return rest()
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseAccepting()
             default: continue  // the peer has disconnected before the accept (ECONNABORTED and the like)
             }
         }

@@ -31,7 +31,7 @@ extension Reactor {
     package func gather(_ work: any BatchedTask, for target: Reactor) {
         assertCurrent()
         assert(target !== self, "what is for this reactor is not gathered")
-        if outboxes.count == 0 { outboxes.began = lastLook }
+        if outboxes.count == 0 { outboxes.began = lastClockReading }
         outboxes.count += 1
         if let place = outboxes.boxes.firstIndex(where: { $0.target === target }) {
             outboxes.boxes[place].work.append(work)
@@ -42,7 +42,7 @@ extension Reactor {
 
     @inline(never)
     func handOverWhenDue() {
-        guard outboxes.count >= Self.maximumBatched || lastLook &- outboxes.began > Self.maximumGathering else {
+        guard outboxes.count >= Self.maximumBatched || lastClockReading &- outboxes.began > Self.maximumGathering else {
             return
         }
         handOver()

@@ -57,7 +57,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     /// The work collected for other reactors.
     var outboxes = Outboxes()
     /// The last clock reading by measured work.
-    package var lastLook: UInt64 = 0
+    package var lastClockReading: UInt64 = 0
     /// The start of the current work by the monotonic clock, as far as known without a clock reading: the start of the phase, or
     /// the end of the last measured work. It is read and written in one step, so it needs no dynamic exclusivity check; nor does
     /// `measured`.
@@ -237,7 +237,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             var count = epoll_wait(epoll, events, Int32(capacity), timeoutMilliseconds())
             beats += 1
             pulse.store(beats, ordering: .sequentiallyConsistent)
-            watchdog.noteTurn()
+            watchdog.turnDidStart()
             let woken = MonotonicClock.now
             workBegan = woken
             let begun = jobs.isEmpty && sent.isEmpty ? 0 : woken
@@ -250,11 +250,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             if !ready.isEmpty {
                 let begun = MonotonicClock.now
                 beginPart(at: begun)
-                runLine()
-                while !ready.isEmpty, lastLook &- begun < Self.partOfTurn {
+                runQueuedTasks()
+                while !ready.isEmpty, lastClockReading &- begun < Self.partOfTurn {
                     count = epoll_wait(epoll, events, Int32(capacity), 0)
                     handle(UnsafeMutableBufferPointer(start: events, count: max(0, Int(count))))
-                    runLine()
+                    runQueuedTasks()
                 }
             }
             runJobs(turnBegan: begun)
@@ -274,7 +274,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             } else {
                 var value: eventfd_t = 0
                 eventfd_read(wakeUp, &value)
-                takeInbox()
+                drainInbox()
             }
             if !outboxes.isEmpty { handOverWhenDue() }
         }
@@ -289,7 +289,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         return Int32(clamping: (deadline - now + 999_999) / 1_000_000)
     }
 
-    private func takeInbox() {
+    private func drainInbox() {
         var work: [Work] = []
         inbox.withLock { inbox in
             swap(&work, &inbox.work)
@@ -299,14 +299,14 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     /// Continues the tasks that are queued now, each once.
-    private func runLine() {
+    private func runQueuedTasks() {
         guard !ready.isEmpty else { return }
         recordActivity(.line)
         var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
         for _ in 0..<ready.count {
             ready.removeFirst().resume()
             if !outboxes.isEmpty { handOverWhenDue() }
-            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) { break }
         }
         handOver()
     }
@@ -323,7 +323,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         for _ in 0..<sent.count {
             sent.removeFirst()()
             if !outboxes.isEmpty { handOverWhenDue() }
-            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) { break }
         }
         handOver()
     }
@@ -350,7 +350,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             case .task(let job): job.runSynchronously(on: task)
             case .closure, .gathered: preconditionFailure("work sent to the reactor")
             }
-            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) { break }
         }
     }
 
@@ -362,7 +362,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
         var slice = TimeSlice(budget: Self.partOfTurn, from: now &- timeAhead)
         while let work = timers.popDue(at: now) {
             work()
-            if slice.isLookDue(), slice.isUsedUp(lastLook: &lastLook) { break }
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) { break }
         }
     }
 

@@ -37,10 +37,10 @@ public struct ReactorGroup: Sendable {
     }
 
     /// Reactors for exclusive use until they are returned: for tests that advance the clock.
-    private static let apart = Mutex<[Reactor]>([])
+    private static let exclusive = Mutex<[Reactor]>([])
 
-    package static func takeApart(_ count: Int) -> ReactorGroup {
-        let reactors = apart.withLock { apart in
+    package static func acquireExclusive(_ count: Int) -> ReactorGroup {
+        let reactors = exclusive.withLock { apart in
             let taken = Array(apart.suffix(count))
             apart.removeLast(taken.count)
             return taken
@@ -54,7 +54,7 @@ public struct ReactorGroup: Sendable {
         }
     }
 
-    package func giveBack() { Self.apart.withLock { $0 += reactors } }
+    package func releaseExclusive() { Self.exclusive.withLock { $0 += reactors } }
 
     /// The number of cores that this process may use.
     package static var coreCount: Int {

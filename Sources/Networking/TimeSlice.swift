@@ -13,7 +13,7 @@ public struct TimeSlice {
     /// The number of items between two clock readings.
     public var stride: Int
     @usableFromInline var done = 0
-    @usableFromInline var nextLook: Int
+    @usableFromInline var nextCheck: Int
     /// The time of the first clock reading, or 0 before it.
     @usableFromInline var start: UInt64 = 0
     @usableFromInline var last: UInt64 = 0
@@ -29,7 +29,7 @@ public struct TimeSlice {
     public init(budget: UInt64, stride: Int = Self.maximumStride) {
         self.budget = budget
         self.stride = stride
-        nextLook = stride
+        nextCheck = stride
         if stride < Self.maximumStride / 2 { restart() }
     }
 
@@ -43,7 +43,7 @@ public struct TimeSlice {
     package init(budget: UInt64, from now: UInt64) {
         self.budget = budget
         stride = 1
-        nextLook = 1
+        nextCheck = 1
         start = now
         last = now
     }
@@ -53,28 +53,30 @@ public struct TimeSlice {
 
     /// Counts a completed item. Returns whether the clock must be read now.
     @inlinable
-    public mutating func isLookDue() -> Bool {
+    public mutating func isCheckDue() -> Bool {
         done &+= 1
-        return done >= nextLook
+        return done >= nextCheck
     }
 
-    /// Reads the clock and returns whether the budget is used up. `lastLook` is the last clock reading on this thread: if it is
+    /// Reads the clock and returns whether the budget is used up. `lastClockReading` is the last clock reading on this thread: if it is
     /// old, the first items may have been long, and the next reading comes soon.
     @inline(never)
-    package mutating func isUsedUp(lastLook: inout UInt64) -> Bool { isUsedUp(at: MonotonicClock.now, &lastLook) }
+    package mutating func isUsedUp(lastClockReading: inout UInt64) -> Bool {
+        isUsedUp(at: MonotonicClock.now, &lastClockReading)
+    }
 
     @inline(__always)
-    mutating func isUsedUp(at now: UInt64, _ lastLook: inout UInt64) -> Bool {
+    mutating func isUsedUp(at now: UInt64, _ lastClockReading: inout UInt64) -> Bool {
         defer {
             last = now
-            lastLook = now
-            nextLook = done + stride
+            lastClockReading = now
+            nextCheck = done + stride
         }
         guard start > 0 else {
             start = now
-            if now &- lastLook > budget / 2 { stride = 1 }
+            if now &- lastClockReading > budget / 2 { stride = 1 }
             // All items may have been long, or the thread may have slept before; then this costs one more turn.
-            return now &- lastLook >= budget
+            return now &- lastClockReading >= budget
         }
         let took = max(1, now &- last)
         stride = max(1, min(Self.maximumStride, Int(clamping: budget / 8 &* UInt64(stride) / took)))

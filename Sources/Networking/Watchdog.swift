@@ -14,7 +14,7 @@ final class Watchdog: Sendable {
     /// The duration in nanoseconds above which a turn counts as stalled.
     private static let longestTurn: UInt64 = 100_000_000
     /// The number of checks without change before it sleeps.
-    private static let looksBeforeRest = 40
+    private static let checksBeforeSleep = 40
 
     /// The last observed progress of a reactor.
     private struct LastProgress {
@@ -22,7 +22,7 @@ final class Watchdog: Sendable {
         var pulse: UInt64
         var since: UInt64
         /// The activity that was reported.
-        var told: String?
+        var reportedActivity: String?
     }
 
     private let added = Mutex<(reactors: [Reactor], isStarted: Bool)>(([], false))
@@ -41,7 +41,7 @@ final class Watchdog: Sendable {
     /// Called when a reactor starts a turn. Its pulse is stored before, sequentially consistent with the flag that is read here.
     /// So either the reactor sees that the watchdog sleeps, or the watchdog sees the pulse.
     @inline(__always)
-    func noteTurn() {
+    func turnDidStart() {
         if isResting.load(ordering: .sequentiallyConsistent) { wake() }
     }
 
@@ -58,7 +58,7 @@ final class Watchdog: Sendable {
             nanosleep(&time, nil)
             let isQuiet = checkProgress(&seen)
             quietLooks = isQuiet ? quietLooks + 1 : 0
-            guard quietLooks >= Self.looksBeforeRest else { continue }
+            guard quietLooks >= Self.checksBeforeSleep else { continue }
             quietLooks = 0
             isResting.store(true, ordering: .sequentiallyConsistent)
             if !checkProgress(&seen) { wake() }
@@ -78,7 +78,7 @@ final class Watchdog: Sendable {
             let pulse = reactor.pulse.load(ordering: .sequentiallyConsistent)
             let milliseconds = Int((now - seen[index].since) / 1_000_000)
             if pulse != seen[index].pulse {
-                if let told = seen[index].told {
+                if let told = seen[index].reportedActivity {
                     reactor.reportStall(
                         ReactorStall(
                             reactor: reactor.name, activity: told, milliseconds: milliseconds, isOver: true))
@@ -87,9 +87,9 @@ final class Watchdog: Sendable {
                 isQuiet = false
             } else if Reactor.isWorking(pulse) {
                 isQuiet = false
-                guard now - seen[index].since >= Self.longestTurn, seen[index].told == nil else { continue }
+                guard now - seen[index].since >= Self.longestTurn, seen[index].reportedActivity == nil else { continue }
                 let activity = reactor.activityText
-                seen[index].told = activity
+                seen[index].reportedActivity = activity
                 reactor.reportStall(
                     ReactorStall(
                         reactor: reactor.name, activity: activity, milliseconds: milliseconds, isOver: false))

@@ -6,8 +6,8 @@ internal import Synchronization
 /// ``assertChanges(_:)``, values are as before the action, and the closure's changes to them are only compared. Both apply to
 /// code that is called inside, not to other tasks and threads.
 package final class SharedChanges: Sendable {
-    @TaskLocal private static var noting: SharedChanges?
-    @TaskLocal private static var looking: SharedChanges?
+    @TaskLocal private static var recording: SharedChanges?
+    @TaskLocal private static var reading: SharedChanges?
     /// True once this process has had a test store. Without one, accesses skip the task-local lookup.
     private static let isUsed = Atomic(false)
 
@@ -15,7 +15,7 @@ package final class SharedChanges: Sendable {
     private struct Contents {
         /// The values in the order of their first change.
         var order: [ObjectIdentifier] = []
-        var noted: [ObjectIdentifier: any AnySharedChange] = [:]
+        var recorded: [ObjectIdentifier: any AnySharedChange] = [:]
     }
 
     private let contents = Mutex(Contents())
@@ -23,13 +23,13 @@ package final class SharedChanges: Sendable {
     package init() { Self.isUsed.store(true, ordering: .relaxed) }
 
     /// True if changes are recorded for a test in this task.
-    package static var isNoted: Bool { isUsed.load(ordering: .relaxed) && noting != nil }
+    package static var isRecording: Bool { isUsed.load(ordering: .relaxed) && recording != nil }
     /// True if a test asserts changes in this task.
-    package static var isViewed: Bool { isUsed.load(ordering: .relaxed) && looking != nil }
+    package static var isViewed: Bool { isUsed.load(ordering: .relaxed) && reading != nil }
     /// The recorder of changes in this task.
-    package static var noter: SharedChanges? { noting }
+    package static var noter: SharedChanges? { recording }
     /// The asserting test in this task.
-    package static var viewer: SharedChanges? { looking }
+    package static var viewer: SharedChanges? { reading }
 
     package func recordChanges<Result>(_ reduce: () -> Result) -> Result {
         Self.$noting.withValue(self, operation: reduce)
@@ -54,52 +54,52 @@ package final class SharedChanges: Sendable {
         let noted = contents.withLock { $0 }
         copy.contents.withLock { contents in
             contents.order = noted.order
-            contents.noted = noted.noted.mapValues { $0.copy(fromEnd: fromEnd) }
+            contents.recorded = noted.recorded.mapValues { $0.copy(fromEnd: fromEnd) }
         }
         return copy
     }
 
     private var all: [any AnySharedChange] {
-        contents.withLock { contents in contents.order.compactMap { contents.noted[$0] } }
+        contents.withLock { contents in contents.order.compactMap { contents.recorded[$0] } }
     }
 
     // MARK: For shared values
 
-    /// Records a change; `place` retains its value.
+    /// Records a change; `owner` retains its value.
     package func recordChange<Value: Sendable>(
-        _ place: any AnyObject & Sendable, from before: Value, to after: Value, named name: @autoclosure () -> String
+        _ owner: any AnyObject & Sendable, from before: Value, to after: Value, named name: @autoclosure () -> String
     ) {
-        let id = ObjectIdentifier(place)
-        let first = contents.withLock { $0.noted[id] as? SharedChange<Value> }
+        let id = ObjectIdentifier(owner)
+        let first = contents.withLock { $0.recorded[id] as? SharedChange<Value> }
         let change = SharedChange(
-            place: place, name: first?.name ?? name(), before: first?.before ?? before, after: after,
+            owner: owner, name: first?.name ?? name(), before: first?.before ?? before, after: after,
             expected: first?.before ?? before)
         storeChange(change, id)
     }
 
     /// Returns the recorded change with the value that the test expects; nil if there is none.
-    package func change<Value: Sendable>(of place: any AnyObject & Sendable) -> SharedChange<Value>? {
-        contents.withLock { $0.noted[ObjectIdentifier(place)] as? SharedChange<Value> }
+    package func change<Value: Sendable>(of owner: any AnyObject & Sendable) -> SharedChange<Value>? {
+        contents.withLock { $0.recorded[ObjectIdentifier(owner)] as? SharedChange<Value> }
     }
 
     /// Changes the value that the test expects.
     package func expect<Value: Sendable, Result>(
-        _ place: any AnyObject & Sendable, now: Value, named name: @autoclosure () -> String,
+        _ owner: any AnyObject & Sendable, now: Value, named name: @autoclosure () -> String,
         _ body: (inout Value) throws -> Result
     ) rethrows -> Result {
         var change =
-            self.change(of: place)
-            ?? SharedChange(place: place, name: name(), before: now, after: now, expected: now)
+            self.change(of: owner)
+            ?? SharedChange(owner: owner, name: name(), before: now, after: now, expected: now)
         let result = try body(&change.expected)
-        storeChange(change, ObjectIdentifier(place))
+        storeChange(change, ObjectIdentifier(owner))
         return result
     }
 
     private func storeChange<Value: Sendable>(_ change: SharedChange<Value>, _ id: ObjectIdentifier) {
         // The replaced change is released outside the lock.
         let old = contents.withLock { contents in
-            if contents.noted[id] == nil { contents.order.append(id) }
-            return contents.noted.updateValue(change, forKey: id)
+            if contents.recorded[id] == nil { contents.order.append(id) }
+            return contents.recorded.updateValue(change, forKey: id)
         }
         withExtendedLifetime(old) {}
     }
@@ -116,7 +116,7 @@ private protocol AnySharedChange: Sendable {
 /// A shared value before and after an action, and its value as expected by a test.
 package struct SharedChange<Value: Sendable>: Sendable {
     /// Retained, so that its identity stays unique.
-    let place: any AnyObject & Sendable
+    let owner: any AnyObject & Sendable
     let name: String
     let before, after: Value
     package fileprivate(set) var expected: Value

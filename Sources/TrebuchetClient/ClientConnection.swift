@@ -38,7 +38,7 @@ final class ClientConnection: @unchecked Sendable {
     private var retry: LoopTimer?
     private var waiting: [LoopWaiter] = []
     /// True if only callers of `connect` have requested the current attempt.
-    private var isForWaitersAlone = false
+    private var hasOnlyWaiters = false
     /// The callers that wait until links are closed.
     private var closers: [(links: Set<Int>, waiter: LoopWaiter)] = []
 
@@ -69,10 +69,10 @@ final class ClientConnection: @unchecked Sendable {
     func connect(_ opener: @escaping Opener) async throws {
         try await wait { waiter in
             guard !waiter.isCancelled else { return }
-            if !self.isExpected { self.isForWaitersAlone = true }
+            if !self.isExpected { self.hasOnlyWaiters = true }
             self.opener = opener
             self.waiting.append(waiter)
-            self.handle(.connectAsked)
+            self.handle(.connectRequested)
         }
     }
 
@@ -96,35 +96,35 @@ final class ClientConnection: @unchecked Sendable {
         closers.removeAll { $0.waiter === waiter }
         guard waiting.contains(where: { $0 === waiter }) else { return }
         waiting.removeAll { $0 === waiter }
-        guard waiting.isEmpty, isForWaitersAlone, delegate?.needsConnection != true else { return }
-        handle(.disconnectAsked)
+        guard waiting.isEmpty, hasOnlyWaiters, delegate?.needsConnection != true else { return }
+        handle(.disconnectRequested)
     }
 
     /// Requests a connection unless one is expected, without waiting for it.
     func connectIfNeeded(_ opener: @escaping Opener) {
         loop.run {
-            self.isForWaitersAlone = false
+            self.hasOnlyWaiters = false
             guard !self.isExpected else { return }
             self.opener = opener
-            self.handle(.connectAsked)
+            self.handle(.connectRequested)
         }
     }
 
     /// Disconnects. Returns when the last link is closed or the task is cancelled; new links may follow later.
-    func disconnect() async { await releaseLink(.disconnectAsked) }
+    func disconnect() async { await releaseLink(.disconnectRequested) }
 
     /// Closes the client. Returns when the last link is closed or the task is cancelled.
-    func close() async { await releaseLink(.closeAsked) }
+    func close() async { await releaseLink(.closeRequested) }
 
     private func releaseLink(_ input: ConnectionMachine.Input) async {
         try? await wait { waiter in
             self.closers.append((Set(self.links.keys), waiter))
-            if case .closeAsked = input { self.delegate?.connectionWillClose() }
+            if case .closeRequested = input { self.delegate?.connectionWillClose() }
             self.handle(input)
             self.leaving = []
             // Includes the links that were kept for their calls.
             for link in self.links.values { link.close() }
-            self.tellClosers()
+            self.resumeClosers()
         }
     }
 
@@ -142,7 +142,7 @@ final class ClientConnection: @unchecked Sendable {
         leaving.remove(number)
         delegate?.connectionLost(number: number, error)
         handle(.connectionLost(number, error))
-        tellClosers()
+        resumeClosers()
     }
 
     /// Drops a link after a fatal error.
@@ -181,12 +181,12 @@ final class ClientConnection: @unchecked Sendable {
         case .releaseWaiting:
             let released = waiting
             waiting = []
-            isForWaitersAlone = false
+            hasOnlyWaiters = false
             for waiter in released { waiter.finish() }
         case .failWaiting(let error):
             let failed = waiting
             waiting = []
-            isForWaitersAlone = false
+            hasOnlyWaiters = false
             for waiter in failed { waiter.finish(error) }
             delegate?.connectionGivenUp(error)
         }
@@ -215,7 +215,7 @@ final class ClientConnection: @unchecked Sendable {
         }
     }
 
-    private func tellClosers() {
+    private func resumeClosers() {
         let ready = closers.filter { $0.links.isDisjoint(with: links.keys) }
         closers.removeAll { $0.links.isDisjoint(with: links.keys) }
         for closer in ready { closer.waiter.finish() }

@@ -9,7 +9,7 @@ final class ClientConnectionLease: RemoteServer {
 
     deinit {
         let core = core
-        core.system?.takeApart()
+        core.system?.releaseReferences()
         Task { await core.connection.close() }
     }
 
@@ -17,7 +17,7 @@ final class ClientConnectionLease: RemoteServer {
     var serverNumber: UInt64 { core.serverNumber }
     var methods: RemoteMethods { core.methods }
     var errors: ErrorTypes { core.errors }
-    var handed: ExportedActors { core.exportedActors }
+    var exportedActors: ExportedActors { core.exportedActors }
 
     func reachesSameAddress(as other: any RemoteServer) -> Bool {
         (other as? ClientConnectionLease).map { core.reachesSameAddress(as: $0.core) } ?? false

@@ -47,8 +47,8 @@ final class ClientCore: @unchecked Sendable {
     var advertisedMessageSize = Int.max
     var streams = StreamRegistry()
     var envelope = ScannedEnvelope()
-    private var sweep: LoopTimer?
-    private var sweepAt = UInt64.max
+    private var deadlineTimer: LoopTimer?
+    private var deadlineTimerTime = UInt64.max
 
     /// Creates a core.
     ///
@@ -155,7 +155,7 @@ final class ClientCore: @unchecked Sendable {
             return call.finish(.failure(TrebuchetError(.rateLimited, text)))
         }
         pending[call.number] = call
-        if call.deadline < sweepAt { armSweep(call.deadline) }
+        if call.deadline < deadlineTimerTime { scheduleDeadlineCheck(call.deadline) }
         guard let link, !isServerDraining else { return }
         guard outboundCalls.isEmpty, outboundCalls.hasRoom(for: call, beside: streams.beginningCount) else {
             return outboundCalls.enqueue(call)
@@ -179,7 +179,7 @@ final class ClientCore: @unchecked Sendable {
         case .encoded(let bytes):
             guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
             call.message = .encoded([])
-            leave(call, bytes, over: link)
+            sendCall(call, bytes, over: link)
         case .repeatable(var repeatable):
             guard let bytes = repeatable.next(over: link.callSession, at: loop.now) else {
                 pending[call.number] = nil
@@ -191,13 +191,13 @@ final class ClientCore: @unchecked Sendable {
             // Adding the session name may have made it too large.
             guard bytes.count <= messageLimit else { return endTooLarge(call, bytes.count) }
             call.message = .repeatable(repeatable)
-            leave(call, bytes, over: link)
+            sendCall(call, bytes, over: link)
         }
     }
 
     /// Sends a call. The state is updated before, because a link may deliver a response, or report its end, during the call of
     /// `send`.
-    private func leave(_ call: PendingCall, _ bytes: [UInt8], over link: any ClientLink) {
+    private func sendCall(_ call: PendingCall, _ bytes: [UInt8], over link: any ClientLink) {
         call.sentByteCount = bytes.count
         call.connection = linkNumber
         outboundCalls.didSend(call)
@@ -235,7 +235,7 @@ final class ClientCore: @unchecked Sendable {
 
     private func cancel(_ number: UInt64) {
         guard let call = removePendingCall(number) else { return }
-        tellCancelled(call)
+        sendCancellation(of: call)
         finish(call, .failure(CancellationError()))
         sendNext()
     }
@@ -245,16 +245,16 @@ final class ClientCore: @unchecked Sendable {
         if call.connection == 0 { outboundCalls.didLeave() }
     }
 
-    private func tellCancelled(_ call: PendingCall) {
+    private func sendCancellation(of call: PendingCall) {
         if call.connection == linkNumber { link?.send(OutgoingMessage.cancel(call.number)) }
     }
 
     /// Sets the timer that serves all calls: it is due at the earliest deadline and then checks all of them.
-    private func armSweep(_ deadline: UInt64) {
-        sweep?.cancel()
-        sweepAt = deadline
+    private func scheduleDeadlineCheck(_ deadline: UInt64) {
+        deadlineTimer?.cancel()
+        deadlineTimerTime = deadline
         let now = loop.now
-        sweep = loop.schedule(after: .nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))) {
+        deadlineTimer = loop.schedule(after: .nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))) {
             [weak self] in
             self?.expire()
         }
@@ -269,12 +269,12 @@ final class ClientCore: @unchecked Sendable {
                 continue
             }
             _ = removePendingCall(number)
-            tellCancelled(call)
+            sendCancellation(of: call)
             finish(call, .failure(TrebuchetError(.timeout, lateness(of: call))))
         }
         sendNext()
-        sweepAt = .max
-        if next != .max { armSweep(next) }
+        deadlineTimerTime = .max
+        if next != .max { scheduleDeadlineCheck(next) }
     }
 
     private func lateness(of call: PendingCall) -> String {
@@ -308,7 +308,7 @@ final class ClientCore: @unchecked Sendable {
     ) -> EncodedStream {
         let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
         let stream = EncodedStream(
-            of: target, reading: reading, kept: kept, userInfo: userInfo, report: options.reportUndecodable
+            of: target, reading: reading, incrementalState: kept, userInfo: userInfo, report: options.reportUndecodable
         ) {
             self.restart(number)
         } release: {

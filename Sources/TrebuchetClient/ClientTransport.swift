@@ -95,9 +95,9 @@ public final class ConnectionReceiver: Sendable {
 
     /// Reports a message. The bytes are read or copied before this returns.
     public func didReceive(_ message: UnsafeRawBufferPointer) {
-        if order.isHeardAtOnce { return core.receive(message, over: number) }
+        if order.handlesImmediately { return core.receive(message, over: number) }
         let copy = Array(message)
-        order.later { copy.withUnsafeBytes { self.core.receive($0, over: self.number) } }
+        order.enqueue { copy.withUnsafeBytes { self.core.receive($0, over: self.number) } }
     }
 
     /// Reports the end of the connection. If the server closed it because a message was too large (1009 of RFC 6455 §7.4.1), the
@@ -107,7 +107,7 @@ public final class ConnectionReceiver: Sendable {
     }
 
     private func report(_ work: @escaping @Sendable () -> Void) {
-        if order.isHeardAtOnce { work() } else { order.later(work) }
+        if order.handlesImmediately { work() } else { order.enqueue(work) }
     }
 }
 

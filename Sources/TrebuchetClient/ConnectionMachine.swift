@@ -13,7 +13,7 @@ package struct ConnectionMachine: Sendable {
     /// An event.
     package enum Input: Equatable, Sendable {
         /// The user requests a connection.
-        case connectAsked
+        case connectRequested
         /// The attempt has succeeded.
         case connected(Int)
         case attemptFailed(Int, ConnectionFailure)
@@ -23,9 +23,9 @@ package struct ConnectionMachine: Sendable {
         /// The timer of `scheduleRetry` has fired.
         case retryTimerFired(Int)
         /// The user disconnects until the next request.
-        case disconnectAsked
+        case disconnectRequested
         /// The user closes the client.
-        case closeAsked
+        case closeRequested
     }
 
     /// An action; actions are performed in order.
@@ -114,20 +114,20 @@ package struct ConnectionMachine: Sendable {
         let before = state
         var effects =
             switch input {
-            case .connectAsked: connectAsked()
+            case .connectRequested: connectRequested()
             case .connected(let number): connected(number, now)
             case .attemptFailed(let number, let failure): attemptFailed(number, failure, random)
             case .connectionLost(let number, let error): connectionLost(number, error, now, random)
             case .goAway(let number, let delay): goAway(number, delay, now, random)
             case .retryTimerFired(let number): retryTimerFired(number)
-            case .disconnectAsked: disconnectAsked()
-            case .closeAsked: closeAsked()
+            case .disconnectRequested: disconnectRequested()
+            case .closeRequested: closeRequested()
             }
         let state = state
         let isNew = state != before
         if isNew { effects.append(.notify(state)) }
         // A request of the user gets a response even without a state change.
-        guard isNew || input == .connectAsked else { return effects }
+        guard isNew || input == .connectRequested else { return effects }
         switch state {
         case .connected: effects.append(.releaseWaiting)
         case .draining: if !isNew { effects.append(.releaseWaiting) }
@@ -139,7 +139,7 @@ package struct ConnectionMachine: Sendable {
         return effects
     }
 
-    private mutating func connectAsked() -> [Effect] {
+    private mutating func connectRequested() -> [Effect] {
         guard !isClosed, connection == nil else { return [] }
         switch attempt {
         case .none:
@@ -194,7 +194,7 @@ package struct ConnectionMachine: Sendable {
         lastError = lastError ?? error
         // The next step was decided at `goAway`.
         if lost.isDraining { return [] }
-        countAnew(ifLasted: lost, now)
+        resetAttempts(ifLasted: lost, now)
         failures += 1
         return retry(random)
     }
@@ -205,7 +205,7 @@ package struct ConnectionMachine: Sendable {
         guard let connection, connection.number == number, !connection.isDraining else { return [] }
         self.connection?.isDraining = true
         // A server that drains every connection immediately counts as a failing one.
-        if !countAnew(ifLasted: connection, now) { failures += 1 }
+        if !resetAttempts(ifLasted: connection, now) { failures += 1 }
         // The delay refers to that server; other addresses are available now.
         guard addresses == 1 else { return retry(random) }
         return retry(random, notBefore: min(delay, Self.maximumAbsence), forServer: true)
@@ -216,13 +216,13 @@ package struct ConnectionMachine: Sendable {
         return start(number)
     }
 
-    private mutating func closeAsked() -> [Effect] {
+    private mutating func closeRequested() -> [Effect] {
         guard !isClosed else { return [] }
         isClosed = true
         return dropConnection()
     }
 
-    private mutating func disconnectAsked() -> [Effect] {
+    private mutating func disconnectRequested() -> [Effect] {
         let effects = dropConnection()
         // Without a connection or an attempt there is no state change to report.
         if !effects.isEmpty { lastError = nil }
@@ -262,7 +262,7 @@ package struct ConnectionMachine: Sendable {
     }
 
     @discardableResult
-    private mutating func countAnew(ifLasted connection: Connection, _ now: UInt64) -> Bool {
+    private mutating func resetAttempts(ifLasted connection: Connection, _ now: UInt64) -> Bool {
         guard now >= connection.since &+ policy.resetAfter.nanoseconds else { return false }
         attempts = 0
         failures = 0

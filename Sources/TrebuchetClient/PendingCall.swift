@@ -51,7 +51,7 @@ final class PendingCall: @unchecked Sendable {
     /// True if it may be sent again.
     var isRepeatable: Bool {
         guard case .repeatable(let repeatable) = message else { return false }
-        return repeatable.isKept
+        return repeatable.isRetryable
     }
 
     func finish(_ outcome: Result<[UInt8]?, any Error>) {

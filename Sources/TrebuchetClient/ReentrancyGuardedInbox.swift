@@ -15,10 +15,10 @@ final class ReentrancyGuardedInbox: @unchecked Sendable {
     init(on loop: any EventLoop) { self.loop = loop }
 
     /// True if a report can be handled immediately.
-    var isHeardAtOnce: Bool { loop.isCurrent && notificationCount == 0 && waiting.load(ordering: .relaxed) == 0 }
+    var handlesImmediately: Bool { loop.isCurrent && notificationCount == 0 && waiting.load(ordering: .relaxed) == 0 }
 
     /// Handles a report after earlier ones.
-    func later(_ report: @escaping @Sendable () -> Void) {
+    func enqueue(_ report: @escaping @Sendable () -> Void) {
         waiting.add(1, ordering: .relaxed)
         loop.execute {
             report()

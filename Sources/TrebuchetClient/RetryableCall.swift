@@ -14,7 +14,7 @@ struct RetryableCall {
         /// Sent to a server that records no responses.
         case unkept
         /// Sent over the connection with this name.
-        case kept(session: String)
+        case recorded(session: String)
     }
 
     private var first = Sending.never
@@ -42,20 +42,20 @@ struct RetryableCall {
     var isSent: Bool { if case .never = first { false } else { true } }
 
     /// True if it may be sent again.
-    var isKept: Bool { if case .kept = first { true } else { false } }
+    var isRetryable: Bool { if case .recorded = first { true } else { false } }
 
     /// Returns the message for the connection with this name; nil if its server records no responses and the call was sent
     /// before.
     mutating func next(over session: String?, at now: UInt64) -> [UInt8]? {
         let isRepeat = isSent
         switch (first, session) {
-        case (.never, let session?): first = .kept(session: session)
+        case (.never, let session?): first = .recorded(session: session)
         case (.never, nil): first = .unkept
-        case (.unkept, _), (.kept, nil): return nil
-        case (.kept, _?): break
+        case (.unkept, _), (.recorded, nil): return nil
+        case (.recorded, _?): break
         }
         var name: String?
-        if case .kept(let session) = first { name = session }
+        if case .recorded(let session) = first { name = session }
         return InvocationMessage(
             number: number, actorID: actorID, target: target, request: request,
             timeoutMilliseconds: deadline.map { $0 > now ? Int(($0 - now + 999_999) / 1_000_000) : 1 },

@@ -54,7 +54,7 @@ struct StreamRegistry {
     }
 
     /// Returns the requests for a new connection, in the order in which the streams were created.
-    mutating func beginAnew() -> [(callNumber: UInt64, beginning: StartMode)] {
+    mutating func restartAll() -> [(callNumber: UInt64, beginning: StartMode)] {
         numbers = [:]
         return entries.sorted { $0.key < $1.key }.map { ($0, beginning(of: $1)) }
     }
@@ -129,7 +129,7 @@ struct StreamRegistry {
             entry.sink.deliverValue(new)
             return nil
         }
-        return beginAnew(number, streamID)
+        return restartStream(number, streamID)
     }
 
     /// Handles changes that do not fit the readers' value: the stream restarts, and its values are assembled as JSON from now on.
@@ -141,11 +141,11 @@ struct StreamRegistry {
         entries[number]?.epoch = ""
         entries[number]?.lastSequence = 0
         guard let streamID = entry.streamID, numbers[streamID] == number else { return nil }
-        return beginAnew(number, streamID)
+        return restartStream(number, streamID)
     }
 
     /// Ignores messages of the stream until the server has restarted it with a whole value.
-    private mutating func beginAnew(_ number: UInt64, _ streamID: String) -> Resubscription? {
+    private mutating func restartStream(_ number: UInt64, _ streamID: String) -> Resubscription? {
         guard let entry = entries[number] else { return nil }
         numbers[streamID] = nil
         entries[number]?.streamID = nil

@@ -7,7 +7,7 @@ struct StreamSink {
     /// True for events, which are all delivered, instead of a newest value.
     let isEvents: Bool
     /// The progress of the readers of events.
-    private let place: EventReadPosition?
+    private let position: EventReadPosition?
     /// The storage of values whose type supports incremental changes.
     private(set) var incrementalState: (any IncrementalState)?
 
@@ -15,12 +15,12 @@ struct StreamSink {
         relay = stream.relay
         each = stream.each
         isEvents = stream.events != nil
-        place = stream.place
-        incrementalState = stream.kept
+        position = stream.position
+        incrementalState = stream.incrementalState
     }
 
     /// Handles the start or the resume of the stream.
-    func handleStart(at bookmark: EventBookmark) { place?.setStart(at: bookmark) }
+    func handleStart(at bookmark: EventBookmark) { position?.setStart(at: bookmark) }
 
     /// The newest value in JSON, unless it is stored as its type.
     var newest: [UInt8]? { relay.currentValue.update }

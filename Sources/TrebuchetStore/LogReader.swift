@@ -30,7 +30,7 @@ final class LogReader {
         guard let row = try row(of: key) else { return nil }
         let bytes = try snapshot(row, key)
         let entries = try entries(row, key)
-        let lives = generations.resume(row, at: entries.last?.version ?? row.number).lives
+        let lives = generations.resume(row, at: entries.last?.version ?? row.number).incarnations
         return StoredLog(
             snapshot: LogSnapshot(epoch: lives.current, version: row.number, bytes: bytes), entries: entries,
             earlierIncarnations: lives.earlier)

@@ -16,7 +16,7 @@ struct LogRow: Equatable {
     }
 
     /// The incarnation of the last write, and the earlier ones.
-    var lives: LogIncarnations
+    var incarnations: LogIncarnations
     /// The generation of the store at the last write; 0 for a log of schema 2 that was not written since.
     var generation: UInt64
     /// The version of the snapshot. Entries up to it are released.
@@ -34,13 +34,13 @@ struct LogRow: Equatable {
         var sum = Checksum()
         sum.update(with: key.namespace)
         sum.update(with: key.name)
-        sum.update(with: lives.current)
+        sum.update(with: incarnations.current)
         for number in [number, entries, snapshot, UInt64(bitPattern: Int64(parts)), UInt64(bitPattern: Int64(size))] {
             sum.update(with: number)
         }
         if generation > 0 {
             sum.update(with: generation)
-            lives.earlierBytes.withUnsafeBytes { sum.update(with: $0) }
+            incarnations.earlierBytes.withUnsafeBytes { sum.update(with: $0) }
         }
         return sum.value
     }
@@ -52,7 +52,7 @@ struct LogRow: Equatable {
         guard let lives = LogIncarnations(row.text(first), earlierBytes: row.bytes(first + 7)) else {
             throw StateStoreError.damaged(path, "the incarnations of the log of '\(key)' are invalid")
         }
-        self.lives = lives
+        self.incarnations = lives
         number = row.number(first + 1)
         entries = row.number(first + 2)
         snapshot = row.number(first + 3)
@@ -68,7 +68,7 @@ struct LogRow: Equatable {
         _ lives: LogIncarnations, in generation: UInt64, number: UInt64, entries: UInt64, snapshot: UInt64, parts: Int,
         size: Int
     ) {
-        self.lives = lives
+        self.incarnations = lives
         self.generation = generation
         self.number = number
         self.entries = entries

@@ -46,13 +46,15 @@ final class LogStatements {
 
     func put(_ row: LogRow, _ key: StateKey) throws(StateStoreError) {
         try putRow.bind(key)
-        try putRow.bind(row.lives.current, at: 2)
+        try putRow.bind(row.incarnations.current, at: 2)
         let numbers = [
             row.number, row.entries, row.snapshot, UInt64(row.parts), UInt64(row.size), row.generation,
         ]
         for (index, number) in numbers.enumerated() { try putRow.bind(number, at: 3 + index) }
         try putRow.bind(UInt64(row.checksum(key)), at: 10)
-        try row.lives.earlierBytes.withBytes { bytes throws(StateStoreError) in try putRow.run(blob: bytes, at: 9) }
+        try row.incarnations.earlierBytes.withBytes { bytes throws(StateStoreError) in
+            try putRow.run(blob: bytes, at: 9)
+        }
     }
 
     func deleteRow(_ key: StateKey) throws(StateStoreError) { try deleteRow.run([key.namespace, key.name]) }

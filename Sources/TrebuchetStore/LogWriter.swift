@@ -137,7 +137,7 @@ final class LogWriter {
             }
         }
         let entries = keepsEntries ? state.row?.entries : nil
-        let lives = isSame(snapshot, state) ? state.row?.lives : nil
+        let lives = isSame(snapshot, state) ? state.row?.incarnations : nil
         let row = LogRow(
             lives ?? LogIncarnations(snapshot.epoch), in: generations.current, number: snapshot.version,
             entries: entries ?? newID(), snapshot: id, parts: snapshot.partCount + parts,
@@ -173,7 +173,7 @@ final class LogWriter {
 
     /// Returns true if the snapshot belongs to the log's current incarnation.
     private func isSame(_ snapshot: LogSnapshot, _ state: State) -> Bool {
-        state.row?.lives.current.utf8.elementsEqual(snapshot.epoch.utf8) ?? false
+        state.row?.incarnations.current.utf8.elementsEqual(snapshot.epoch.utf8) ?? false
     }
 
     private func delete(_ state: inout State, _ key: StateKey) throws(StateStoreError) {

@@ -43,7 +43,7 @@ extension SQLiteEngine {
 }
 
 extension SQLiteEngine: FileBackedEngine {
-    package func checkPlace() async throws(StateStoreError) {
+    package func checkPath() async throws(StateStoreError) {
         _ = try await store.get([StateKey("trebuchet.health", "probe")])
         if let failure = failedWrite.withLock({ $0 }) { throw failure }
         try await (store as? any FileBackedStore)?.checkFileLocation()

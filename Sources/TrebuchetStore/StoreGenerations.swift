@@ -77,7 +77,7 @@ struct StoreGenerations: Sendable {
         var row = row
         // Clients may have received it in each of them, even without writes.
         for generation in all where generation.number > row.generation {
-            row.lives.startIncarnation(generation.epoch, after: last)
+            row.incarnations.startIncarnation(generation.epoch, after: last)
         }
         row.generation = current
         return row

@@ -28,7 +28,7 @@ struct ProgressReporter {
     /// The interval in nanoseconds.
     private let interval: UInt64
     private var checked = 0
-    private var lastTold = MonotonicClock.now
+    private var lastReport = MonotonicClock.now
     /// The number of bytes since the last read of the clock, which is not read for every small row.
     private var unseen = 0
 
@@ -54,8 +54,8 @@ struct ProgressReporter {
 
     private mutating func reportIfDue(_ tell: @Sendable (StoreProgress) -> Void) {
         let now = MonotonicClock.now
-        guard now - lastTold >= interval else { return }
-        lastTold = now
+        guard now - lastReport >= interval else { return }
+        lastReport = now
         tell(StoreProgress(verifiedBytes: min(checked, all), totalBytes: all))
     }
 }

@@ -92,10 +92,10 @@ public final class FaultyLink: Sendable {
         await stopListening()
         do {
             let result = try await body()
-            try listenAgain()
+            try restartListening()
             return result
         } catch {
-            try listenAgain()
+            try restartListening()
             throw error
         }
     }
@@ -134,7 +134,7 @@ public final class FaultyLink: Sendable {
         core.count { $0.openSockets -= 1 }
     }
 
-    private func listenAgain() throws {
+    private func restartListening() throws {
         try port.withLock { port in
             guard port.listener == nil, port.reservation != nil else { return }
             port.listener = try Self.listen(port: address.port, core)

@@ -33,13 +33,13 @@ public final class TestTime: Sendable {
     ///
     /// - Parameter reactors: the number of threads of each server with this clock.
     public init(reactors: Int = 1) {
-        servers = .takeApart(reactors)
-        clients = .takeApart(1)
+        servers = .acquireExclusive(reactors)
+        clients = .acquireExclusive(1)
     }
 
     deinit {
-        servers.giveBack()
-        clients.giveBack()
+        servers.releaseExclusive()
+        clients.releaseExclusive()
     }
 
     package var serverReactors: ReactorGroup { servers }

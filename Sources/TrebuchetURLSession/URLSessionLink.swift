@@ -31,7 +31,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     private var unsent = 0
     private var isClosing = false
     /// True if any input arrived since the last check.
-    private var hasHeard = true
+    private var hasReceivedInput = true
     private(set) var callSession: String?
 
     private var loop: any EventLoop { receiver.loop }
@@ -100,7 +100,7 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
 
     private func receive(_ result: Result<URLSessionWebSocketTask.Message, any Error>) {
         guard case .open = state else { return }
-        hasHeard = true
+        hasReceivedInput = true
         switch result {
         case .success(.string(var text)): text.withUTF8 { receiver.didReceive(UnsafeRawBufferPointer($0)) }
         case .success(.data(let data)): data.withUnsafeBytes { receiver.didReceive($0) }
@@ -128,14 +128,14 @@ final class URLSessionLink: ClientLink, @unchecked Sendable {
     /// Schedules the keepalive check: if no input has arrived, it sends a ping.
     private func watch() {
         guard let interval = request.pingInterval, case .open = state, !isClosing else { return }
-        hasHeard = false
+        hasReceivedInput = false
         timer = loop.schedule(after: interval, for: self) { link in
-            if link.hasHeard { return link.watch() }
+            if link.hasReceivedInput { return link.watch() }
             link.task?.ping { error in
-                link.loop.run { if error == nil { link.hasHeard = true } }
+                link.loop.run { if error == nil { link.hasReceivedInput = true } }
             }
             link.timer = link.loop.schedule(after: link.request.pongTimeout, for: link) { link in
-                if link.hasHeard { return link.watch() }
+                if link.hasReceivedInput { return link.watch() }
                 link.close(TransportError(.timedOut, "no data was received from \(link.address) in time"))
             }
         }

@@ -48,7 +48,7 @@ extension Optional: DirectJSON where Wrapped: DirectJSON {
 
 extension Array: DirectJSON where Element: DirectJSON {
     package init(json: inout JSONCursor, depth: Int) throws {
-        guard depth < JSONCursor.deepest else { throw json.tooDeep() }
+        guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
         try json.expect(UInt8(ascii: "["))
         self = []
         var isFirst = true

@@ -13,7 +13,7 @@ package struct JSONCursor {
     package var at = 0
 
     /// The maximum nesting of values.
-    package static let deepest = 64
+    package static let maximumDepth = 64
 
     package init(_ message: UnsafeRawBufferPointer) {
         // The base of an empty buffer may be nil; it is never dereferenced, because `end` is 0 then.
@@ -23,7 +23,7 @@ package struct JSONCursor {
 
     package func error(_ text: String) -> EnvelopeError { EnvelopeError("\(text) at byte \(at)") }
 
-    package func tooDeep() -> EnvelopeError { error("values nest deeper than \(Self.deepest)") }
+    package func tooDeep() -> EnvelopeError { error("values nest deeper than \(Self.maximumDepth)") }
 
     // MARK: Marks
 
@@ -156,7 +156,7 @@ package struct JSONCursor {
     }
 
     private mutating func container(depth: Int) throws(EnvelopeError) {
-        guard depth <= Self.deepest else { throw tooDeep() }
+        guard depth <= Self.maximumDepth else { throw tooDeep() }
         let isObject = base[at] == 0x7B
         let close: UInt8 = isObject ? 0x7D : 0x5D
         at += 1

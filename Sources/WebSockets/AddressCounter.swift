@@ -37,7 +37,7 @@ final class AddressCounter: Sendable {
         }
     }
 
-    fileprivate func leave(_ key: AddressKey) {
+    fileprivate func release(_ key: AddressKey) {
         counts.withLock { counts in
             let count = counts[key, default: 1]
             counts[key] = count > 1 ? count - 1 : nil
@@ -56,7 +56,7 @@ class CountedConnection {
         self.counter = counter
     }
 
-    deinit { counter?.leave(key) }
+    deinit { counter?.release(key) }
 
     /// The client behind the proxy that made the connection; nil without a proxy.
     var client: SocketAddress? { nil }

@@ -92,7 +92,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
     private func readReason() {
         guard let refused, let refusal else { return }
         let body = UnsafeRawBufferPointer(rebasing: buffer.bytes[refused.headLength...])
-        if RejectionReason.isWhole(refused.response.headers, body) { fail(refusal) }
+        if RejectionReason.isComplete(refused.response.headers, body) { fail(refusal) }
     }
 
     private func notHTTP(_ rejection: HTTPRejection) -> TransportError {
@@ -116,7 +116,7 @@ final class ClientUpgrade: ByteChannelDelegate, @unchecked Sendable {
         channel.delegate = socket
         continuation?.resume(returning: socket)
         continuation = nil
-        socket.beatAlone()
+        socket.startClientBeat()
         handler.webSocketDidOpen(socket)
         // The server's first frames can arrive together with its response.
         let rest = UnsafeMutableRawBufferPointer(rebasing: buffer.mutableBytes[headLength...])

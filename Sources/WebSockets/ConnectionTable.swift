@@ -73,7 +73,7 @@ final class ConnectionTable: @unchecked Sendable {
     func makeRoom() {
         guard let oldest = upgrades.values.lazy.filter(\.isSilent).min(by: { $0.number < $1.number }) else { return }
         givingWay += 1
-        oldest.giveWay()
+        oldest.evict()
     }
 
     /// Returns the next number of a connection, in ascending order.
@@ -84,7 +84,7 @@ final class ConnectionTable: @unchecked Sendable {
 
     func remove(_ upgrade: ServerUpgrade) {
         guard upgrades.removeValue(forKey: ObjectIdentifier(upgrade)) != nil else { return }
-        if upgrade.givesWay { givingWay -= 1 }
+        if upgrade.isEvicted { givingWay -= 1 }
         reportIfUpgraded()
         reportIfEmpty()
     }
@@ -92,7 +92,7 @@ final class ConnectionTable: @unchecked Sendable {
     /// Closes the connections in the handshake, and those that receive a page after its last byte. Called after the last
     /// connection was accepted.
     func refuseUpgrades() async {
-        await reactor.perform { for upgrade in Array(self.upgrades.values) { upgrade.endBehindAnswer() } }
+        await reactor.perform { for upgrade in Array(self.upgrades.values) { upgrade.endAfterResponse() } }
     }
 
     /// Returns when the connections of `refuseUpgrades` have ended, at the latest after `limit`.

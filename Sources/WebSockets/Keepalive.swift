@@ -8,7 +8,7 @@ struct Keepalive {
         case nothing
         case ping
         /// Drops the connection because the peer is considered dead.
-        case giveUp(String)
+        case drop(String)
         /// Closes the connection because no message arrived for too long.
         case closeIdle
         /// Closes the connection because a message has been incomplete for too long.
@@ -21,7 +21,7 @@ struct Keepalive {
 
         let beat: Duration
         let ping: UInt16
-        let giveUp: UInt16
+        let dropAfter: UInt16
         /// The idle limit; 0 for never.
         let idle: UInt16
         let message: UInt16
@@ -32,7 +32,7 @@ struct Keepalive {
             let beat = max(interval / Self.beatsPerInterval, .milliseconds(1))
             self.beat = beat
             ping = limits.pingInterval == nil ? .max : UInt16(Self.beatsPerInterval)
-            giveUp = limits.pingInterval == nil ? .max : ping + Self.beats(limits.pongTimeout, beat)
+            dropAfter = limits.pingInterval == nil ? .max : ping + Self.beats(limits.pongTimeout, beat)
             idle = limits.idleTimeout.map { Self.beats($0, beat) } ?? 0
             message = Self.beats(limits.messageTimeout, beat)
             controlFrames = UInt32(clamping: max(16, Int(Double(limits.controlFramesPerSecond) * (beat / .seconds(1)))))
@@ -44,7 +44,7 @@ struct Keepalive {
     }
 
     /// True if any input arrived since the last beat.
-    var wasHeard = false
+    var hasReceivedInput = false
     /// True if a message arrived since the last beat.
     var hadMessage = false
     private var silence: UInt16 = 0
@@ -59,19 +59,19 @@ struct Keepalive {
     }
 
     /// Returns whether a ping is due or overdue.
-    func isOverdue(_ times: Times) -> Bool { !wasHeard && silence + 1 >= times.ping }
+    func isOverdue(_ times: Times) -> Bool { !hasReceivedInput && silence + 1 >= times.ping }
 
     /// Returns the action of a beat. `isUnfinished` is true if a message is incomplete since before the last beat.
     mutating func beat(_ times: Times, isUnfinished: Bool = false) -> Action {
         controlFrames = 0
         unfinished = isUnfinished ? min(unfinished + 1, .max - 1) : 0
         idle = hadMessage ? 0 : min(idle + 1, .max - 1)
-        silence = wasHeard ? 0 : min(silence + 1, .max - 1)
+        silence = hasReceivedInput ? 0 : min(silence + 1, .max - 1)
         hadMessage = false
-        wasHeard = false
+        hasReceivedInput = false
         if unfinished >= times.message { return .closeUnfinished }
         if times.idle > 0, idle >= times.idle { return .closeIdle }
-        if silence >= times.giveUp { return .giveUp("the peer did not respond to a ping") }
+        if silence >= times.dropAfter { return .drop("the peer did not respond to a ping") }
         return silence == times.ping ? .ping : .nothing
     }
 }

@@ -85,7 +85,7 @@ struct MessageAssembler: ~Copyable {
     }
 
     /// The memory of the partial message in bytes.
-    var heldBytes: Int { buffer.capacity }
+    var bufferedBytes: Int { buffer.capacity }
 
     /// The message so far; valid until the next call.
     var message: UnsafeMutableRawBufferPointer { buffer.mutableBytes }

@@ -25,7 +25,7 @@ package struct MessageReader: ~Copyable {
         /// Within the payload of `frame`, of which `received` bytes have arrived.
         case payload
         /// The payload of the last event is in the reader's memory, to be freed now.
-        case handedOut
+        case payloadDelivered
     }
 
     private var decoder: FrameDecoder
@@ -36,7 +36,7 @@ package struct MessageReader: ~Copyable {
     private var scratch = ByteBuffer()
     private var assembler: MessageAssembler
     /// True if a beat has seen the current incomplete message or frame.
-    private var wasSeen = false
+    private var isMarkedIncomplete = false
 
     init(role: WebSocketRole, limits: WebSocketLimits, compression: MessageCompression?) {
         decoder = FrameDecoder(
@@ -57,15 +57,15 @@ package struct MessageReader: ~Copyable {
     }
 
     /// The memory of the incomplete message in bytes.
-    var heldBytes: Int { assembler.heldBytes }
+    var bufferedBytes: Int { assembler.bufferedBytes }
 
     /// True if a message or a frame is incomplete.
     var isUnfinished: Bool { stage == .partOfHeader || stage == .payload || !assembler.isIdle && stage == .header }
 
     /// Returns whether the incomplete message or frame was incomplete at the last beat. Called at each beat.
     mutating func isOlderThanLastBeat() -> Bool {
-        defer { wasSeen = isUnfinished }
-        return isUnfinished && wasSeen
+        defer { isMarkedIncomplete = isUnfinished }
+        return isUnfinished && isMarkedIncomplete
     }
 
     /// Returns the next event in `bytes`, which are consumed from their start and changed in place.
@@ -93,12 +93,12 @@ package struct MessageReader: ~Copyable {
     private mutating func nextInPieces(_ bytes: inout UnsafeMutableRawBufferPointer) -> Event {
         while true {
             switch stage {
-            case .handedOut:
+            case .payloadDelivered:
                 scratch.reset(keepingAtMost: 0)
                 if !frame.opcode.isControl { assembler.reset() }
                 stage = .header
                 guard assembler.isIdle else { continue }
-                wasSeen = false
+                isMarkedIncomplete = false
                 // The frame after a split message is usually complete in the bytes.
                 return next(&bytes)
             case .header, .partOfHeader:
@@ -153,12 +153,12 @@ package struct MessageReader: ~Copyable {
             if frame.isMasked { Masking.apply(frame.maskingKey, offset: before, to: piece) }
             if isWhole && scratch.isEmpty {
                 stage = .header
-                if assembler.isIdle { wasSeen = false }
+                if assembler.isIdle { isMarkedIncomplete = false }
                 return .control(frame.opcode, piece)
             }
             scratch.append(UnsafeRawBufferPointer(piece))
             guard isWhole else { return .needsMore }
-            stage = .handedOut
+            stage = .payloadDelivered
             return .control(frame.opcode, scratch.mutableBytes)
         }
 
@@ -172,7 +172,7 @@ package struct MessageReader: ~Copyable {
             return nil
         }
         if let violation = assembler.finish() { return .violation(violation) }
-        stage = .handedOut
+        stage = .payloadDelivered
         return .message(assembler.opcode ?? .binary, assembler.message)
     }
 

@@ -11,7 +11,7 @@ final class PausedInputBuffer {
     func append(_ bytes: UnsafeMutableRawBufferPointer) { buffer.append(UnsafeRawBufferPointer(bytes)) }
 
     /// The memory of the buffer in bytes.
-    var heldBytes: Int { buffer.capacity }
+    var bufferedBytes: Int { buffer.capacity }
 
     var rest: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: buffer.mutableBytes[consumed...])

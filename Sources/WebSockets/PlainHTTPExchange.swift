@@ -31,12 +31,12 @@ final class PlainHTTPExchange: Resumable {
     /// Input after the request that is being processed.
     private var bufferedInput = ByteBuffer()
     private var counted = 0
-    private var isInLine = false
+    private var isQueued = false
 
     // The state of the current response.
     private var isHead = false
-    private var goesOn = false
-    private var rest: StreamedResponse.RemainingBody?
+    private var keepsAlive = false
+    private var remainingBody: StreamedResponse.RemainingBody?
     private var offset = 0
     /// True while a piece is being read.
     private var isReading = false
@@ -57,17 +57,17 @@ final class PlainHTTPExchange: Resumable {
     var isAnswering: Bool { phase == .finding || phase == .sending }
 
     /// Makes the current response the last one.
-    func answerNoMore() { goesOn = false }
+    func answerNoMore() { keepsAlive = false }
 
     // MARK: Responding
 
-    /// Responds to a request; `rest` is the input after it.
+    /// Responds to a request; `remainingBody` is the input after it.
     func answer(
         _ answer: PlainResponse, to request: HTTPRequestHead, mayGoOn: Bool, _ rest: UnsafeMutableRawBufferPointer
     ) throws(HTTPRejection) {
         served += 1
         isHead = request.method == "HEAD"
-        goesOn = mayGoOn && request.allowsMore && served < limits.requestsPerConnection
+        keepsAlive = mayGoOn && request.allowsMore && served < limits.requestsPerConnection
         channel.pauseReading()
         try bufferInput(rest)
         timeoutTimer?.cancel()
@@ -76,9 +76,9 @@ final class PlainHTTPExchange: Resumable {
         switch answer {
         case .page(let reply): send(reply)
         case .last(let response):
-            goesOn = false
+            keepsAlive = false
             send(StreamedResponse(response))
-        case .lookUp(let find):
+        case .blocking(let find):
             phase = .finding
             let pending = Pending(upgrade: upgrade, conversation: self)
             let reactor = channel.reactor
@@ -86,7 +86,7 @@ final class PlainHTTPExchange: Resumable {
                 let reply = find()
                 reactor.execute { pending.conversation.found(reply) }
             }
-        case .ask(let find):
+        case .asynchronous(let find):
             phase = .finding
             let pending = Pending(upgrade: upgrade, conversation: self)
             let reactor = channel.reactor
@@ -114,26 +114,26 @@ final class PlainHTTPExchange: Resumable {
         phase = .sending
         if reply.response.status >= 400 { configuration.refused?(reply.response, channel.remoteAddress) }
         offset = 0
-        rest = isHead ? nil : reply.rest
+        remainingBody = isHead ? nil : reply.remainingBody
         channel.write {
-            $0.append(reply.response.encoded(headOnly: isHead, length: reply.length, goesOn: goesOn))
+            $0.append(reply.response.encoded(headOnly: isHead, length: reply.length, goesOn: keepsAlive))
         }
         scheduleResume()
     }
 
     /// Queues the next step until the written output has been passed to the socket and other connections had their turn.
     private func scheduleResume() {
-        guard !isInLine else { return }
-        isInLine = true
+        guard !isQueued else { return }
+        isQueued = true
         channel.reactor.scheduleResume(self)
     }
 
     func resume() {
-        isInLine = false
+        isQueued = false
         guard channel.isOpen else { return }
         switch phase {
         case .sending: sendMore()
-        case .idle: upgrade.readKept()
+        case .idle: upgrade.readBuffered()
         case .finding, .ended: break
         }
     }
@@ -144,14 +144,14 @@ final class PlainHTTPExchange: Resumable {
     private func sendMore() {
         // The channel calls back when less output is pending.
         guard channel.pendingBytes == 0, !isReading else { return }
-        guard let rest, offset < rest.count else { return finish() }
-        let count = min(StreamedResponse.pieceBytes, rest.count - offset)
-        guard rest.blocks else { return write(rest.read(offset, count)) }
+        guard let remainingBody, offset < remainingBody.count else { return finish() }
+        let count = min(StreamedResponse.pieceBytes, remainingBody.count - offset)
+        guard remainingBody.blocks else { return write(remainingBody.read(offset, count)) }
         isReading = true
         let (reactor, offset) = (channel.reactor, offset)
         let pending = Pending(upgrade: upgrade, conversation: self)
         BlockingThreads.shared.run {
-            let bytes = rest.read(offset, count)
+            let bytes = remainingBody.read(offset, count)
             reactor.execute { pending.conversation.didRead(bytes) }
         }
     }
@@ -174,8 +174,8 @@ final class PlainHTTPExchange: Resumable {
 
     private func finish() {
         timeoutTimer?.cancel()
-        rest = nil
-        guard goesOn else {
+        remainingBody = nil
+        guard keepsAlive else {
             phase = .ended
             return upgrade.endAfterAnswer()
         }
@@ -193,13 +193,13 @@ final class PlainHTTPExchange: Resumable {
     }
 
     /// Buffers input that arrives while reading is paused.
-    func keepMore(_ bytes: UnsafeMutableRawBufferPointer) {
+    func bufferPausedInput(_ bytes: UnsafeMutableRawBufferPointer) {
         bufferedInput.append(UnsafeRawBufferPointer(bytes))
         if (try? count()) == nil { close("too many pipelined requests") }
     }
 
     private func count() throws(HTTPRejection) {
-        let held = bufferedInput.count < ByteChannel.smallestHeld ? 0 : bufferedInput.count
+        let held = bufferedInput.count < ByteChannel.minimumCountedBytes ? 0 : bufferedInput.count
         guard held != counted, let account = channel.account else { return }
         let change = held - counted
         if change > 0 {
@@ -211,7 +211,7 @@ final class PlainHTTPExchange: Resumable {
     }
 
     /// Passes the buffered input to `body`, which may call `answer` with the rest of it.
-    func takeKept(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    func consumeBuffered(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
         var bytes = ByteBuffer()
         swap(&bytes, &bufferedInput)
         body(bytes.mutableBytes)
@@ -246,10 +246,10 @@ final class PlainHTTPExchange: Resumable {
     }
 
     /// Ends the exchange, because the connection closed or became a WebSocket.
-    func leave() {
+    func end() {
         phase = .ended
         timeoutTimer?.cancel()
-        rest = nil
+        remainingBody = nil
         if counted > 0 { channel.account?.release(counted) }
         counted = 0
     }

@@ -7,7 +7,7 @@ enum RejectionReason {
     static let longest = 200
 
     /// Returns whether the relevant part of the body has arrived.
-    static func isWhole(_ headers: HTTPHeaders, _ body: UnsafeRawBufferPointer) -> Bool {
+    static func isComplete(_ headers: HTTPHeaders, _ body: UnsafeRawBufferPointer) -> Bool {
         guard isText(headers), body.count < longest, !body.contains(0x0A) else { return true }
         return headers["Content-Length"].flatMap { Int($0) }.map { body.count >= $0 } ?? false
     }

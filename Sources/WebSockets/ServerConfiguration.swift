@@ -21,7 +21,7 @@ final class ServerConfiguration: Sendable {
     let accept: @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision
     let refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?
     /// Whether POST requests reach `plain` too; requests with a body never do.
-    let takesPost: Bool
+    let acceptsPost: Bool
 
     init(
         limits: WebSocketLimits, memory shared: MemoryBudget?, proxies: TrustedProxies, subprotocols: [String],
@@ -30,10 +30,10 @@ final class ServerConfiguration: Sendable {
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)?,
         plain: @escaping @Sendable (PlainRequest) -> PlainResponse?,
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
-        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?, takesPost: Bool = false
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)?, acceptsPost: Bool = false
     ) {
         self.refused = refused
-        self.takesPost = takesPost
+        self.acceptsPost = acceptsPost
         self.limits = limits
         memory = ServerMemory(limits, shared: shared)
         times = ConnectionTimeouts(limits, accounts: memory)

@@ -36,11 +36,11 @@ final class ServerMemory: MemoryAccountProvider, Sendable {
             return entry.budget
         }
         return MemoryAccount(limit: bytesPerConnection, address: budget, server: server) { [weak self] in
-            self?.leave(key)
+            self?.release(key)
         }
     }
 
-    private func leave(_ key: AddressKey) {
+    private func release(_ key: AddressKey) {
         addresses.withLock { addresses in
             let left = (addresses[key]?.accounts ?? 1) - 1
             if left > 0 { addresses[key]?.accounts = left } else { addresses[key] = nil }

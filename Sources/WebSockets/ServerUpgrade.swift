@@ -17,7 +17,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     private var isAnswered = false
     private var isTimedOut = false
     /// True after the eviction of the connection.
-    private(set) var givesWay = false
+    private(set) var isEvicted = false
     /// True once the last response is queued; the connection ends after it.
     private var isEnding = false
     /// The number of the connection on its reactor, in the order of arrival.
@@ -66,15 +66,15 @@ final class ServerUpgrade: ByteChannelDelegate {
     func cancel() { channel.close() }
 
     /// True if no request of the connection is being processed.
-    var isSilent: Bool { !givesWay && !isAnswered && conversation?.isAnswering != true }
+    var isSilent: Bool { !isEvicted && !isAnswered && conversation?.isAnswering != true }
 
-    func giveWay() {
-        givesWay = true
+    func evict() {
+        isEvicted = true
         cancel()
     }
 
     /// Ends the connection after the response in progress.
-    func endBehindAnswer() {
+    func endAfterResponse() {
         if let conversation, conversation.isAnswering {
             conversation.answerNoMore()
         } else if !isEnding {
@@ -85,7 +85,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         guard !isAnswered else { return }
         if let conversation {
-            guard conversation.isIdle else { return conversation.keepMore(bytes) }
+            guard conversation.isIdle else { return conversation.bufferPausedInput(bytes) }
             // A new request has the same time limit as the first.
             if buffer.isEmpty { limitHead() }
         }
@@ -105,7 +105,7 @@ final class ServerUpgrade: ByteChannelDelegate {
 
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {
         timer?.cancel()
-        conversation?.leave()
+        conversation?.end()
         table.remove(self)
     }
 
@@ -213,10 +213,10 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     private func handlePlain(_ request: HTTPRequestHead, _ rest: UnsafeMutableRawBufferPointer) throws(HTTPRejection) {
-        guard ["GET", "HEAD"].contains(request.method) || configuration.takesPost && request.method == "POST" else {
+        guard ["GET", "HEAD"].contains(request.method) || configuration.acceptsPost && request.method == "POST" else {
             throw HTTPRejection(
-                405, configuration.takesPost ? "only GET and POST are supported" : "only GET is supported",
-                headers: ["Allow": configuration.takesPost ? "GET, HEAD, POST" : "GET, HEAD"])
+                405, configuration.acceptsPost ? "only GET and POST are supported" : "only GET is supported",
+                headers: ["Allow": configuration.acceptsPost ? "GET, HEAD, POST" : "GET, HEAD"])
         }
         let client = channel.remoteAddress
         let plain = PlainRequest(head: request, remoteAddress: client, isFromProxy: isProxy)
@@ -251,11 +251,11 @@ final class ServerUpgrade: ByteChannelDelegate {
     }
 
     /// Continues with buffered input.
-    func readKept() {
+    func readBuffered() {
         guard !isAnswered, let conversation else { return }
         limitHead()
         channel.corked {
-            conversation.takeKept { read($0) }
+            conversation.consumeBuffered { read($0) }
         }
         // A complete request is being processed already, or the WebSocket has started.
         if !isAnswered, conversation.isIdle { channel.resumeReading() }
@@ -266,7 +266,7 @@ final class ServerUpgrade: ByteChannelDelegate {
         isEnding = true
         if response.status >= 400 { configuration.refused?(response, channel.remoteAddress) }
         timer?.cancel()
-        conversation?.leave()
+        conversation?.end()
         buffer.reset(keepingAtMost: 0)
         channel.write { $0.append(response.encoded(headOnly: headOnly)) }
         channel.closeAfterFlush(throwingAwayAtMost: Self.maximumDiscarded)
@@ -278,7 +278,7 @@ final class ServerUpgrade: ByteChannelDelegate {
     ) {
         timer?.cancel()
         if let conversation {
-            conversation.leave()
+            conversation.end()
             channel.maximumReadBytes = Reactor.readBufferSize
             channel.resumeReading()
         }

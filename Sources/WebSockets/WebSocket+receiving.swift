@@ -12,16 +12,16 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     package func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         // Input after the end is discarded.
         guard let handler, machine.phase != .closed else { return }
-        keepalive.wasHeard = true
-        if isPaused || isInLine {
+        keepalive.hasReceivedInput = true
+        if isPaused || isQueued {
             bufferInput(bytes)
-            noteHeldInput()
+            updateBufferedInput()
         } else {
             var rest = bytes
             read(&rest, handler)
             if !rest.isEmpty {
                 // The rest is buffered once: later reads are limited to the amount that was handled in this one.
-                if isInLine { channel.maximumReadBytes = max(Self.minimumReadBytes, bytes.count - rest.count) }
+                if isQueued { channel.maximumReadBytes = max(Self.minimumReadBytes, bytes.count - rest.count) }
                 bufferInput(rest)
             } else if channel.maximumReadBytes < Reactor.readBufferSize {
                 channel.maximumReadBytes =
@@ -32,7 +32,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     }
 
     package func channelDidBecomeWritable(_ channel: ByteChannel) {
-        keepalive.wasHeard = true
+        keepalive.hasReceivedInput = true
         guard machine.phase != .closed else { return }
         if machine.phase == .open { handler?.webSocketDidBecomeWritable(self) }
         continueReading()
@@ -85,7 +85,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
                 perform(machine.received(violation))
                 break reading
             }
-            if slice.isLookDue(), isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
+            if slice.isCheckDue(), isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
         }
     }
 
@@ -93,17 +93,17 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     @inline(never)
     private func isShareUsedUp(_ slice: inout TimeSlice, isMoreThere: Bool) -> Bool {
         guard isMoreThere else { return false }
-        let isUsedUp = slice.isUsedUp(lastLook: &reactor.lastLook)
+        let isUsedUp = slice.isUsedUp(lastClockReading: &reactor.lastClockReading)
         stride = slice.stride
         guard isUsedUp || slice.count >= Self.messagesPerTurn else { return false }
-        isInLine = true
+        isQueued = true
         reactor.scheduleResume(self)
         return true
     }
 
     /// Continues reading; called by the reactor in a later turn.
     package func resume() {
-        isInLine = false
+        isQueued = false
         continueReading()
     }
 
@@ -127,8 +127,8 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     @inline(__always)
     private func afterReading() {
         isReading = false
-        noteHeldInput()
-        if untold != nil { tellEnd() }
+        updateBufferedInput()
+        if untold != nil { notifyEnd() }
     }
 
     /// Buffers input that cannot be handled yet, and pauses the channel.
@@ -145,7 +145,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
 
     /// Handles buffered input, then resumes the channel.
     private func continueReading() {
-        guard !isReading, !isPaused, !isInLine, machine.phase != .closed else { return }
+        guard !isReading, !isPaused, !isQueued, machine.phase != .closed else { return }
         if let pausedInput, let handler {
             channel.corked {
                 var rest = pausedInput.rest
@@ -156,6 +156,6 @@ extension WebSocket: ByteChannelDelegate, Resumable {
             if pausedInput.rest.isEmpty { self.pausedInput = nil }
             afterReading()
         }
-        if pausedInput == nil, !isPaused, !isInLine { channel.resumeReading() } else { channel.pauseReading() }
+        if pausedInput == nil, !isPaused, !isQueued { channel.resumeReading() } else { channel.pauseReading() }
     }
 }

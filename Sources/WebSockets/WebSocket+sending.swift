@@ -143,9 +143,9 @@ extension WebSocket {
     package var framesAlike: Bool { maskingKeys == nil && fragmentBytes == 0 && compression == nil }
 
     /// Sends frames that were passed to `look` for another socket. Does nothing when the connection is closing.
-    package func sendAgain(_ frames: UnsafeRawBufferPointer) {
+    package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) {
         guard machine.phase == .open else { return }
-        channel.writeAgain(frames)
+        channel.writeShared(frames)
     }
 
     /// Sends a ping of at most 125 bytes. Callable from any thread. The response is delivered to `didReceivePong`.

@@ -37,7 +37,7 @@ public final class WebSocket: @unchecked Sendable {
     var isReading = false
     var isPausedByUser = false
     /// True after its share of a turn was used up; the rest of its input is handled in a later turn.
-    var isInLine = false
+    var isQueued = false
     /// The peer's protocol violation for which this side has closed the connection.
     package internal(set) var violation: ProtocolViolation?
     /// The reason for which this side closes the connection.
@@ -88,7 +88,7 @@ public final class WebSocket: @unchecked Sendable {
         var fragmentBytes = 0
         var keepalive = Keepalive()
         /// The counted memory for input.
-        var heldBytes = 0
+        var bufferedBytes = 0
         /// The stride of the time slice. It starts at 1, because the first messages of a connection may be expensive.
         var stride: UInt8 = 1
     }
@@ -121,17 +121,17 @@ public final class WebSocket: @unchecked Sendable {
 
     /// Updates the counted memory for unhandled input if it has changed. It costs two comparisons if it has not.
     @inline(__always)
-    func noteHeldInput() {
-        let bytes = hot.pointee.reader.heldBytes &+ (pausedInput?.heldBytes ?? 0)
-        let counted = bytes < ByteChannel.smallestHeld ? 0 : bytes
-        if counted != hot.pointee.heldBytes { count(counted) }
+    func updateBufferedInput() {
+        let bytes = hot.pointee.reader.bufferedBytes &+ (pausedInput?.bufferedBytes ?? 0)
+        let counted = bytes < ByteChannel.minimumCountedBytes ? 0 : bytes
+        if counted != hot.pointee.bufferedBytes { count(counted) }
     }
 
     @inline(never)
     private func count(_ bytes: Int) {
         guard machine.role == .server, let account = channel.account else { return }
-        let change = bytes - hot.pointee.heldBytes
-        hot.pointee.heldBytes = bytes
+        let change = bytes - hot.pointee.bufferedBytes
+        hot.pointee.bufferedBytes = bytes
         if let excess = account.adjustUsage(by: change) { closeForMemoryLimit(for: excess) }
     }
 
@@ -148,7 +148,7 @@ public final class WebSocket: @unchecked Sendable {
     }
 
     /// Sets the maximum size of messages and their frames, from the next frame on. Only on the connection's reactor.
-    package func takeMessages(upTo bytes: Int) { hot.pointee.reader.setMaximumSize(bytes) }
+    package func setMaximumMessageSize(_ bytes: Int) { hot.pointee.reader.setMaximumSize(bytes) }
 
     /// Whether messages may be compressed in both directions.
     public var isCompressionNegotiated: Bool { compression != nil }
@@ -177,16 +177,16 @@ public final class WebSocket: @unchecked Sendable {
     func beat() {
         guard machine.phase == .open else { return }
         // A paused connection receives nothing, for which the peer is not responsible.
-        if isPausedByUser { keepalive.wasHeard = true }
+        if isPausedByUser { keepalive.hasReceivedInput = true }
         // A ping is queued behind the output to a slow peer, and so is its pong.
-        if keepalive.isOverdue(times.keepalive), channel.isPeerTaking() { keepalive.wasHeard = true }
+        if keepalive.isOverdue(times.keepalive), channel.isPeerReading() { keepalive.hasReceivedInput = true }
         // Unread input is not the peer's fault either; a client accepts its server's messages at any speed.
-        let isUnfinished = machine.role == .server && !isPaused && !isInLine && isMessageOld()
+        let isUnfinished = machine.role == .server && !isPaused && !isQueued && isMessageOld()
         switch keepalive.beat(times.keepalive, isUnfinished: isUnfinished) {
         case .nothing: break
         case .ping: ping()
-        case .giveUp(let reason):
-            willGiveUp(reason)
+        case .drop(let reason):
+            willDrop(reason)
             perform(machine.abort(reason))
         case .closeIdle: close(code: .goingAway, reason: "no message was received in time")
         case .closeUnfinished:
@@ -195,11 +195,11 @@ public final class WebSocket: @unchecked Sendable {
     }
 
     /// Starts a client's beat timer. A client has no table with a timer.
-    func beatAlone() {
+    func startClientBeat() {
         beatTimer = reactor.schedule(after: times.keepalive.beat, for: self) { socket in
             guard socket.machine.phase == .open else { return }
             socket.beat()
-            socket.beatAlone()
+            socket.startClientBeat()
         }
     }
 
@@ -234,7 +234,7 @@ public final class WebSocket: @unchecked Sendable {
             limitClosing { $0.channel.close() }
         }
         // The caller may be the handler; it is notified of the end after it has returned.
-        if !isReading { reactor.execute { self.tellEnd() } }
+        if !isReading { reactor.execute { self.notifyEnd() } }
     }
 
     /// Sets the action for a peer that takes too long to end the connection.
@@ -250,7 +250,7 @@ public final class WebSocket: @unchecked Sendable {
         beatTimer = nil
     }
 
-    func tellEnd() {
+    func notifyEnd() {
         guard let (code, reason) = untold, let handler else { return }
         untold = nil
         self.handler = nil

@@ -28,7 +28,7 @@ extension WebSocket {
     /// Returns the original reason of the end. The handler receives the code and reason of the peer's close frame instead.
     package func recordClose(_ code: WebSocketCloseCode, _ reason: String) -> WebSocketCloseInfo {
         if let violation { return Self.violated(violation) }
-        return given ?? WebSocketCloseInfo(cause: code == .abnormal ? .lost : .peer, code: code, reason: reason)
+        return closeInfo ?? WebSocketCloseInfo(cause: code == .abnormal ? .lost : .peer, code: code, reason: reason)
     }
 
     private static func violated(_ violation: ProtocolViolation) -> WebSocketCloseInfo {
@@ -43,7 +43,7 @@ extension WebSocket {
     }
 
     /// Records that the peer is considered dead.
-    func willGiveUp(_ reason: String) {
+    func willDrop(_ reason: String) {
         let waiting = pendingBytes
         let more = waiting > 0 ? ": it reads nothing; \(waiting) bytes are queued" : ""
         recordCloseInfo(WebSocketCloseInfo(cause: .silent, code: .abnormal, reason: reason + more))
@@ -60,11 +60,11 @@ extension WebSocket {
 
     private func recordCloseInfo(_ end: WebSocketCloseInfo) {
         // The first recorded reason counts.
-        guard machine.phase == .open, given == nil else { return }
+        guard machine.phase == .open, closeInfo == nil else { return }
         endings = Storage(end)
     }
 
-    private var given: WebSocketCloseInfo? { endings?.end }
+    private var closeInfo: WebSocketCloseInfo? { endings?.end }
 
     /// A box that is allocated for a closing connection, so that other connections need only a pointer.
     final class Storage {

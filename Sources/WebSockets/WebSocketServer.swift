@@ -43,8 +43,8 @@ public final class WebSocketServer: Sendable {
     ///
     /// - `memory`: a shared budget for buffered memory; nil for a budget of `limits.heldBytes`.
     /// - `proxies`: connections from them count for the clients that they name.
-    /// - `plain`: responds to requests other than upgrades, including pages; with `takesPost` also to POST without a body.
-    /// - `keptBack`: the number of descriptors to leave free; `onScarcity` is called each time that connections start to wait for
+    /// - `plain`: responds to requests other than upgrades, including pages; with `acceptsPost` also to POST without a body.
+    /// - `reservedDescriptors`: the number of descriptors to leave free; `onScarcity` is called each time that connections start to wait for
     ///   some.
     /// - `refused`: called for each response with a status of at least 400, and for connections closed without one.
     /// - `makesRoom`: at the connection limit, a new connection evicts the one that has waited longest without a request in
@@ -57,22 +57,23 @@ public final class WebSocketServer: Sendable {
         admit: (@Sendable (WebSocketUpgrade) async -> WebSocketUpgrade.Admission)? = nil,
         plain: @escaping @Sendable (PlainRequest) -> PlainResponse? = { _ in nil },
         accept: @escaping @Sendable (WebSocketUpgrade) -> WebSocketUpgrade.Decision,
-        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, takesPost: Bool = false,
-        makesRoom: Bool = false, keptBack: Int = 0, onScarcity: (@Sendable () -> Void)? = nil
+        refused: (@Sendable (HTTPResponse, SocketAddress?) -> Void)? = nil, acceptsPost: Bool = false,
+        makesRoom: Bool = false, reservedDescriptors: Int = 0, onScarcity: (@Sendable () -> Void)? = nil
     ) throws(TransportError) {
         let group: ReactorGroup
         if let reactors { group = reactors } else { group = try ReactorGroup.servers() }
         let configuration = ServerConfiguration(
             limits: limits, memory: memory, proxies: proxies, subprotocols: subprotocols, compression: compression,
             reactors: group.reactors.count, check: check, admit: admit, plain: plain, accept: accept,
-            refused: refused, takesPost: takesPost)
+            refused: refused, acceptsPost: acceptsPost)
         let identity: TLSServerIdentity?
         if let tls { identity = try TLSServerIdentity(tls) } else { identity = nil }
         self.identity = identity
         let tables = group.reactors.map { ConnectionTable(reactor: $0, beat: configuration.times.keepalive.beat) }
         self.tables = tables
         listener = try Listener.bind(
-            host: host, port: port, reactors: group.reactors, keptBack: keptBack, onScarcity: onScarcity
+            host: host, port: port, reactors: group.reactors, reservedDescriptors: reservedDescriptors,
+            onScarcity: onScarcity
         ) { channel in
             guard let table = tables.first(where: { $0.reactor === channel.reactor }) else { return }
             if makesRoom, table.count >= configuration.connectionsPerReactor { table.makeRoom() }

@@ -55,7 +55,7 @@ import Testing
                 #expect(table[bytes] == index)
                 let hash = table.hash(bytes)
                 let mask = table.slots.count - 1
-                let distance = (table.place(of: bytes, hash) - Int(truncatingIfNeeded: hash)) & mask
+                let distance = (table.slotIndex(of: bytes, hash) - Int(truncatingIfNeeded: hash)) & mask
                 steps += distance
                 longest = max(longest, distance)
             }

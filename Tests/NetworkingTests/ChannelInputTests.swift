@@ -116,7 +116,7 @@ struct ChannelInputTests {
 
     @Test("a socket that cannot be watched is an error, and the delegate is let go")
     func unwatchable() async throws {
-        let group = ReactorGroup.takeApart(1)
+        let group = ReactorGroup.acquireExclusive(1)
         let reactor = group.reactors[0]
         let (message, hasDelegate) = await reactor.perform { () -> (String?, Bool) in
             let channel = ByteChannel(Socket(descriptor: -1), on: reactor)
@@ -129,19 +129,19 @@ struct ChannelInputTests {
         }
         #expect(message?.contains("epoll_ctl: EBADF") == true)
         #expect(!hasDelegate)
-        group.giveBack()
+        group.releaseExclusive()
     }
 
     @Test("a channel that nobody has any more closes its socket")
     func dropped() async throws {
         var ends: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-        let group = ReactorGroup.takeApart(1)
+        let group = ReactorGroup.acquireExclusive(1)
         do { _ = ByteChannel(Socket(descriptor: ends[0]), on: group.reactors[0]) }
         var byte: UInt8 = 0
         #expect(recv(ends[1], &byte, 1, Int32(MSG_DONTWAIT)) == 0)
         close(ends[1])
-        group.giveBack()
+        group.releaseExclusive()
     }
 
     // MARK: After the end of our side
@@ -252,7 +252,7 @@ struct ChannelInputTests {
 
     @Test("a peer is taking when it has acknowledged more since the last question, and something waits for it")
     func isPeerTaking() async throws {
-        let group = ReactorGroup.takeApart(1)
+        let group = ReactorGroup.acquireExclusive(1)
         let reactor = group.reactors[0]
         let address = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
         let listening = try Socket.open(for: address)
@@ -266,7 +266,7 @@ struct ChannelInputTests {
         let accepted = try #require(listening.accept().socket)
         accepted.set(SO_SNDBUF, to: 8 << 10)
         let channel = ByteChannel(accepted, on: reactor)
-        func ask() async -> Bool { await reactor.perform { channel.isPeerTaking() } }
+        func ask() async -> Bool { await reactor.perform { channel.isPeerReading() } }
         await reactor.perform { try! channel.start(RecordingChannelDelegate()) }
         #expect(await reactor.perform { channel.remoteAddress == peer.localAddress })
         #expect(await reactor.perform { channel.localAddress == peer.remoteAddress })
@@ -303,6 +303,6 @@ struct ChannelInputTests {
         await reactor.perform { channel.close() }
         #expect(await !ask())
         peer.close()
-        group.giveBack()
+        group.releaseExclusive()
     }
 }

@@ -156,8 +156,8 @@ struct ApartFromOthers: SuiteTrait, TestTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         guard testCase != nil else { return try await function() }
-        let group = ReactorGroup.takeApart(1)
-        defer { group.giveBack() }
+        let group = ReactorGroup.acquireExclusive(1)
+        defer { group.releaseExclusive() }
         try await withTaskExecutorPreference(group.reactors[0].tasks) { try await function() }
     }
 }

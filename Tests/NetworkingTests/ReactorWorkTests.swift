@@ -217,7 +217,7 @@ struct ReactorWorkTests {
         watchdog.watch(try Reactor(name: "test-quiet"))
         for _ in 0..<2 {
             #expect(await eventually { watchdog.isResting.load(ordering: .sequentiallyConsistent) })
-            watchdog.noteTurn()
+            watchdog.turnDidStart()
             let stillRests = watchdog.isResting.load(ordering: .sequentiallyConsistent)
             #expect(!stillRests)
         }

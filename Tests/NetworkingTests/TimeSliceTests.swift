@@ -8,20 +8,20 @@ import Testing
     func late() {
         var slice = TimeSlice(budget: 1_000_000)
         var isDue = false
-        for _ in 0..<TimeSlice.maximumStride { isDue = slice.isLookDue() }
+        for _ in 0..<TimeSlice.maximumStride { isDue = slice.isCheckDue() }
         #expect(isDue)
         // A second ago.
-        var lastLook = MonotonicClock.now &- 1_000_000_000
-        let isUsedUp = slice.isUsedUp(lastLook: &lastLook)
+        var lastClockReading = MonotonicClock.now &- 1_000_000_000
+        let isUsedUp = slice.isUsedUp(lastClockReading: &lastClockReading)
         #expect(isUsedUp)
         #expect(slice.stride == 1)
-        #expect(lastLook &+ 60_000_000_000 > MonotonicClock.now)
+        #expect(lastClockReading &+ 60_000_000_000 > MonotonicClock.now)
     }
 
     /// Pieces until a look is due.
     private static func piecesToLook(_ slice: inout TimeSlice) -> Int {
         var count = 1
-        while !slice.isLookDue() { count += 1 }
+        while !slice.isCheckDue() { count += 1 }
         return count
     }
 
@@ -34,25 +34,25 @@ import Testing
     func firstLook(since: UInt64, isUsedUp: Bool, stride: Int) {
         var slice = TimeSlice(budget: 1_000)
         #expect(Self.piecesToLook(&slice) == 16)
-        var lastLook = 1_000_000 - since
-        #expect(slice.isUsedUp(at: 1_000_000, &lastLook) == isUsedUp)
-        #expect(lastLook == 1_000_000)
+        var lastClockReading = 1_000_000 - since
+        #expect(slice.isUsedUp(at: 1_000_000, &lastClockReading) == isUsedUp)
+        #expect(lastClockReading == 1_000_000)
         #expect(slice.stride == stride)
         #expect(Self.piecesToLook(&slice) == stride)
         // From now on its own start counts.
-        #expect(!slice.isUsedUp(at: 1_000_999, &lastLook))
-        #expect(slice.isUsedUp(at: 1_001_000, &lastLook))
+        #expect(!slice.isUsedUp(at: 1_000_999, &lastClockReading))
+        #expect(slice.isUsedUp(at: 1_001_000, &lastClockReading))
     }
 
     @Test("a slice is used up when its time is over, from where it began")
     func from() {
         var slice = TimeSlice(budget: 1_000, from: 5_000)
-        var lastLook: UInt64 = 0
+        var lastClockReading: UInt64 = 0
         #expect(Self.piecesToLook(&slice) == 1)
-        #expect(!slice.isUsedUp(at: 5_999, &lastLook))
-        #expect(lastLook == 5_999)
-        #expect(slice.isUsedUp(at: 6_000, &lastLook))
-        #expect(slice.isUsedUp(at: 6_001, &lastLook))
+        #expect(!slice.isUsedUp(at: 5_999, &lastClockReading))
+        #expect(lastClockReading == 5_999)
+        #expect(slice.isUsedUp(at: 6_000, &lastClockReading))
+        #expect(slice.isUsedUp(at: 6_001, &lastClockReading))
         #expect(slice.count == 1)
     }
 
@@ -64,13 +64,13 @@ import Testing
         ] as [(UInt64, Int)])
     func stride(took: UInt64, stride: Int) {
         var slice = TimeSlice(budget: 8_000, from: 1_000)
-        var lastLook: UInt64 = 0
-        _ = slice.isLookDue()
-        _ = slice.isUsedUp(at: 1_000 + took, &lastLook)
+        var lastClockReading: UInt64 = 0
+        _ = slice.isCheckDue()
+        _ = slice.isUsedUp(at: 1_000 + took, &lastClockReading)
         #expect(slice.stride == stride)
         #expect(Self.piecesToLook(&slice) == stride)
         // Those that follow take four times as long each: a look comes after a quarter of them.
-        _ = slice.isUsedUp(at: 1_000 + took + 4 * max(took, 1) * UInt64(stride), &lastLook)
+        _ = slice.isUsedUp(at: 1_000 + took + 4 * max(took, 1) * UInt64(stride), &lastClockReading)
         #expect(slice.stride == max(1, min(16, Int(1_000 / (4 * max(took, 1))))))
     }
 
@@ -81,7 +81,7 @@ import Testing
         var slice = TimeSlice(budget: 60_000_000_000, stride: stride)
         #expect(Self.piecesToLook(&slice) == stride)
         // Long after the last look of anybody: used up, unless it has looked itself.
-        var lastLook: UInt64 = 0
-        #expect(slice.isUsedUp(at: MonotonicClock.now, &lastLook) == !looksAtFirst)
+        var lastClockReading: UInt64 = 0
+        #expect(slice.isUsedUp(at: MonotonicClock.now, &lastClockReading) == !looksAtFirst)
     }
 }

@@ -127,7 +127,7 @@ package final class Node: Sendable {
     package static func ownAll(_ nodes: [Node], isolation: isolated (any Actor)? = #isolation) async -> Bool {
         await eventually {
             nodes.allSatisfy {
-                $0.member.slotCount * nodes.count > ClusterSlot.count * 7 / 10 && $0.member.ownsItsPart
+                $0.member.slotCount * nodes.count > ClusterSlot.count * 7 / 10 && $0.member.ownsPlannedSlots
             }
                 && nodes.reduce(0) { $0 + $1.member.slotCount } == ClusterSlot.count
         }

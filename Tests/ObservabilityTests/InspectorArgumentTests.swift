@@ -133,7 +133,7 @@ import TrebuchetTesting
     func pauses() async throws {
         try await InspectorRig.with { client, server, _ async throws in
             // So little that a slow machine has more to do, too.
-            let recorder = InspectorRecorder(server.parts.events, on: server.shards, budget: RecorderRateLimiter(60))
+            let recorder = InspectorRecorder(server.context.events, on: server.shards, budget: RecorderRateLimiter(60))
             func look(_ name: String) async throws -> Looked {
                 let look = try ActorDetailQuery(name, InspectorQuery("versions=200"))
                 return try Looked(try #require(try await server.inspectedActor(look, recorder)))

@@ -240,7 +240,7 @@ import TrebuchetTesting
     func heldReactor() async throws {
         try await withTestServer(clock: TestTime(reactors: 2)) { _ in
         } body: { _, server async throws in
-            let recorder = InspectorRecorder(server.parts.events, on: server.shards)
+            let recorder = InspectorRecorder(server.context.events, on: server.shards)
             _ = await recorder.calls(try CallListQuery(InspectorQuery("")))
             let gate = ThreadSemaphore()
             server.shards[0].reactor.execute { gate.wait() }
@@ -248,8 +248,8 @@ import TrebuchetTesting
             let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
             func tell(_ number: UInt64) {
                 let call = ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
-                server.parts.events.emit(.callStarted(call))
-                server.parts.events.emit(.callEnded(call, took: .zero, error: nil))
+                server.context.events.emit(.callStarted(call))
+                server.context.events.emit(.callEnded(call, took: .zero, error: nil))
             }
             for number in 1...300 as ClosedRange<UInt64> { tell(number) }
             #expect(recorder.pauses == 1)

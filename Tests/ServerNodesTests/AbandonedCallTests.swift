@@ -76,7 +76,7 @@ import TrebuchetCluster
             let before = way.appendCount
             for number in 1...2 { client.callOnce(number, name, "addOnce(_:)", "[1]") }
             let first = client.session
-            let answers = nodes[1].server.parts.answers
+            let answers = nodes[1].server.context.idempotencyCache
             #expect(await eventually { way.appendCount > before && answers.count == 2 })
             way.set { $0.failsAppends = false }
             let reply4 = try #require(await client.answer(1))

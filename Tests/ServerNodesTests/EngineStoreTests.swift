@@ -170,7 +170,7 @@ import TrebuchetCluster
         let owner = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         let reader = EngineStore(engine) { _ in nil }
         let first = try await reader.readLog(at: key, after: nil)
-        guard case .whole(let whole?) = first.found else { return #expect(Bool(false), "nothing was found") }
+        guard case .complete(let whole?) = first.found else { return #expect(Bool(false), "nothing was found") }
         #expect(whole.lastVersion == 5)
         try await append(6...7, owner)
         // What came since comes alone, each time.
@@ -187,7 +187,7 @@ import TrebuchetCluster
         for number in 6...9 as ClosedRange<UInt64> {
             try await again.write([.append(LogEntry(version: number, baseVersion: number - 1, bytes: [99]), key)])
         }
-        guard case .whole(let found?) = try await again.readLog(at: key, after: second.seen).found else {
+        guard case .complete(let found?) = try await again.readLog(at: key, after: second.seen).found else {
             return #expect(Bool(false), "it went on in what was lost")
         }
         #expect(found.entries.suffix(4).allSatisfy { $0.bytes == [99] })
@@ -197,11 +197,13 @@ import TrebuchetCluster
     func goesOn() {
         let partition = ActorLog("a")
         let last = LogPosition(fence: 3, offset: 50)
-        #expect(partition.goesOn(at: last, under: 3) && !partition.goesOn(at: last, under: 3, hasLost: true))
+        #expect(
+            partition.isContinuous(at: last, under: 3) && !partition.isContinuous(at: last, under: 3, hasLost: true))
         partition.didRead(to: LogPosition(fence: 2, offset: 49), under: 3)
-        #expect(!partition.goesOn(at: LogPosition(fence: 2, offset: 49), under: 3))
+        #expect(!partition.isContinuous(at: LogPosition(fence: 2, offset: 49), under: 3))
         partition.didLoad(ActorLogContents(), at: last, ActorLogSize(), under: 3)
-        #expect(partition.goesOn(at: last, under: 3, hasLost: true) && !partition.goesOn(at: last, under: 4))
+        #expect(
+            partition.isContinuous(at: last, under: 3, hasLost: true) && !partition.isContinuous(at: last, under: 4))
     }
 
     @Test("who asks at once for a log that its owner has not read yet gets the same, and nobody an error")

@@ -7,9 +7,9 @@ import Testing
     @Test(
         "each is read as it was written",
         arguments: [
-            (ForwardedCallID(place: 1), "~1"),
-            (ForwardedCallID(place: .max, number: .max), "\(UInt64.max)~\(UInt64.max)"),
-            (ForwardedCallID(place: 7, isOfNode: true), "+~7"),
+            (ForwardedCallID(messageIndex: 1), "~1"),
+            (ForwardedCallID(messageIndex: .max, number: .max), "\(UInt64.max)~\(UInt64.max)"),
+            (ForwardedCallID(messageIndex: 7, isOfNode: true), "+~7"),
         ])
     func written(callID: ForwardedCallID, text: String) {
         #expect(String(decoding: callID.bytes, as: UTF8.self) == text)

@@ -29,7 +29,7 @@ import TrebuchetCluster
         #expect(await eventually { client.starts.count == 1 })
     }
 
-    private func exchange(_ node: Node) throws -> NodeTransport { try #require(node.server.parts.nodes?.exchange) }
+    private func exchange(_ node: Node) throws -> NodeTransport { try #require(node.server.context.nodes?.exchange) }
 
     @Test("a stream goes on with each event after the owner of its actor could send nothing for a moment")
     func away() async throws {
@@ -43,7 +43,7 @@ import TrebuchetCluster
             #expect(await eventually { owners.answers("2").count == 1 })
             // Its line is gone there, and the other node hears nothing.
             let exchange = try exchange(nodes[1])
-            #expect(await eventually { exchange.lineCount == 0 })
+            #expect(await eventually { exchange.channelCount == 0 })
             way.set { $0.isAway = false }
             #expect(await eventually { client.versions.count == 2 })
             owners.call("3", name, "add(_:)", [0])
@@ -64,7 +64,7 @@ import TrebuchetCluster
             #expect(await eventually { owners.answers("1").count == 1 })
             for _ in 0..<2 {
                 exchange.lose(first)
-                #expect(await eventually { exchange.lineCount == 0 })
+                #expect(await eventually { exchange.channelCount == 0 })
             }
             way.set { $0.holdsMessages = false }
             for number in 2...4 {
@@ -109,11 +109,11 @@ import TrebuchetCluster
             other.call("1", name, "follow(_:)", [1])
             client.abort()
             // That of the other client, and that of the node itself.
-            #expect(await eventually { exchange.lineCount == 2 && exchange.waitingBytes > 0 })
+            #expect(await eventually { exchange.channelCount == 2 && exchange.waitingBytes > 0 })
             exchange.lose(nodes[1].member.node)
             way.set { $0.holdsMessages = false }
             other.abort()
-            #expect(await eventually { owners.lineCount == 0 })
+            #expect(await eventually { owners.channelCount == 0 })
             #expect(await eventually { await nodes[1].server.counters().streams == 0 })
         }
     }
@@ -123,7 +123,7 @@ import TrebuchetCluster
         try await withTwo(faultyAt: 0) { nodes, way, name in
             let (exchange, node) = (try exchange(nodes[0]), nodes[1].member.node)
             way.set { $0.holdsMessages = true }
-            let frame = NodeFrame(.gone, channelID: 1, [UInt8](repeating: 0, count: 100))
+            let frame = NodeFrame(.close, channelID: 1, [UInt8](repeating: 0, count: 100))
             for _ in 0..<200_000 { exchange.send([frame], to: node) }
             // But for those of the one message that is on the way.
             #expect(exchange.waitingBytes > 190_000 * frame.byteCount)

@@ -79,7 +79,7 @@ import TrebuchetCluster
             client.observe("beyond", names[11])
             #expect(await eventually { refusals("ServerLimits.streamsPerConnection") == 3 })
             client.abort()
-            #expect(await eventually { [0, 2].allSatisfy { nodes[$0].server.parts.shares.count(.streams) == 0 } })
+            #expect(await eventually { [0, 2].allSatisfy { nodes[$0].server.context.shares.count(.streams) == 0 } })
         }
     }
 
@@ -114,7 +114,7 @@ import TrebuchetCluster
         try await withNodes(["a", "b"], engine: engine, through: gate, limits: limits) { nodes in
             let till = nodes[1].names("tills")[0]
             let (peer, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
-            let exchange = try #require(nodes[0].server.parts.nodes?.exchange)
+            let exchange = try #require(nodes[0].server.context.nodes?.exchange)
             // From then on it is known who owns it.
             peer.call(100, till, "length(_:)", #"["a"]"#)
             #expect(await peer.answer(100) != nil)

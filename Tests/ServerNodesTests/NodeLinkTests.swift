@@ -24,7 +24,8 @@ import WebSockets
                 await eventually {
                     let before = way.messageCount
                     _ = try? await tally.add(1)
-                    return nodes.allSatisfy { $0.server.parts.nodes?.openLinkCount == 1 } && way.messageCount == before
+                    return nodes.allSatisfy { $0.server.context.nodes?.openLinkCount == 1 }
+                        && way.messageCount == before
                 })
             let before = way.messageCount
             let last = try await tally.add(1)
@@ -66,7 +67,7 @@ import WebSockets
             for number in 1...400 {
                 // Counted in calls: on a busy machine each call would take as long as a time between two cuts.
                 let isCut = number.isMultiple(of: 8)
-                async let cut: Void = { if isCut { for node in nodes { node.server.parts.nodes?.cutLinks() } } }()
+                async let cut: Void = { if isCut { for node in nodes { node.server.context.nodes?.cutLinks() } } }()
                 do {
                     #expect(try await tally.follow(number))
                     known += 1
@@ -90,7 +91,7 @@ import WebSockets
             #expect(
                 await eventually {
                     _ = try? await till.pay("x", 1)
-                    return first.server.parts.nodes?.openLinkCount == 1
+                    return first.server.context.nodes?.openLinkCount == 1
                 })
             let held = Task { try await till.hold("stopping") }
             #expect(await eventually { PaymentLog.shared.count("stopping") == 1 })
@@ -98,7 +99,7 @@ import WebSockets
             #expect(await eventually { !first.member.liveNodes.contains(second.member.node) })
             let rounds = way.roundCount
             #expect(await eventually { way.roundCount > rounds + 4 })
-            #expect(first.server.parts.nodes?.openLinkCount == 1)
+            #expect(first.server.context.nodes?.openLinkCount == 1)
             PaymentLog.shared.letGo("stopping")
             #expect(try await held.value == "stopping")
             await stopping.value

@@ -69,7 +69,7 @@ import TrebuchetActors
             .write(.snapshot(LogSnapshot(epoch: "e", version: 1, bytes: [1]), count)), .write(.put([7], call)),
         ])
         for number in 2...5 as ClosedRange<UInt64> {
-            if number == 4 { try contents.apply([.life("f")]) }
+            if number == 4 { try contents.apply([.incarnation("f")]) }
             let entry = LogEntry(version: number, baseVersion: number - 1, bytes: [UInt8(number)])
             try contents.apply([.write(.append(entry, count))])
         }

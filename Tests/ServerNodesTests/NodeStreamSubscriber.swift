@@ -17,7 +17,7 @@ final class NodeStreamSubscriber: NodeChannelHandler {
     init(_ engine: MemoryEngine, of owner: Node) async throws {
         exchange = NodeTransport(engine, as: try ClusterNode(name: "taker"), open: { _, _ in nil })
         try await exchange.start()
-        let line = exchange.newLine(to: owner.member.node, self)
+        let line = exchange.makeChannel(to: owner.member.node, self)
         opened.withLock { $0 = line }
         // It owns nothing, and is there all the same: known as that before its line is.
         exchange.send(
@@ -32,12 +32,12 @@ final class NodeStreamSubscriber: NodeChannelHandler {
 
     /// The other end of its line.
     func line(at owner: Node) throws -> NodeChannel {
-        guard let exchange = owner.server.parts.nodes?.exchange else { throw CancellationError() }
+        guard let exchange = owner.server.context.nodes?.exchange else { throw CancellationError() }
         return NodeChannel(exchange: exchange, node: self.exchange.node, number: line.number, isOwn: false)
     }
 
     func close() {
-        line.send(.gone)
+        line.send(.close)
         exchange.close()
     }
 
@@ -56,7 +56,7 @@ final class NodeStreamSubscriber: NodeChannelHandler {
         line.send(SharedStreamMessage.bytes(.end, number), part: .toOwnerPart, last: .toOwner)
     }
 
-    func take(_ bytes: Int) { line.send(.taken, number: UInt64(bytes)) }
+    func take(_ bytes: Int) { line.send(.acknowledgement, number: UInt64(bytes)) }
 
     // MARK: In
 

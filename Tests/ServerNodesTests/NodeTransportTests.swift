@@ -20,7 +20,7 @@ import TrebuchetCluster
         let sender = NodeTransport(gate, as: a, maximumQueuedCount: 1 << 20) { _, _ in nil }
         let receiver = NodeTransport(gate, as: b) { line, _ in line.number == 2 ? there : elsewhere }
         try await receiver.start()
-        let (first, second) = (sender.newLine(to: b, heavy), sender.newLine(to: b, light))
+        let (first, second) = (sender.makeChannel(to: b, heavy), sender.makeChannel(to: b, light))
         for line in [first, second] { line.send(.open) }
         gate.set { $0.holdsMessages = true }
         for _ in 0..<24 {

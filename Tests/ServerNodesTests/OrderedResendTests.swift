@@ -21,19 +21,19 @@ import TrebuchetCluster
         var order = sent(1...3)
         #expect(isLetGo(&order, to: a))
         for (index, number) in numbers.enumerated() {
-            order.didComeBack("\(number)", number)
+            order.requeue("\(number)", number)
             order.addCall("\(number + 10)", number + 10)
-            #expect(order.awaitsReturn == (index < 2))
+            #expect(order.awaitsResponses == (index < 2))
             for node in [a, b] { #expect(isLetGo(&order, to: node) == (index == 2)) }
         }
-        #expect(order.takeAll() == ["1", "2", "3", "11", "12", "13"])
+        #expect(order.removeAll() == ["1", "2", "3", "11", "12", "13"])
         #expect(order.isEmpty)
     }
 
     @Test("an answer or a cancellation is waited for as a refusal is")
     func ends() {
         var order = sent(1...3)
-        order.didComeBack("1", 1)
+        order.requeue("1", 1)
         order.didEnd(2)
         #expect(!isLetGo(&order, to: b))
         order.didEnd(3)
@@ -45,23 +45,23 @@ import TrebuchetCluster
     @Test("nothing goes to another owner while calls are at the one before, and nothing to that one then")
     func anotherOwner() {
         var order = sent(1...1)
-        #expect(!isLetGo(&order, to: b) && order.awaitsReturn && !isLetGo(&order, to: a))
+        #expect(!isLetGo(&order, to: b) && order.awaitsResponses && !isLetGo(&order, to: a))
         order.didEnd(1)
         #expect(isLetGo(&order, to: b))
     }
 
-    private func isLetGo(_ order: inout OrderedResend<String>, to node: ClusterNode) -> Bool { order.mayGo(to: node) }
+    private func isLetGo(_ order: inout OrderedResend<String>, to node: ClusterNode) -> Bool { order.maySend(to: node) }
 
     @Test("nothing waits for longer than it is told to, and what comes back then goes behind")
     func givingUp() {
         var order = sent(1...2)
-        order.didComeBack("2", 2)
+        order.requeue("2", 2)
         let round = order.round
-        order.waitForNone()
+        order.clearInFlight()
         #expect(order.round != round && isLetGo(&order, to: b))
-        #expect(order.takeAll() == ["2"])
+        #expect(order.removeAll() == ["2"])
         order.didSend(2, to: b)
-        order.didComeBack("1", 1)
+        order.requeue("1", 1)
         #expect(isLetGo(&order, to: b) && !isLetGo(&order, to: a))
     }
 }

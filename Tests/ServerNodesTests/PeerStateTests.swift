@@ -20,7 +20,7 @@ import Testing
         #expect(receive(&peer, 5, Epochs(sender: 4, receiver: 2)) == Arrival())
         #expect(
             receive(&peer, 9, Epochs(sender: 7, receiver: 2, last: 7))
-                == Arrival(endsLines: true, hasGap: true, isLate: true))
+                == Arrival(endsChannels: true, hasGap: true, isLate: true))
         #expect(receive(&peer, 10, Epochs(sender: 7, receiver: 2, last: 7)) == Arrival())
         // What was lost before the first that comes at all.
         var other = PeerState(epoch: 2)
@@ -31,13 +31,13 @@ import Testing
     func theirLoss() {
         var peer = PeerState(epoch: 2)
         #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
-        #expect(receive(&peer, 5, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival(endsLines: true))
+        #expect(receive(&peer, 5, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival(endsChannels: true))
         #expect(receive(&peer, 6, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
         #expect(receive(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
         #expect(receive(&peer, 7, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
         // Also where nothing was heard of before its loss: lines may have been opened to it.
         var other = PeerState(epoch: 2)
-        #expect(receive(&other, 3, Epochs(sender: 5, receiver: 2, last: 2)) == Arrival(endsLines: true))
+        #expect(receive(&other, 3, Epochs(sender: 5, receiver: 2, last: 2)) == Arrival(endsChannels: true))
     }
 
     @Test("what is sent without knowing of this node's loss is late, until the other one knows")
@@ -54,31 +54,31 @@ import Testing
     @Test("a loss is told of by a message of its own, until one is sent that tells it")
     func telling() {
         var peer = PeerState(epoch: 2)
-        var begins = peer.beginTelling()
+        var begins = peer.beginSendingEpoch()
         #expect(!begins)
         peer.startEpoch(5)
-        begins = peer.beginTelling()
+        begins = peer.beginSendingEpoch()
         #expect(begins && peer.isSending)
         let first = peer.next(100)
         #expect(first?.number == 1 && first?.epochs == Epochs(sender: 5, receiver: 0) && first?.waiting.isEmpty == true)
         var end = peer.next(100)
         #expect(end == nil && !peer.isSending)
         // It could not be sent.
-        begins = peer.beginTelling()
+        begins = peer.beginSendingEpoch()
         let again = peer.next(100)
         #expect(begins && again?.epochs == first?.epochs)
-        peer.didTell(Epochs(sender: 5, receiver: 0))
+        peer.didDeliver(Epochs(sender: 5, receiver: 0))
         end = peer.next(100)
-        begins = peer.beginTelling()
+        begins = peer.beginSendingEpoch()
         #expect(end == nil && !begins)
         // The other one does not know it all the same.
         let arrival = peer.receive(1, Epochs(sender: 2, receiver: 2))
-        begins = peer.beginTelling()
+        begins = peer.beginSendingEpoch()
         #expect(arrival.isLate && begins)
         // One of before tells nothing of a later loss.
         peer.startEpoch(7)
-        peer.didTell(Epochs(sender: 5, receiver: 0))
-        begins = peer.beginTelling()
+        peer.didDeliver(Epochs(sender: 5, receiver: 0))
+        begins = peer.beginSendingEpoch()
         #expect(!begins && peer.isSending)
         let last = peer.next(100)
         #expect(last?.epochs.sender == 7)

@@ -315,8 +315,8 @@ import TrebuchetCluster
         for node in nodes { await node.stop() }
     }
 
-    private func breakLines(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }
-    private func lines(at node: Node) -> Int { node.server.parts.nodes?.exchange.lineCount ?? 0 }
-    private func keptCalls(at node: Node) -> Int { node.server.parts.answers.count }
-    private func carriedNames(at node: Node) -> Int { node.server.parts.answers.names.carried.count }
+    private func breakLines(_ one: Node, _ other: Node) { one.server.context.nodes?.exchange.lose(other.member.node) }
+    private func lines(at node: Node) -> Int { node.server.context.nodes?.exchange.channelCount ?? 0 }
+    private func keptCalls(at node: Node) -> Int { node.server.context.idempotencyCache.count }
+    private func carriedNames(at node: Node) -> Int { node.server.context.idempotencyCache.names.carried.count }
 }

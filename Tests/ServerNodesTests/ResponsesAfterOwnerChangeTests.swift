@@ -54,9 +54,9 @@ import TrebuchetCluster
             let client = try await nodes[0].textClient()
             await observe(names, through: client, filter: Self.distinct)
             gate.set { $0.holdsMessages = true }
-            let draining = Task { await nodes[1].server.parts.nodes?.drain(within: .seconds(300)) }
+            let draining = Task { await nodes[1].server.context.nodes?.drain(within: .seconds(300)) }
             #expect(await eventually { names.count(where: nodes[2].owns) > 3 })
-            let directory = nodes[0].server.parts.nodes?.directory
+            let directory = nodes[0].server.context.nodes?.directory
             for name in names { directory?.invalidate(ClusterSlot(of: name), ownedBy: nodes[1].member.node) }
             await add(names.filter(nodes[2].owns), through: client, "now at a third node:")
             gate.set { $0.holdsMessages = false }
@@ -116,7 +116,7 @@ import TrebuchetCluster
             let between = names.filter(nodes[2].owns)
             #expect(!between.isEmpty)
             #expect(await eventually { way.readCount >= between.count })
-            let draining = Task { await nodes[2].server.parts.nodes?.drain(within: .seconds(300)) }
+            let draining = Task { await nodes[2].server.context.nodes?.drain(within: .seconds(300)) }
             #expect(await eventually { between.allSatisfy(nodes[0].owns) })
             await add(between, through: client)
             way.set { $0.hangsReads = false }
@@ -185,7 +185,7 @@ import TrebuchetCluster
                     await shard.reactor.perform {
                         let own = shard.connections.values.filter { $0.upstream == nil && !$0.isServer }
                         guard let connection = own.first(where: { !$0.streams.isEmpty }) else { return }
-                        Task { await nodes[1].server.parts.nodes?.drain(within: .seconds(300)) }
+                        Task { await nodes[1].server.context.nodes?.drain(within: .seconds(300)) }
                         // A turn that takes long, and the call that the socket has meanwhile.
                         while !nodes[0].owns(name) {}
                         let place = #""actorID":"\#(name)","targetIdentifier":"step()","arguments":[]"#
@@ -233,13 +233,13 @@ import TrebuchetCluster
             for tag in tags { client.call("y\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
             #expect(await eventually { way.readCount >= tags.count })
             try await second.start()
-            #expect(await eventually { names.count(where: second.owns) > 5 && second.member.ownsItsPart })
+            #expect(await eventually { names.count(where: second.owns) > 5 && second.member.ownsPlannedSlots })
             let moved = names.filter(second.owns)
             let other = try await second.textClient()
             for name in moved { other.call(name, name, "add(_:)", [10]) }
             #expect(await eventually { moved.allSatisfy { other.answers($0).count == 1 } })
             for name in moved { #expect(other.answers(name).first?.text.contains(#""result":11"#) == true) }
-            await second.server.parts.nodes?.drain(within: .seconds(300))
+            await second.server.context.nodes?.drain(within: .seconds(300))
             #expect(await eventually { names.allSatisfy(first.owns) })
             let third = try await first.textClient()
             await look(moved, through: third, way)
@@ -297,8 +297,10 @@ import TrebuchetCluster
             let other = try await second.textClient()
             for name in moved { other.call(name, name, "add(_:)", [10]) }
             #expect(await eventually { moved.allSatisfy { other.answers($0).count == 1 } })
-            let directory = first.server.parts.directory
-            let living = { moved.filter { directory.record(ActorName($0)).map { !$0.actorInstance.isGone } ?? false } }
+            let directory = first.server.context.directory
+            let living = {
+                moved.filter { directory.record(ActorName($0)).map { !$0.actorInstance.isDeactivated } ?? false }
+            }
             _ = await eventually { living().isEmpty }
             #expect(living().isEmpty, "\(living().count) of \(moved.count) live at both")
             way.set { $0.hangsReads = false }
@@ -373,7 +375,7 @@ extension Node {
         var count = 0
         for shard in server.shards {
             count += await shard.reactor.perform {
-                shard.answersBehindStreams.values.reduce(0) { $0 + $1.waiting.count }
+                shard.responseBarriers.values.reduce(0) { $0 + $1.waiting.count }
             }
         }
         return count

@@ -65,7 +65,7 @@ import TrebuchetCluster
             caller.abort()
             // With the last of them it ends.
             #expect(await eventually { await nodes[1].server.subscriberCount(of: name, stream) == 0 })
-            #expect(await eventually { nodes[0].server.parts.nodes?.shared.count == 0 })
+            #expect(await eventually { nodes[0].server.context.nodes?.shared.count == 0 })
         }
     }
 

@@ -43,7 +43,7 @@ import TrebuchetCluster
             taker.begin(3, name, "observeMarks")
             // Nobody has had that one made.
             taker.begin(4, owner.names("boards", 2)[1], "observeSteps")
-            for number: UInt64 in 1...3 { #expect(await eventually { taker.kinds(number).last == .shown }) }
+            for number: UInt64 in 1...3 { #expect(await eventually { taker.kinds(number).last == .caughtUp }) }
             #expect(await eventually { taker.kinds(4) == [.moved] })
             let window = try #require(await owner.feeds().first).window
             #expect(taker.byteCount > 300)
@@ -60,14 +60,14 @@ import TrebuchetCluster
         try await withTaker { owner, taker, name, own in
             for number: UInt64 in 1...20 {
                 taker.begin(number, name, "observeSteps")
-                #expect(await eventually { taker.kinds(number).last == .shown })
+                #expect(await eventually { taker.kinds(number).last == .caughtUp })
                 taker.end(number)
             }
             let feeds = try #require(await owner.feeds().first)
             taker.take(taker.byteCount)
             #expect(await eventually { feeds.window.unacknowledgedBytes == 0 })
             taker.begin(21, name, "observeCells")
-            #expect(await eventually { taker.kinds(21).last == .shown })
+            #expect(await eventually { taker.kinds(21).last == .caughtUp })
             await fill(name, 2...8, own)
             #expect(await eventually { !feeds.window.isOpen })
             let most = feeds.window.unacknowledgedBytes
@@ -81,7 +81,7 @@ import TrebuchetCluster
     func shown() async throws {
         try await withTaker { owner, taker, name, own in
             taker.begin(1, name, "observeCells")
-            #expect(await eventually { taker.kinds(1).last == .shown })
+            #expect(await eventually { taker.kinds(1).last == .caughtUp })
             await fill(name, 2...6, own)
             let window = try #require(await owner.feeds().first).window
             #expect(!window.isOpen)
@@ -91,8 +91,8 @@ import TrebuchetCluster
             #expect(await eventually { taker.kinds(3).first == .started })
             #expect(taker.kinds(2) == [.started])
             taker.take(window.unacknowledgedBytes)
-            #expect(await eventually { taker.kinds(2) == [.started, .version, .shown] })
-            #expect(await eventually { taker.kinds(3) == [.started, .shown] })
+            #expect(await eventually { taker.kinds(2) == [.started, .version, .caughtUp] })
+            #expect(await eventually { taker.kinds(3) == [.started, .caughtUp] })
         }
     }
 
@@ -100,7 +100,7 @@ import TrebuchetCluster
     func ended() async throws {
         try await withTaker { owner, taker, name, own in
             taker.begin(1, name, "observeSteps")
-            #expect(await eventually { taker.kinds(1).last == .shown })
+            #expect(await eventually { taker.kinds(1).last == .caughtUp })
             let start = try #require(taker.messages(1).first?.decoded(SharedStreamStart.self))
             for number in 2...100 {
                 own.call(number, name, "step()", "[]")
@@ -213,7 +213,7 @@ import TrebuchetCluster
             let shard = owner.server.shards[0]
             let client = ForwardedClient(
                 session: "taker.1", streams: "t", caller: nil, largestMessage: 1 << 20, wholeSeconds: false)
-            let name = owner.server.parts.answers.names.carry(client.session, onReactor: shard.index)
+            let name = owner.server.context.idempotencyCache.names.carry(client.session, onReactor: shard.index)
             _ = ForwardedLink(try taker.line(at: owner), client, name, at: shard, behind: arrears)
             let text = [UInt8](repeating: UInt8(ascii: "1"), count: 500)
             await shard.reactor.perform {

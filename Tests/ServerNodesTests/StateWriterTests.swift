@@ -23,7 +23,7 @@ import Testing
         func readLog(at key: StateKey, after seen: ActorLogPosition?) async throws(StateStoreError)
             -> ActorLogReadResult
         {
-            ActorLogReadResult(.whole(nil), ActorLogPosition(fence: 0, offset: 0))
+            ActorLogReadResult(.complete(nil), ActorLogPosition(fence: 0, offset: 0))
         }
         func remove(_ actor: String, ownedUnder ownership: UInt64) async throws(StateStoreError) {}
         func calls(of actor: String) async throws(StateStoreError) -> IdempotencyIndex { IdempotencyIndex() }

@@ -63,7 +63,7 @@ import TrebuchetCluster
             client.call(2, name, "observeCount", "[]", more: #","filter":{"distinct":true}"#)
             #expect(await eventually { client.versions.count == 2 })
             gate.set { $0.holdsMessages = true }
-            nodes[0].server.parts.nodes?.exchange.lose(nodes[1].member.node)
+            nodes[0].server.context.nodes?.exchange.lose(nodes[1].member.node)
             let stopping = Task { await nodes[0].server.shutdown(drain: .seconds(20)) }
             let begun = Set(client.starts.map(\.streamID))
             let ended = { Set(client.messages.filter { $0.type == "streamEnd" }.map(\.streamID)) }
@@ -93,7 +93,7 @@ import TrebuchetCluster
             }
             end(client.starts[0])
             #expect(await eventually { client.messages.count { $0.type == "streamEnd" } == 1 })
-            nodes[0].server.parts.nodes?.exchange.lose(nodes[1].member.node)
+            nodes[0].server.context.nodes?.exchange.lose(nodes[1].member.node)
             client.call("x", here, "none()")
             #expect(await eventually { client.answers("x").count == 1 })
             end(client.starts[1])
@@ -158,7 +158,7 @@ import TrebuchetCluster
                     for relays in shard.connections.values.compactMap(\.forwarder) {
                         for (streamID, stream) in relays.streams {
                             relays.streams[streamID] = nil
-                            relays.resumeLater(stream)
+                            relays.scheduleResume(stream)
                         }
                     }
                 }
@@ -183,10 +183,10 @@ import TrebuchetCluster
             for name in names { client.observe("o\(name)", name) }
             #expect(await eventually { client.versions.count == 16 })
             gate.set { $0.holdsMessages = true }
-            let draining = Task { await nodes[1].server.parts.nodes?.member.drain() }
+            let draining = Task { await nodes[1].server.context.nodes?.member.drain() }
             #expect(await eventually { names.allSatisfy { nodes[0].owns($0) || nodes[2].owns($0) } })
             #expect(names.contains(where: nodes[0].owns) && names.contains(where: nodes[2].owns))
-            let directory = nodes[0].server.parts.nodes?.directory
+            let directory = nodes[0].server.context.nodes?.directory
             for name in names {
                 directory?.invalidate(ClusterSlot(of: name), ownedBy: nodes[1].member.node)
                 client.call("c\(name)", name, "add(_:)", [1])

@@ -114,7 +114,7 @@ import TrebuchetCluster
             client.call(2, till, "pay(_:_:)", #"["traced",2]"#, more: more)
             #expect(await eventually { texts().contains { $0.contains(#""traced",2"#) } })
             gate.set { $0.losesMessages = false }
-            nodes[0].server.parts.nodes?.exchange.lose(nodes[1].member.node)
+            nodes[0].server.context.nodes?.exchange.lose(nodes[1].member.node)
             let answer = try #require(await client.answer(2))
             #expect(answer.contains(#""result":2"#))
             #expect(traceparent(in: answer)?.hasPrefix("00-\(Self.trace)-") == true, "\(answer)")

@@ -45,7 +45,7 @@ struct ServiceNode: Sendable {
     /// What a room shows now; nil when it is not here.
     func roster(_ room: String) async -> Roster? {
         await rooms.room("chat-\(room)")?.whenLocal { room in
-            room.showAll()
+            room.publishPresences()
             return room.roster
         }
     }

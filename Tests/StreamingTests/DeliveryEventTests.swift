@@ -134,7 +134,7 @@ import Testing
             #expect(more(.versionsSkipped) == 199)
             #expect(more(.patchesDelivered) + more(.wholesDelivered) == 201)
             #expect(more(.versionsMade) == 200)
-            #expect(more(.subscribersBehind) == 200)
+            #expect(more(.subscribersBlocked) == 200)
             #expect(counts.times(of: .deliveries).count - before.times(of: .deliveries).count == 200)
         }
     }

@@ -92,7 +92,7 @@ final class FanOutRig: @unchecked Sendable {
         let parts = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in })
         system = TrebuchetActorSystem(loops: [reactor], locals: parts.locals)
         shard = system.shards[0]
-        server = ServerShard(states: shard, on: reactor, index: 0, parts: parts, system: system)
+        server = ServerShard(states: shard, on: reactor, index: 0, context: parts, system: system)
     }
 
     /// Where it tells what happens.

@@ -195,13 +195,13 @@ import TrebuchetTesting
             let strange = rig.observed()
             rig.observe(strange.source, stranger)
             rig.endTurns()
-            let before = rig.shard.changes.looks
+            let before = rig.shard.changes.checkCount
             for round in 0..<100 {
                 // Somebody else's state changes with each call.
                 strange.set("\(round)")
                 connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
             }
-            let looks = rig.shard.changes.looks - before
+            let looks = rig.shard.changes.checkCount - before
             // One of its own is still seen at once.
             rig.observe(own.source, connection)
             own.set("new")

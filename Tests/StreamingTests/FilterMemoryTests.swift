@@ -96,7 +96,9 @@ import TrebuchetWire
                 let got = readers.filter { $0.link.versions == [2] }.count
                 precondition(got == 150, "\(got) readers got it")
                 for (connection, link) in readers { link.texts = []; _ = connection }
-                let held = Set(state.source.filters.current.flatMap { $0.held.map { ObjectIdentifier($0.0) } }).count
+                let held = Set(
+                    state.source.filters.current.flatMap { $0.undeliveredTexts.map { ObjectIdentifier($0.0) } }
+                ).count
                 for (connection, _) in readers { connection.linkDidClose() }
                 return (texts, Double(took) / Double(max(1, encoding)), held)
             }
@@ -236,7 +238,7 @@ import TrebuchetWire
                 var counts = [state.source.filters.current.count]
                 let counted = state.source.subscriberCount
                 let taken = reader.relay.currentValue.count
-                reader.leave()
+                reader.endSubscription()
                 counts += [counted, Int(taken)]
                 counts.append(state.source.filters.current.count)
                 readers[0].connection.linkDidClose()

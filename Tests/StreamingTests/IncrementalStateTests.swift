@@ -23,7 +23,7 @@ import TrebuchetWire
     private var relay: StateRelay<EncodedStream.State> { stream.relay }
 
     init() {
-        stream = EncodedStream(of: Self.target, kept: kept, userInfo: [:]) {}
+        stream = EncodedStream(of: Self.target, incrementalState: kept, userInfo: [:]) {}
         registry.subscribe(callNumber: 1, target: Self.target, sink: StreamSink(of: stream))
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
     }

@@ -8,12 +8,12 @@ import Testing
     @Test("a source goes on for its time after the last loss, and not without one")
     func duration() {
         let memory = ResumeRetention()
-        #expect(!memory.isKept(on: nil))
+        #expect(!memory.isRetained(on: nil))
         memory.extend(for: .seconds(30), at: 1_000_000_000)
-        #expect(memory.isKept(at: 30_999_999_999))
-        #expect(!memory.isKept(at: 31_000_000_000))
+        #expect(memory.isRetained(at: 30_999_999_999))
+        #expect(!memory.isRetained(at: 31_000_000_000))
         memory.extend(for: .seconds(30), at: 20_000_000_000)
         memory.extend(for: .seconds(2), at: 20_000_000_001)
-        #expect(memory.isKept(at: 49_999_999_999))
+        #expect(memory.isRetained(at: 49_999_999_999))
     }
 }

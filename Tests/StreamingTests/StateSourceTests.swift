@@ -117,10 +117,10 @@ import TrebuchetWire
         init(isLocal: Bool) { self.isLocal = isLocal }
 
         func inOneWrite(_ body: () -> Void) { body() }
-        func fellBehind(_ subscription: StreamSubscription) {}
+        func didBlock(_ subscription: StreamSubscription) {}
         func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {}
         func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {}
-        func streamsMayShow() {
+        func streamDidCatchUp() {
             willShow()
             shown += 1
         }
@@ -167,19 +167,19 @@ import TrebuchetWire
                 StateUpdate(
                     sequence: sequence, current: nil,
                     patch: StateUpdate.Patch(base: sequence - 1, sequence: sequence, suffix: text(sequence)),
-                    wholeByteCount: 100)
+                    snapshotByteCount: 100)
             }
             var log = VersionLog()
             log.append(update(5))
             broadcaster.receive(.attached(log))
             broadcaster.receive(.update(update(6)))
-            let before = broadcaster.awaitsWhole
+            let before = broadcaster.awaitsSnapshot
             probe.willShow = { broadcaster.catchUp(subscription) }
             broadcaster.receive(
-                .whole(StateUpdate(sequence: 5, current: text(5), patch: nil, wholeByteCount: 100)))
+                .snapshot(StateUpdate(sequence: 5, current: text(5), patch: nil, snapshotByteCount: 100)))
             defer { broadcaster.remove(subscription) }
             return withExtendedLifetime((cell, probe)) {
-                (before, (probe.shown, subscription.sent, broadcaster.awaitsWhole))
+                (before, (probe.shown, subscription.sent, broadcaster.awaitsSnapshot))
             }
         }
         #expect(before && atEnd == (1, 6, false))

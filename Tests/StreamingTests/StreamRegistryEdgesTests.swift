@@ -74,7 +74,7 @@ import TrebuchetWire
         let (first, second) = (stream(), stream())
         begin(1, first, id: "s1")
         begin(2, second, id: "s2")
-        _ = registry.beginAnew()
+        _ = registry.restartAll()
         _ = registry.handleStreamStart(callNumber: 2, streamID: "s1", epoch: "e")
         let told = registry.remove(callNumber: 1)
         let isTaken = data("s1", 1, "1")
@@ -126,11 +126,11 @@ import TrebuchetWire
             callNumber: 1, target: StreamTarget(actorID: "a", name: "observeEvents"), sink: sink(stream))
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 5)
         let first = data("s", 6, "1")
-        _ = registry.beginAnew()
+        _ = registry.restartAll()
         _ = registry.handleStreamStart(callNumber: 1, streamID: "t", epoch: "f", position: 6)
         let next = data("t", 7, "2")
         #expect(first && next)
-        _ = registry.beginAnew()
+        _ = registry.restartAll()
         let unwanted = registry.handleStreamStart(callNumber: 1, streamID: "u", epoch: "g", position: 2)
         #expect(unwanted == "u" && registry.count == 0)
         #expect(
@@ -147,12 +147,12 @@ import TrebuchetWire
             callNumber: 1, target: target, sink: sink(stream), since: EventBookmark(epoch: "e", sequence: 5))
         let beginning = StreamRegistry.StartMode.resumption(streamID: "new", target, epoch: "e", lastSequence: 5)
         #expect(asked == beginning)
-        #expect(registry.beginAnew().map(\.beginning) == [beginning])
+        #expect(registry.restartAll().map(\.beginning) == [beginning])
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s", epoch: "e", position: 9)
-        #expect(stream.place?.bookmark == EventBookmark(epoch: "e", sequence: 5))
+        #expect(stream.position?.bookmark == EventBookmark(epoch: "e", sequence: 5))
         let wasTaken = (5...7).map { data("s", $0, "\($0)") }
         #expect(wasTaken == [false, true, true])
-        let again = registry.beginAnew().map(\.beginning)
+        let again = registry.restartAll().map(\.beginning)
         #expect(again == [.resumption(streamID: "s", target, epoch: "e", lastSequence: 7)])
     }
 
@@ -199,7 +199,7 @@ import TrebuchetWire
         begin(1, first, id: "s1")
         begin(2, second, id: "s2")
         begin(3, third)
-        _ = registry.beginAnew()
+        _ = registry.restartAll()
         // It may be another's name by now.
         registry.handleStreamError(streamID: "s1", error: TrebuchetError(.internal, "no"))
         #expect(first.relay.currentValue.outcome == nil)
@@ -212,6 +212,6 @@ import TrebuchetWire
         #expect(second.relay.currentValue.outcome == nil && registry.count == 1)
         registry.removeAll(TrebuchetError(.unavailable, "gone"))
         #expect(second.relay.currentValue.outcome == .failed(TrebuchetError(.unavailable, "gone")))
-        #expect(registry.count == 0 && registry.beginAnew().isEmpty)
+        #expect(registry.count == 0 && registry.restartAll().isEmpty)
     }
 }

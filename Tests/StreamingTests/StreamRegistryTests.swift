@@ -65,7 +65,7 @@ import TrebuchetWire
         registry.subscribe(
             callNumber: 2, target: StreamTarget(actorID: "b", name: "observeOther"),
             sink: StreamSink(of: EncodedStream(of: StreamTarget(actorID: "a", name: "observeState"), userInfo: [:]) {}))
-        let beginnings = registry.beginAnew()
+        let beginnings = registry.restartAll()
         #expect(beginnings.map(\.callNumber) == [1, 2])
         #expect(
             beginnings.map(\.beginning) == [

@@ -15,7 +15,7 @@ import TrebuchetWire
         StateUpdate(
             sequence: sequence, current: bytes(whole),
             patch: patch.map { .init(base: base ?? sequence - 1, sequence: sequence, suffix: bytes($0)) },
-            wholeByteCount: whole)
+            snapshotByteCount: whole)
     }
 
     private func steps(_ history: VersionLog, since sequence: UInt64) -> [UInt64]? {
@@ -96,9 +96,10 @@ import TrebuchetWire
         #expect(!update(1, whole: 1 << 20).isLargePatch)
         #expect(!update(1, patch: 1, whole: 8 << 10).isLargePatch)
         #expect(update(1, patch: 1, whole: (8 << 10) + 1).isLargePatch)
-        let without = update(3, patch: 1, whole: 9_000).withoutWhole
+        let without = update(3, patch: 1, whole: 9_000).withoutSnapshot
         #expect(
-            without.current == nil && without.patch != nil && without.wholeByteCount == 9_000 && without.sequence == 3)
+            without.current == nil && without.patch != nil && without.snapshotByteCount == 9_000
+                && without.sequence == 3)
         let none = update(1, patch: 2, whole: 5).withoutText
         #expect(none.current == nil && none.patch == nil && none.byteCount == 0 && none.sequence == 1)
     }
@@ -124,15 +125,15 @@ import TrebuchetWire
         "a source goes on for as long as it was told, the longest time counts, and one that was told nothing does not")
     func memory() {
         let memory = ResumeRetention()
-        #expect(!memory.isKept(on: nil) && !memory.isKept(at: 0))
+        #expect(!memory.isRetained(on: nil) && !memory.isRetained(at: 0))
         memory.extend(for: .seconds(2), at: 1_000_000_000)
-        #expect(memory.isKept(at: 2_999_999_999) && !memory.isKept(at: 3_000_000_000))
+        #expect(memory.isRetained(at: 2_999_999_999) && !memory.isRetained(at: 3_000_000_000))
         memory.extend(for: .seconds(1), at: 1_000_000_000)
-        #expect(memory.isKept(at: 2_999_999_999))
+        #expect(memory.isRetained(at: 2_999_999_999))
         memory.extend(for: .seconds(5), at: 1_000_000_000)
-        #expect(memory.isKept(at: 5_999_999_999) && !memory.isKept(at: 6_000_000_000))
+        #expect(memory.isRetained(at: 5_999_999_999) && !memory.isRetained(at: 6_000_000_000))
         memory.extend(for: .seconds(3_600), on: nil)
-        #expect(memory.isKept(on: nil))
+        #expect(memory.isRetained(on: nil))
     }
 
     @Test("the clock is looked at once in 64 sends, each of which counts with its messages")

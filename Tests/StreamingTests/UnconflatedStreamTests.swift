@@ -8,7 +8,7 @@ import Testing
 @Suite("The log of a stream that leaves nothing out") struct UnconflatedStreamTests {
     private func update(_ sequence: UInt64, bytes: Int = 10) -> StateUpdate {
         let suffix = [UInt8](repeating: 0x20, count: bytes).withUnsafeBytes { SharedBytes($0) }
-        return StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: bytes)
+        return StateUpdate(sequence: sequence, current: suffix, patch: nil, snapshotByteCount: bytes)
     }
 
     private func numbers(_ updates: ArraySlice<StateUpdate>?) -> [UInt64]? { updates?.map(\.sequence) }

@@ -50,7 +50,7 @@ struct LeaseTableTests {
     mutating func claims() throws {
         let planned = Array(ClusterSlot.all.prefix(6))
         #expect(book.claims(planned, atMost: 1, now: 100) == planned)
-        for slot in 0..<4 { try book.isHeld(holder(slot, for: .nanoseconds(10)), at: 100) }
+        for slot in 0..<4 { try book.recordOwner(holder(slot, for: .nanoseconds(10)), at: 100) }
         try take(lease(5), at: 100)
         #expect(book.claims(planned, atMost: 2, now: 109).map(\.number) == [0, 1, 4])
         #expect(book.claims(planned, atMost: 2, now: 110).map(\.number) == [0, 1, 2, 3, 4])
@@ -60,15 +60,15 @@ struct LeaseTableTests {
     mutating func giving() throws {
         for slot in [3, 1, 2, 0] { try take(lease(slot), at: 100) }
         let isOthers = { (slot: ClusterSlot) in slot.number > 0 }
-        let first = book.giveAway(atMost: 2, at: 101, isOthers)
-        let none = book.giveAway(atMost: 2, at: 102, isOthers)
+        let first = book.beginHandovers(atMost: 2, at: 101, isOthers)
+        let none = book.beginHandovers(atMost: 2, at: 102, isOthers)
         #expect(first == [lease(1), lease(2)] && none == [])
         // Until it is let go it is owned, and renewed.
         #expect(book.lease(of: ClusterSlot.all[1], at: 105) == lease(1) && book.due(at: 110).count == 4)
         let isGone = [book.dropLease(lease(1)), book.dropLease(lease(1))]
         #expect(isGone == [true, false])
         #expect(book.lease(of: ClusterSlot.all[1], at: 105) == nil)
-        let next = book.giveAway(atMost: 2, at: 103, isOthers)
+        let next = book.beginHandovers(atMost: 2, at: 103, isOthers)
         #expect(next == [lease(3)])
         #expect(book.leaving(since: 100) == [] && book.leaving(since: 101) == [lease(2)])
     }
@@ -96,12 +96,12 @@ struct LeaseTableTests {
         try take(lease(0, 3), at: 100)
         try take(lease(0, 3), at: 100)
         try take(lease(1, 5), at: 100)
-        try book.isHeld(holder(2, fence: 5, for: .seconds(1)), at: 100)
-        try book.isHeld(holder(2, fence: 4, for: .seconds(1)), at: 200)
+        try book.recordOwner(holder(2, fence: 5, for: .seconds(1)), at: 100)
+        try book.recordOwner(holder(2, fence: 4, for: .seconds(1)), at: 200)
         try take(lease(2, 4), at: 300)
         var changed = book
         var error = #expect(throws: ClusterEngineError.self) {
-            try changed.isHeld(holder(0, fence: 2, for: .seconds(1)), at: 1)
+            try changed.recordOwner(holder(0, fence: 2, for: .seconds(1)), at: 1)
         }
         #expect(error?.code == .dataLoss)
         error = #expect(throws: ClusterEngineError.self) { _ = try changed.acquired(lease(1, 4), askedAt: 1, now: 1) }

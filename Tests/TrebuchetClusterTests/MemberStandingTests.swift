@@ -158,7 +158,7 @@ struct MemberStandingTests {
         world.engine.loseEverything()
         await one.member.round()
         await #expect(throws: ClusterEngineError.self) { try await one.member.run() }
-        #expect(one.member.beginAgain())
+        #expect(one.member.restart())
         #expect(!one.member.isOver && one.member.trouble == nil)
         try await world.round()
         let after = one.notes.owned

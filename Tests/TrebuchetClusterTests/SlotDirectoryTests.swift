@@ -15,7 +15,7 @@ import Testing
         let slot = ClusterSlot(of: "a")
         async let owner = directory.owner(of: slot, waitingUpTo: .seconds(3_600))
         #expect(await eventually { directory.isWaiting(for: slot) })
-        while !node.member.keeps(slot) { try await world.round() }
+        while !node.member.mayStartWork(in: slot) { try await world.round() }
         directory.didAcquire(slot)
         #expect(try await owner == node.member.node)
         #expect(!directory.isWaiting(for: slot))

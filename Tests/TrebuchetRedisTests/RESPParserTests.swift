@@ -172,9 +172,9 @@ struct RESPParserTests {
                     }
                 }
             }
-            outcome.most = max(outcome.most, parser.keptCount)
+            outcome.most = max(outcome.most, parser.bufferedCount)
         }
-        outcome.kept = parser.keptCount
+        outcome.kept = parser.bufferedCount
         return outcome
     }
 }

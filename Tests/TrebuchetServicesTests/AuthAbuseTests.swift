@@ -178,7 +178,7 @@ import TrebuchetTesting
             _ = try await clients[3].auth.signInAsGuest()
             for client in clients { await client.close() }
             // What was counted before is counted again after a restart.
-            let again = try await server.accounts.records.sweep(at: server.time.now)
+            let again = try await server.accounts.records.deleteExpired(at: server.time.now)
             #expect(again == AccountCount(all: 4, guests: 2))
         }
     }

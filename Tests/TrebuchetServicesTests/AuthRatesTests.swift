@@ -46,10 +46,10 @@ import Trebuchet
         let connection = CallerConnection(
             principal: nil, remoteAddress: SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false))
         _ = try await accounts.sendMagicCode(to: "ada@b.c", for: connection)
-        try await accounts.takeAttempt(connection)
+        try await accounts.consumeAttempt(connection)
         wall.advance(by: .seconds(-3_600))
         await #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 1_000)) {
-            try await accounts.takeAttempt(connection)
+            try await accounts.consumeAttempt(connection)
         }
         uptime.advance(by: .seconds(1))
         let code = try #require(sent.entries.first)
@@ -108,10 +108,10 @@ import Trebuchet
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
         var rates = AuthRates<Int>(limits)
         let asker = AuthRates<Int>.Requester(host: 1, connection: 1)
-        try rates.takeCode(for: "a", asker, at: 0)
-        for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.takeCode(for: "a", asker, at: 0) } }
-        try rates.takeCode(for: "b", asker, at: 0)
-        #expect(throws: AuthError.self) { try rates.takeAttempt(asker, at: 0) }
+        try rates.consumeCode(for: "a", asker, at: 0)
+        for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.consumeCode(for: "a", asker, at: 0) } }
+        try rates.consumeCode(for: "b", asker, at: 0)
+        #expect(throws: AuthError.self) { try rates.consumeAttempt(asker, at: 0) }
     }
 
     @Test("one host alone never uses up an address's codes, and who uses a code has its own again")
@@ -120,20 +120,20 @@ import Trebuchet
         var sent = 0
         for minute in stride(from: 0, to: Int64(60 * 24 * 30), by: 5) {
             let asker = AuthRates<Int>.Requester(host: 1, connection: UInt64(minute))
-            if (try? rates.takeCode(for: "a", asker, at: minute * 60_000)) != nil { sent += 1 }
+            if (try? rates.consumeCode(for: "a", asker, at: minute * 60_000)) != nil { sent += 1 }
         }
         #expect((700...740).contains(sent), "one an hour, \(sent)")
         let now = Int64(60 * 24 * 30) * 60_000
         let owner = AuthRates<Int>.Requester(host: 2, connection: .max)
-        for _ in 0..<5 { try rates.takeCode(for: "a", owner, at: now) }
-        #expect(throws: AuthError.self) { try rates.takeCode(for: "a", owner, at: now) }
+        for _ in 0..<5 { try rates.consumeCode(for: "a", owner, at: now) }
+        #expect(throws: AuthError.self) { try rates.consumeCode(for: "a", owner, at: now) }
         rates.usedCode(for: "a", owner)
-        try rates.takeCode(for: "a", AuthRates<Int>.Requester(host: 2, connection: 7), at: now)
+        try rates.consumeCode(for: "a", AuthRates<Int>.Requester(host: 2, connection: 7), at: now)
         // Many hosts together come to an end all the same.
         var all = 0
         for host in 3..<100 {
             let asker = AuthRates<Int>.Requester(host: host, connection: UInt64(host) << 32)
-            if (try? rates.takeCode(for: "a", asker, at: now)) != nil { all += 1 }
+            if (try? rates.consumeCode(for: "a", asker, at: now)) != nil { all += 1 }
         }
         #expect(all < 50)
     }

@@ -40,10 +40,10 @@ import Testing
                 })
         }
         #expect(held != nil)
-        waiters[7].leave()
+        waiters[7].cancel()
         #expect(held == nil)
         #expect(queue.resume(atMost: 10, .failure(CallerGone())))
-        for waiter in waiters[20...] { waiter.leave() }
+        for waiter in waiters[20...] { waiter.cancel() }
         #expect(queue.count == 10)
         #expect(!queue.resume(atMost: 32, .failure(CallerGone())))
         #expect(resumed == Array(0..<7) + Array(8..<20))

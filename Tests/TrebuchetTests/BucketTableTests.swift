@@ -36,9 +36,9 @@ import Testing
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 100_000)
         for party in 0..<50_000 { _ = table.consume(party, at: 0) }
         #expect(table.count == 50_000)
-        let before = table.looks
+        let before = table.inspectionCount
         for party in 0..<1_000 { _ = table.consume(party * 7, at: 1) }
-        #expect(table.looks - before <= 3 * 1_000)
+        #expect(table.inspectionCount - before <= 3 * 1_000)
     }
 
     @Test("buckets that have filled up go while others are used, and none that has not")

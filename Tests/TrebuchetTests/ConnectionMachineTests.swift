@@ -23,7 +23,7 @@ import WebSockets
 
     /// Everything that can be told: of the numbers that the situations use, and of one that is not theirs.
     static let inputs: [Input] =
-        [.connectAsked, .disconnectAsked, .closeAsked]
+        [.connectRequested, .disconnectRequested, .closeRequested]
         + [1, 2, 9].flatMap { number -> [Input] in
             [
                 .connected(number), .attemptFailed(number, failure), .attemptFailed(number, finalFailure),
@@ -41,40 +41,40 @@ import WebSockets
         let answers: [(Input, [Effect])]
     }
 
-    static let atOnce: [Input] = [.connectAsked, .connected(1)]
+    static let atOnce: [Input] = [.connectRequested, .connected(1)]
 
     static let situations: [Situation] = [
         Situation(
             testDescription: "disconnected, from the beginning", history: [], state: .disconnected(nil),
             answers: [
-                (.connectAsked, [.startConnecting(1), .notify(.connecting(attempt: 1, after: nil))]),
-                (.closeAsked, [.notify(.closed), .failWaiting(closed)]),
+                (.connectRequested, [.startConnecting(1), .notify(.connecting(attempt: 1, after: nil))]),
+                (.closeRequested, [.notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "disconnected, because the first attempt failed",
-            history: [.connectAsked, .attemptFailed(1, failure)], state: .disconnected(refused),
+            history: [.connectRequested, .attemptFailed(1, failure)], state: .disconnected(refused),
             answers: [
-                (.connectAsked, [.startConnecting(2), .notify(.connecting(attempt: 1, after: nil))]),
-                (.closeAsked, [.notify(.closed), .failWaiting(closed)]),
+                (.connectRequested, [.startConnecting(2), .notify(.connecting(attempt: 1, after: nil))]),
+                (.closeRequested, [.notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
-            testDescription: "connecting for the first time", history: [.connectAsked],
+            testDescription: "connecting for the first time", history: [.connectRequested],
             state: .connecting(attempt: 1, after: nil),
             answers: [
                 (.connected(1), [.activateLink(1), .notify(.connected), .releaseWaiting]),
                 (.attemptFailed(1, failure), [.notify(.disconnected(refused)), .failWaiting(refused)]),
                 (.attemptFailed(1, finalFailure), [.notify(.disconnected(forbidden)), .failWaiting(forbidden)]),
                 (.connectionLost(1, lost), [.notify(.disconnected(lost)), .failWaiting(lost)]),
-                (.disconnectAsked, [.abandon(1), .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.abandon(1), .notify(.closed), .failWaiting(closed)]),
+                (.disconnectRequested, [.abandon(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.abandon(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "connected", history: atOnce, state: .connected,
             answers: [
-                (.connectAsked, [.releaseWaiting]),
+                (.connectRequested, [.releaseWaiting]),
                 (
                     .connectionLost(1, lost),
                     [.scheduleRetry(2, after: .milliseconds(50)), .notify(.connecting(attempt: 1, after: lost))]
@@ -83,8 +83,8 @@ import WebSockets
                     .goAway(1, reconnectAfter: .seconds(3)),
                     [.scheduleRetry(2, after: .seconds(3)), .notify(.draining)]
                 ),
-                (.disconnectAsked, [.drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.drop(1), .notify(.closed), .failWaiting(closed)]),
+                (.disconnectRequested, [.drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -92,9 +92,9 @@ import WebSockets
             history: atOnce + [.connectionLost(1, lost)], state: .connecting(attempt: 2, after: lost),
             answers: [
                 (.retryTimerFired(2), [.startConnecting(2)]),
-                (.connectAsked, [.cancelRetry, .startConnecting(2)]),
-                (.disconnectAsked, [.cancelRetry, .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.cancelRetry, .notify(.closed), .failWaiting(closed)]),
+                (.connectRequested, [.cancelRetry, .startConnecting(2)]),
+                (.disconnectRequested, [.cancelRetry, .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.cancelRetry, .notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -112,43 +112,43 @@ import WebSockets
                     .connectionLost(2, lost),
                     [.scheduleRetry(3, after: .milliseconds(100)), .notify(.connecting(attempt: 3, after: lost))]
                 ),
-                (.disconnectAsked, [.abandon(2), .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.abandon(2), .notify(.closed), .failWaiting(closed)]),
+                (.disconnectRequested, [.abandon(2), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.abandon(2), .notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "draining, before the time that the server named",
             history: atOnce + [.goAway(1, reconnectAfter: .seconds(3))], state: .draining,
             answers: [
-                (.connectAsked, [.releaseWaiting]),
+                (.connectRequested, [.releaseWaiting]),
                 (.retryTimerFired(2), [.startConnecting(2)]),
                 (.connectionLost(1, lost), [.notify(.connecting(attempt: 2, after: lost))]),
-                (.disconnectAsked, [.cancelRetry, .drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.cancelRetry, .drop(1), .notify(.closed), .failWaiting(closed)]),
+                (.disconnectRequested, [.cancelRetry, .drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.cancelRetry, .drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "draining, with an attempt under way",
             history: atOnce + [.goAway(1, reconnectAfter: .seconds(3)), .retryTimerFired(2)], state: .draining,
             answers: [
-                (.connectAsked, [.releaseWaiting]),
+                (.connectRequested, [.releaseWaiting]),
                 (.connected(2), [.activateLink(2), .drop(1), .notify(.connected), .releaseWaiting]),
                 (.attemptFailed(2, failure), [.scheduleRetry(3, after: .milliseconds(100))]),
                 (.attemptFailed(2, finalFailure), []),
                 (.connectionLost(1, lost), [.notify(.connecting(attempt: 2, after: lost))]),
                 (.connectionLost(2, lost), [.scheduleRetry(3, after: .milliseconds(100))]),
-                (.disconnectAsked, [.abandon(2), .drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.abandon(2), .drop(1), .notify(.closed), .failWaiting(closed)]),
+                (.disconnectRequested, [.abandon(2), .drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.abandon(2), .drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(9), [.drop(9)]),
             ]),
         Situation(
             testDescription: "draining, and nothing follows",
             history: atOnce + [.goAway(1, reconnectAfter: .seconds(3))], policy: .never, state: .draining,
             answers: [
-                (.connectAsked, [.releaseWaiting]),
+                (.connectRequested, [.releaseWaiting]),
                 (.connectionLost(1, lost), [.notify(.disconnected(lost)), .failWaiting(lost)]),
-                (.disconnectAsked, [.drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.drop(1), .notify(.closed), .failWaiting(closed)]),
+                (.disconnectRequested, [.drop(1), .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.drop(1), .notify(.closed), .failWaiting(closed)]),
                 (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
@@ -158,22 +158,22 @@ import WebSockets
             answers: [
                 // Not even the user makes it earlier: .connectAsked does nothing.
                 (.retryTimerFired(2), [.startConnecting(2)]),
-                (.disconnectAsked, [.cancelRetry, .notify(.disconnected(nil)), .failWaiting(none)]),
-                (.closeAsked, [.cancelRetry, .notify(.closed), .failWaiting(closed)]),
+                (.disconnectRequested, [.cancelRetry, .notify(.disconnected(nil)), .failWaiting(none)]),
+                (.closeRequested, [.cancelRetry, .notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
-            testDescription: "disconnected, because the user wanted so", history: atOnce + [.disconnectAsked],
+            testDescription: "disconnected, because the user wanted so", history: atOnce + [.disconnectRequested],
             state: .disconnected(nil),
             answers: [
-                (.connectAsked, [.startConnecting(2), .notify(.connecting(attempt: 1, after: nil))]),
-                (.closeAsked, [.notify(.closed), .failWaiting(closed)]),
+                (.connectRequested, [.startConnecting(2), .notify(.connecting(attempt: 1, after: nil))]),
+                (.closeRequested, [.notify(.closed), .failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
         Situation(
-            testDescription: "closed", history: atOnce + [.closeAsked], state: .closed,
+            testDescription: "closed", history: atOnce + [.closeRequested], state: .closed,
             answers: [
-                (.connectAsked, [.failWaiting(closed)]),
+                (.connectRequested, [.failWaiting(closed)]),
                 (.connected(1), [.drop(1)]), (.connected(2), [.drop(2)]), (.connected(9), [.drop(9)]),
             ]),
     ]
@@ -200,7 +200,7 @@ import WebSockets
         var policy = policy
         policy.retriesFirstConnection = true
         var machine = ConnectionMachine(policy: policy)
-        _ = machine.handle(.connectAsked, at: 0, random: 1)
+        _ = machine.handle(.connectRequested, at: 0, random: 1)
         return (1...count).compactMap { number in
             let effects = machine.handle(.attemptFailed(number, Self.failure), at: 0, random: 1)
             _ = machine.handle(.retryTimerFired(number + 1), at: 0, random: 1)
@@ -235,7 +235,7 @@ import WebSockets
         for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 0) }
         let effects = machine.handle(.connectionLost(1, Self.lost), at: 60_000_000_000, random: 0)
         #expect(effects == [.notify(.disconnected(Self.lost)), .failWaiting(Self.lost)])
-        #expect(machine.handle(.connectAsked, at: 0, random: 0).first == .startConnecting(2))
+        #expect(machine.handle(.connectRequested, at: 0, random: 0).first == .startConnecting(2))
     }
 
     @Test(
@@ -248,7 +248,7 @@ import WebSockets
         let start: UInt64 = 5
         // Two attempts and a failure, before there is a connection.
         let history: [Input] = [
-            .connectAsked, .attemptFailed(1, Self.failure), .retryTimerFired(2), .connected(2),
+            .connectRequested, .attemptFailed(1, Self.failure), .retryTimerFired(2), .connected(2),
         ]
         for input in history { _ = machine.handle(input, at: start, random: 1) }
         let next = machine.handle(.connectionLost(2, Self.lost), at: start + lasted, random: 1)
@@ -310,10 +310,10 @@ import WebSockets
         var policy = ReconnectPolicy()
         policy.retriesFirstConnection = retriesFirstConnection
         var machine = ConnectionMachine(policy: policy)
-        _ = machine.handle(.connectAsked, at: 0, random: 0)
+        _ = machine.handle(.connectRequested, at: 0, random: 0)
         _ = machine.handle(.attemptFailed(1, failure), at: 0, random: 0)
         #expect(machine.state == .disconnected(failure.error))
-        for input in [.connectAsked, .connected(2), .connectionLost(2, Self.lost)] as [Input] {
+        for input in [.connectRequested, .connected(2), .connectionLost(2, Self.lost)] as [Input] {
             _ = machine.handle(input, at: 0, random: 0)
         }
         for attempt in 3...6 {
@@ -331,7 +331,7 @@ import WebSockets
     @Test("an attempt with each of several addresses is one failure, also before there was a connection")
     func rounds() {
         var machine = ConnectionMachine(addresses: 3)
-        #expect(machine.handle(.connectAsked, at: 0, random: 1).first == .startConnecting(1))
+        #expect(machine.handle(.connectRequested, at: 0, random: 1).first == .startConnecting(1))
         for number in 1...2 {
             let effects = machine.handle(.attemptFailed(number, Self.failure), at: 0, random: 1)
             #expect(effects.first == .scheduleRetry(number + 1, after: .milliseconds(200)))
@@ -345,7 +345,7 @@ import WebSockets
     @Test("one of several addresses that refuses is no reason to give up, and all of them are")
     func refusals() {
         var machine = ConnectionMachine(addresses: 2)
-        _ = machine.handle(.connectAsked, at: 0, random: 1)
+        _ = machine.handle(.connectRequested, at: 0, random: 1)
         _ = machine.handle(.attemptFailed(1, Self.finalFailure), at: 0, random: 1)
         _ = machine.handle(.retryTimerFired(2), at: 0, random: 1)
         #expect(machine.handle(.connected(2), at: 0, random: 1).first == .activateLink(2))

@@ -93,7 +93,7 @@ private struct Walk {
 
     mutating func step() {
         switch Int.random(in: 0..<16, using: &random) {
-        case 0: tell(.connectAsked)
+        case 0: tell(.connectRequested)
         case 1...3: connect()
         case 4...5:
             guard let number = attempt else { return }
@@ -116,10 +116,10 @@ private struct Walk {
             switch Int.random(in: 0..<20, using: &random) {
             case 0:
                 isClosed = true
-                tell(.closeAsked)
+                tell(.closeRequested)
             case 1...4:
                 isUnwanted = true
-                tell(.disconnectAsked)
+                tell(.disconnectRequested)
                 isUnwanted = false
                 #expect(attempt == nil && timer == nil && connections.isEmpty)
             default: break
@@ -148,7 +148,7 @@ private struct Walk {
 
     /// From now on everything succeeds.
     mutating func succeed() {
-        if case .disconnected = machine.state { tell(.connectAsked) }
+        if case .disconnected = machine.state { tell(.connectRequested) }
         fire()
         connect()
     }

@@ -12,11 +12,11 @@ import Testing
     func takenApart(before: Bool) async {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let (here, there) = (server.shards[0], server.shards[1])
-        if before { await there.reactor.perform { there.takeApart() } }
+        if before { await there.reactor.perform { there.releaseReferences() } }
         let isHere = await withCheckedContinuation { continuation in
             there.reactor.execute {
                 here.deliver(from: there.states) { continuation.resume(returning: here.reactor.isCurrent) }
-                if !before { there.takeApart() }
+                if !before { there.releaseReferences() }
             }
         }
         #expect(isHere)

@@ -93,7 +93,7 @@ extension IdempotencyCacheTests {
             for name in begun { memory.close(name) }
             memory.removeExpired(at: 100)
             #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
-            #expect((shares.answers.count, shares.bytes.count) == (0, 0))
+            #expect((shares.recordedResponses.count, shares.bytes.count) == (0, 0))
             #expect(shares.partyCount == (0, 0), "nobody holds a share")
         }
     }

@@ -70,7 +70,7 @@ import TrebuchetTesting
         let names = (0..<10).map(String.init)
         for name in names {
             let record = record(server.actorSystem, name)
-            _ = record.actorInstance.takeUse()
+            _ = record.actorInstance.consumeUseFlag()
             watch.trackActor(record, IdlePolicy(time: .seconds(10), discards: false), at: 0)
         }
         var gone: Set<String> = []
@@ -86,7 +86,7 @@ import TrebuchetTesting
         life.removeUser()
         #expect(life.close())
         #expect(!life.enter())
-        #expect(life.isGone)
+        #expect(life.isDeactivated)
         #expect(!life.close())
     }
 }

@@ -22,7 +22,7 @@ import TrebuchetActors
     }
 
     private func fail(_ failures: LoadFailures, _ name: String, _ error: any Error = Away()) async {
-        await #expect(throws: (any Error).self) { try await failures.noting(name) { throw error } }
+        await #expect(throws: (any Error).self) { try await failures.recordingFailure(of: name) { throw error } }
     }
 
     @Test("a failure that lasts is logged once, as an error with its reason, and its end too")
@@ -42,7 +42,7 @@ import TrebuchetActors
         #expect(lines.first?.hasPrefix("error actor 'todos' could not be loaded for 10 s") == true)
         #expect(lines.first?.contains("the disk is gone") == true)
         #expect(failures.count == 1)
-        #expect(try await failures.noting("todos") { 1 } == 1)
+        #expect(try await failures.recordingFailure(of: "todos") { 1 } == 1)
         #expect(world.lines.withLock { $0.last } == "notice actor 'todos' was loaded after failures")
         #expect(failures.count == 0)
     }

@@ -78,7 +78,7 @@ extension PersistedStateTests {
         await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
         let address = try await server.start()
         let shard = server.shards[0]
-        let states = try #require(server.parts.directory.record(ActorName("diary"))?.persisted)
+        let states = try #require(server.context.directory.record(ActorName("diary"))?.persisted)
         store.failWrites(StateStoreError(.unavailable, "the engine is away"))
         let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
         try await client.connect()

@@ -43,10 +43,10 @@ import Testing
         #expect(parties[0].all != parties[1].all)
         #expect(parties[0].all == parties[0].all)
         let memory = PrincipalMemory(limit: 100)
-        let parts = Self.ids.map { memory.part(of: $0) }
+        let parts = Self.ids.map { memory.usage(of: $0) }
         parts[0].budget.adjustUsage(by: 60)
         #expect(parts[1].budget.usedBytes == 0)
-        #expect(memory.part(of: Self.ids[0]).budget.usedBytes == 60)
+        #expect(memory.usage(of: Self.ids[0]).budget.usedBytes == 60)
         let clients = ServerContext(reactors: 1, limits: ServerLimits(), log: { _ in }).hosting
         let keys = Self.ids.map { clients.key(of: "identity", principal: $0) }
         #expect(keys[0] != keys[1])

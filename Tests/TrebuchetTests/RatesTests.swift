@@ -80,9 +80,9 @@ import WebSockets
     func keptAnyway() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 10_000)
         for party in 0..<1_001 { #expect(table.consume(party, at: 0) == nil) }
-        #expect(table.looks == 0)
+        #expect(table.inspectionCount == 0)
         #expect(table.consume(5_000, at: 60 * Self.second) == nil)
-        #expect(table.looks == 2)
+        #expect(table.inspectionCount == 2)
         #expect(table.count == 1_000)
         for party in 6_000..<6_100 { #expect(table.consume(party, at: 60 * Self.second) == nil) }
         #expect(table.count <= 1_002)
@@ -169,12 +169,12 @@ import WebSockets
         let full = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: parties(4, nil)) }
         #expect(
             full?.message.hasPrefix("quota exceeded: the server has 3 connections (ServerLimits.connections)") == true)
-        first.giveBack()
-        first.giveBack()
+        first.release()
+        first.release()
         #expect(book.count(.connections) == 2)
         second = nil
         #expect(second == nil && book.count(.connections) == 1)
-        third.giveBack()
+        third.release()
         #expect(book.count(.connections) == 0)
         // Nothing is left that would count for somebody.
         for number in 1...2 { _ = try book.reserve(.connections, for: parties(UInt64(number), "ada")) }
@@ -194,15 +194,15 @@ import WebSockets
     @Test("what is held for a principal counts as long as one of its connections is there")
     func principalMemory() {
         let memory = PrincipalMemory(limit: 100)
-        var first: PrincipalMemory.ConnectionUsage? = memory.part(of: "ada")
-        var second: PrincipalMemory.ConnectionUsage? = memory.part(of: "ada")
+        var first: PrincipalMemory.ConnectionUsage? = memory.usage(of: "ada")
+        var second: PrincipalMemory.ConnectionUsage? = memory.usage(of: "ada")
         first?.budget.adjustUsage(by: 60)
         #expect(second?.budget.usedBytes == 60 && second?.budget.limit == 100)
-        #expect(memory.part(of: "bob").budget.usedBytes == 0)
+        #expect(memory.usage(of: "bob").budget.usedBytes == 0)
         first = nil
-        #expect(first == nil && memory.part(of: "ada").budget.usedBytes == 60)
+        #expect(first == nil && memory.usage(of: "ada").budget.usedBytes == 60)
         second = nil
-        #expect(second == nil && memory.part(of: "ada").budget.usedBytes == 0)
+        #expect(second == nil && memory.usage(of: "ada").budget.usedBytes == 0)
     }
 
     @Test(
@@ -232,15 +232,15 @@ import WebSockets
             let full = try #require(holding.reserve(bytes: areBytes ? 1 : 0))
             #expect(full.whose == whose)
             #expect(full.setting == "\(setting): \(areBytes ? 20 : 2)")
-            let (answers, bytes) = (shares.answers.count, shares.bytes.count)
+            let (answers, bytes) = (shares.recordedResponses.count, shares.bytes.count)
             #expect(answers == 2 && bytes == 20, "round \(round)")
             if areBytes {
-                #expect(holding.takeBytes(1)?.setting == full.setting)
-                #expect(holding.takeBytes(0) == nil)
+                #expect(holding.reserveBytes(1)?.setting == full.setting)
+                #expect(holding.reserveBytes(0) == nil)
             }
             holding.release(bytes: 10)
             holding.release(bytes: 10)
-            let (answersLeft, bytesLeft) = (shares.answers.count, shares.bytes.count)
+            let (answersLeft, bytesLeft) = (shares.recordedResponses.count, shares.bytes.count)
             #expect(answersLeft == 0 && bytesLeft == 0)
         }
         // Nobody's share is named where nobody is known.

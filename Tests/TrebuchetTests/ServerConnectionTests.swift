@@ -150,7 +150,7 @@ import WebSockets
             $0.pingInterval = .milliseconds(1_500)
         }
         let texts = await rig.receive(#"{"type":"hello","payload":{}}"#)
-        let name = await rig.on { $0.shard.answers.names.text($0.name) }
+        let name = await rig.on { $0.shard.idempotencyCache.names.text($0.name) }
         #expect(texts.count == 1)
         #expect(texts.first?.contains(#""session":"\#(name)""#) == true)
         #expect(texts.first?.contains(#""callsPerConnection":7"#) == true)
@@ -272,7 +272,7 @@ import WebSockets
         await rig.journal.wait(for: "a was cancelled")
         #expect(await rig.on { !$0.isOpen && $0.running.isEmpty && $0.streams.isEmpty && $0.load.count == 0 })
         #expect(await rig.on { $0.shard.connections.count } == 0)
-        #expect(await rig.on { $0.shard.parts.shares.count(.streams) } == 0)
+        #expect(await rig.on { $0.shard.context.shares.count(.streams) } == 0)
         #expect(await rig.call(3, "calculator", "same(_:)", "4") == [], "nothing reaches anybody")
     }
 

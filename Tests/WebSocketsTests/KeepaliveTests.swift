@@ -21,7 +21,7 @@ struct KeepaliveTests {
         var actions: [Keepalive.Action] = []
         for _ in 0..<8 { actions.append(keepalive.beat(times)) }
         #expect(actions.dropLast() == [.nothing, .nothing, .nothing, .ping, .nothing, .nothing, .nothing])
-        #expect(actions.last == .giveUp("the peer did not respond to a ping"))
+        #expect(actions.last == .drop("the peer did not respond to a ping"))
     }
 
     @Test("a peer that answers pings lives on")
@@ -33,7 +33,7 @@ struct KeepaliveTests {
             switch keepalive.beat(times) {
             case .ping:
                 pings += 1
-                keepalive.wasHeard = true
+                keepalive.hasReceivedInput = true
             case .nothing: break
             default: Issue.record("given up")
             }
@@ -55,7 +55,7 @@ struct KeepaliveTests {
         var beats = 0
         var action = Keepalive.Action.nothing
         while action != .closeIdle, beats < 100 {
-            keepalive.wasHeard = true
+            keepalive.hasReceivedInput = true
             action = keepalive.beat(idle)
             beats += 1
         }
@@ -142,11 +142,11 @@ struct KeepaliveTests {
         let times = times()
         var keepalive = Keepalive()
         for _ in 0..<5 {
-            keepalive.wasHeard = true
+            keepalive.hasReceivedInput = true
             let action = keepalive.beat(times, isUnfinished: true)
             #expect(action == .nothing)
         }
-        keepalive.wasHeard = true
+        keepalive.hasReceivedInput = true
         let last = keepalive.beat(times, isUnfinished: true)
         #expect(last == .closeUnfinished)
     }

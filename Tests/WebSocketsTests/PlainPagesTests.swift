@@ -32,10 +32,11 @@ struct PlainPagesTests {
             case "/large": return .page(StreamedResponse(ok, body: Self.large))
             case "/file":
                 let pieces = pieces
-                return .lookUp {
+                return .blocking {
                     StreamedResponse(
                         ok,
-                        rest: StreamedResponse.RemainingBody(count: Self.large.count, blocks: true) { offset, count in
+                        remainingBody: StreamedResponse.RemainingBody(count: Self.large.count, blocks: true) {
+                            offset, count in
                             pieces.note(count)
                             return Array(Self.large[offset..<min(offset + count, Self.large.count)])
                         })
@@ -45,14 +46,15 @@ struct PlainPagesTests {
                 return .page(
                     StreamedResponse(
                         ok,
-                        rest: StreamedResponse.RemainingBody(count: 5, blocks: true) { _, count in
+                        remainingBody: StreamedResponse.RemainingBody(count: 5, blocks: true) { _, count in
                             pieces.note(count)
                             gate.wait()
                             return Array("late\n".utf8)
                         }))
             case "/short":
-                return .lookUp {
-                    StreamedResponse(ok, rest: StreamedResponse.RemainingBody(count: 100, blocks: true) { _, _ in nil })
+                return .blocking {
+                    StreamedResponse(
+                        ok, remainingBody: StreamedResponse.RemainingBody(count: 100, blocks: true) { _, _ in nil })
                 }
             case "/healthz": return .last(HTTPResponse(status: 200, text: "ok"))
             default: return nil
@@ -199,8 +201,8 @@ struct PlainPagesTests {
 
     @Test("silence between requests ends the connection, a head that dribbles is answered 408")
     func silence() async throws {
-        let apart = ReactorGroup.takeApart(1)
-        defer { apart.giveBack() }
+        let apart = ReactorGroup.acquireExclusive(1)
+        defer { apart.releaseExclusive() }
         /// Timers begin in the turn of what came before.
         func pass(_ seconds: UInt64) async {
             for reactor in apart.reactors {
@@ -242,7 +244,7 @@ struct PlainPagesTests {
                     pieces.note(count)
                     return [UInt8](repeating: 1, count: count)
                 }
-                return .page(StreamedResponse(HTTPResponse(status: 200), rest: rest))
+                return .page(StreamedResponse(HTTPResponse(status: 200), remainingBody: rest))
             },
             accept: { _ in .accept(EchoHandler()) })
         let peer = try RawPeer(port: server.address.port, receiveBuffer: 4096)

@@ -197,7 +197,7 @@ import Transports
         let times = Keepalive.Times(limits)
         #expect(times.beat == max(.milliseconds(ping) / 4, .milliseconds(1)))
         #expect(times.ping == 4)
-        #expect(Int(times.giveUp) == giveUp)
+        #expect(Int(times.dropAfter) == giveUp)
         #expect(Int(times.message) == message)
         #expect(times.idle == 0)
         limits.idleTimeout = .milliseconds(ping)
@@ -235,7 +235,7 @@ import Transports
             _ = keepalive.beat(times)
         }
         #expect(overdue == [false, false, false, true, true])
-        keepalive.wasHeard = true
+        keepalive.hasReceivedInput = true
         #expect(!keepalive.isOverdue(times))
         _ = keepalive.beat(times)
         #expect(!keepalive.isOverdue(times))
@@ -246,7 +246,7 @@ import Transports
         let times = Keepalive.Times(WebSocketLimits())
         var keepalive = Keepalive()
         func beat(_ isUnfinished: Bool) -> Keepalive.Action {
-            keepalive.wasHeard = true
+            keepalive.hasReceivedInput = true
             return keepalive.beat(times, isUnfinished: isUnfinished)
         }
         for _ in 0..<5 {
@@ -297,7 +297,7 @@ import Transports
     func longReasons(count: Int, shown: Int) {
         let body = Array(repeating: UInt8(ascii: "x"), count: count)
         #expect(body.withUnsafeBytes { RejectionReason.text([:], $0) }?.utf8.count == shown)
-        #expect(body.withUnsafeBytes { RejectionReason.isWhole([:], $0) })
+        #expect(body.withUnsafeBytes { RejectionReason.isComplete([:], $0) })
         let cut = Array((String(repeating: "x", count: 199) + "\u{e9}").utf8)
         #expect(cut.withUnsafeBytes { RejectionReason.text([:], $0) } == String(repeating: "x", count: 199))
     }
@@ -311,7 +311,7 @@ import Transports
             ([:], String(repeating: "x", count: 199), false), ([:], String(repeating: "x", count: 200), true),
         ] as [(HTTPHeaders, String, Bool)])
     func whole(headers: HTTPHeaders, body: String, isWhole: Bool) {
-        #expect(Array(body.utf8).withUnsafeBytes { RejectionReason.isWhole(headers, $0) } == isWhole)
+        #expect(Array(body.utf8).withUnsafeBytes { RejectionReason.isComplete(headers, $0) } == isWhole)
     }
 
     @Test("an answer has its length and ends the connection; one to HEAD is its head alone, a 101 has neither")

@@ -36,7 +36,7 @@ enum RESPFuzz {
                     return true
                 }
             }
-            precondition(parser.keptCount <= limits.bulkBytes + 2 + limits.elements, "\(parser.keptCount) are kept")
+            precondition(parser.bufferedCount <= limits.bulkBytes + 2 + limits.elements, "\(parser.bufferedCount) are kept")
             if isOver { break }
         }
         return found

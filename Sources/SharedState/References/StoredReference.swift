@@ -118,7 +118,7 @@ final class StoredReference<Value: Sendable>: MutableReference {
             var copy = newest.currentValue
             let result = try body(&copy)
             let replaced = exchange(copy)
-            if saves, SharedChanges.isNoted { recordChange(from: replaced, to: copy) }
+            if saves, SharedChanges.isRecording { recordChange(from: replaced, to: copy) }
             // In the same turn, so that no thread finds a change that is not on its way to the key: an earlier read
             // would undo it.
             let isToHandOver = saves && savingKey != nil && contents.withLock { $0.saveQueue.enqueueSave(.didSet, nil) }

@@ -14,12 +14,12 @@ struct ActorListQuery {
         search = query.text("search").map { Array($0.utf8) }
     }
 
-    func takes(type name: String) -> Bool {
+    func matches(type name: String) -> Bool {
         guard let type else { return true }
         return name == type || name.utf8.count > type.utf8.count && name.hasSuffix("." + type)
     }
 
-    func takes(name: String) -> Bool {
+    func matches(name: String) -> Bool {
         guard let search, let first = search.first else { return true }
         var name = name
         return name.withUTF8 { bytes in
@@ -67,22 +67,22 @@ extension TrebuchetServer {
         let (ready, unloaded, patterns) = directory.all
         var types: [ObjectIdentifier: (type: ActorType, actors: Int, isTaken: Bool)] = [:]
         func isTaken(_ type: ActorType) -> Bool {
-            let isTaken = types[ObjectIdentifier(type)]?.isTaken ?? look.takes(type: type.name)
+            let isTaken = types[ObjectIdentifier(type)]?.isTaken ?? look.matches(type: type.name)
             types[ObjectIdentifier(type), default: (type, 0, isTaken)].actors += 1
             return isTaken
         }
         var first = SmallestNames<(name: String, type: ActorType, record: ActorRecord?)>(look.page.end)
-        for record in ready where isTaken(record.type) && look.takes(name: record.name) {
+        for record in ready where isTaken(record.type) && look.matches(name: record.name) {
             first.insert(record.name, (record.name, record.type, record))
         }
-        for (name, type) in unloaded where isTaken(type) && look.takes(name: name) {
+        for (name, type) in unloaded where isTaken(type) && look.matches(name: name) {
             first.insert(name, (name, type, nil))
         }
         let found = first.count
         let shown = look.page.of(first.removeAll()).map { name, type, record in
             InspectorJSON.object([
                 ("name", .text(name)), ("type", .text(type.name)), ("ready", .flag(record != nil)),
-                ("onDemand", .flag(record?.reservation != nil)), ("placed", .flag(record?.isPlaced == true)),
+                ("onDemand", .flag(record?.reservation != nil)), ("placed", .flag(record?.isClustered == true)),
                 ("reactor", .text(record.flatMap { reactorName(of: $0) })),
             ])
         }

@@ -15,10 +15,10 @@ final class InspectedActor: @unchecked Sendable {
     /// The approximate size of a recorded call in bytes.
     private static let callBytes = 200
     /// The number of versions between two recorded snapshots.
-    private static let wholeDistance = 25
+    private static let snapshotInterval = 25
     /// The number of versions recorded in addition to those shown, so that the base of the oldest shown version can be computed
     /// from a snapshot.
-    private static let spare = 2 * wholeDistance
+    private static let spare = 2 * snapshotInterval
     /// The maximum number of connections recorded as behind, for each stream.
     private static let maximumLag = 1_000
 
@@ -51,29 +51,29 @@ final class InspectedActor: @unchecked Sendable {
     let name: String
     /// Prevents the memory of the record from being reused for another one; never dereferenced. A weak reference would make
     /// each call of the actor permanently slower.
-    private unowned let place: ActorRecord
+    private unowned let recordIdentity: ActorRecord
     private let identity: ObjectIdentifier
     let since = WallTime.milliseconds
-    var looked: UInt64
+    var lastInspected: UInt64
     private(set) var versions: [Version] = []
     /// Snapshots from which the recorded versions can be computed: one before the oldest recorded version, and some later ones.
     private var wholes: [(stream: String, number: UInt64, json: [UInt8])] = []
     private var retainedBytes = 0
     private var hasGap = false
     /// The number of versions since the last recorded snapshot, by stream.
-    private var sinceWhole: [String: Int] = [:]
+    private var versionsSinceSnapshot: [String: Int] = [:]
     /// Streams whose snapshot was requested.
-    private var asked: Set<String> = []
+    private var requestedSnapshots: Set<String> = []
     /// The newest version by stream, if all versions before it were recorded.
     private var newest: [String: UInt64] = [:]
     /// The time since when each stream is observed.
     private var followedSince: [String: Int64] = [:]
     /// The time since when no version was removed.
-    private var keptSince: Int64 = 0
+    private var completeSince: Int64 = 0
     /// Connections that accept no data, with the version sent to them last, by stream.
-    private(set) var behind: [String: [UInt64: UInt64]] = [:]
+    private(set) var blockedConnections: [String: [UInt64: UInt64]] = [:]
     /// The versions that were shown last, by stream.
-    private var lastLooked: [String: UInt64] = [:]
+    private var lastInspectedVersions: [String: UInt64] = [:]
     private let watches = Mutex<(list: [InspectorStateSubscription], isOver: Bool)>(([], false))
 
     private let streams: [String]
@@ -81,17 +81,17 @@ final class InspectedActor: @unchecked Sendable {
 
     /// - Parameter follow: starts a watch of one of its states.
     init(
-        _ record: ActorRecord, looked: UInt64, follow: @escaping @Sendable (InspectedActor, String) -> Void
+        _ record: ActorRecord, lastInspected: UInt64, follow: @escaping @Sendable (InspectedActor, String) -> Void
     ) {
         streams = record.type.description.states
         self.follow = follow
         name = record.name
-        place = record
+        recordIdentity = record
         identity = ObjectIdentifier(record)
-        self.looked = looked
+        self.lastInspected = lastInspected
     }
 
-    deinit { leave() }
+    deinit { stopObserving() }
 
     func isOf(_ record: ActorRecord) -> Bool { identity == ObjectIdentifier(record) }
 
@@ -100,7 +100,7 @@ final class InspectedActor: @unchecked Sendable {
             if !watches.isOver { watches.list.append(watch) }
             return watches.isOver
         }
-        if isOver { watch.leave() }
+        if isOver { watch.cancel() }
     }
 
     /// Observes its states, unless they are observed already. Callable from any thread.
@@ -111,12 +111,12 @@ final class InspectedActor: @unchecked Sendable {
 
     /// Stops observing its states, permanently or until `startObserving`, so that nothing is encoded for the inspector. Callable from any
     /// thread.
-    func leave(forGood: Bool = true) {
+    func stopObserving(permanently: Bool = true) {
         let list = watches.withLock { watches in
-            defer { watches = ([], watches.isOver || forGood) }
+            defer { watches = ([], watches.isOver || permanently) }
             return watches.list
         }
-        for watch in list { watch.leave() }
+        for watch in list { watch.cancel() }
     }
 
     // MARK: Events
@@ -131,30 +131,30 @@ final class InspectedActor: @unchecked Sendable {
         if hasGap || version.hasOtherCauses && !calls.isEmpty { versions[versions.count - 1].isPartial = true }
         hasGap = false
         retainedBytes += calls.count * Self.callBytes
-        sinceWhole[version.stream.target, default: 0] += 1
-        keepToLimits()
+        versionsSinceSnapshot[version.stream.target, default: 0] += 1
+        enforceLimits()
     }
 
     /// Marks a gap: the following events are not recorded.
-    func leaveGap() {
+    func markGap() {
         hasGap = true
         // The connections that are behind are unknown after the gap, too.
-        (newest, followedSince, behind) = ([:], [:], [:])
+        (newest, followedSince, blockedConnections) = ([:], [:], [:])
         if !versions.isEmpty { versions[versions.count - 1].isPartial = true }
     }
 
-    private func keepToLimits() {
+    private func enforceLimits() {
         while versions.count > Self.room + Self.spare || retainedBytes > Self.maximumBytes && versions.count > 1 {
             let gone = versions.removeFirst()
             retainedBytes -= gone.retainedBytes
-            keptSince = gone.time + 1
+            completeSince = gone.time + 1
         }
         // Remove snapshots that no recorded version is based on.
-        while let place = wholes.firstIndex(where: { isSpare($0.stream, $0.number) }) { dropWhole(place) }
-        while retainedBytes > Self.maximumBytes, !wholes.isEmpty { dropWhole(0) }
+        while let place = wholes.firstIndex(where: { isSpare($0.stream, $0.number) }) { removeSnapshot(at: place) }
+        while retainedBytes > Self.maximumBytes, !wholes.isEmpty { removeSnapshot(at: 0) }
     }
 
-    private func dropWhole(_ place: Int) { retainedBytes -= wholes.remove(at: place).json.count }
+    private func removeSnapshot(at place: Int) { retainedBytes -= wholes.remove(at: place).json.count }
 
     private func isSpare(_ stream: String, _ number: UInt64) -> Bool {
         guard let oldest = versions.first(where: { $0.stream == stream }) else { return false }
@@ -162,23 +162,25 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// Returns whether a value differs from the one that was inspected before.
-    func looksAnew(at taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
-        lastLooked.updateValue(taken.number, forKey: stream) != taken.number
+    func differs(_ taken: InspectorStateSubscription.SentVersion, of stream: String) -> Bool {
+        lastInspectedVersions.updateValue(taken.number, forKey: stream) != taken.number
     }
 
     /// Records a snapshot if it is far enough behind the previous one.
     func recordSnapshot(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
         guard taken.base == nil else { return }
-        asked.remove(stream)
+        requestedSnapshots.remove(stream)
         guard let json = taken.json else { return }
         let last = wholes.last { $0.stream == stream }?.number
         if let last {
-            guard sinceWhole[stream, default: 0] >= Self.wholeDistance, last < taken.number else { return }
+            guard versionsSinceSnapshot[stream, default: 0] >= Self.snapshotInterval, last < taken.number else {
+                return
+            }
         }
-        sinceWhole[stream] = 0
+        versionsSinceSnapshot[stream] = 0
         wholes.append((stream, taken.number, json))
         retainedBytes += json.count
-        keepToLimits()
+        enforceLimits()
     }
 
     /// Returns the time since when `shown` contains all versions of its states, in milliseconds since 1970; nil while its
@@ -196,7 +198,7 @@ final class InspectedActor: @unchecked Sendable {
                 hidden = version.time + 1
             }
         }
-        return max(times.max() ?? since, keptSince, hidden)
+        return max(times.max() ?? since, completeSince, hidden)
     }
 
     /// Returns a snapshot and the patches from it to the base of a version; nil if the base is unknown.
@@ -256,15 +258,15 @@ final class InspectedActor: @unchecked Sendable {
     /// based on them.
     func recordComputedValue(_ value: [UInt8], _ number: UInt64, of stream: String) {
         for place in wholes.indices.reversed() where wholes[place].stream == stream && wholes[place].number <= number {
-            dropWhole(place)
+            removeSnapshot(at: place)
         }
         wholes.insert((stream, number, value), at: 0)
         retainedBytes += value.count
-        keepToLimits()
+        enforceLimits()
     }
 
     /// Search backwards: events about a version follow soon after it.
-    private func place(of stream: String, _ number: UInt64) -> Int? {
+    private func index(of stream: String, _ number: UInt64) -> Int? {
         versions.lastIndex { $0.number == number && $0.stream == stream }
     }
 
@@ -275,21 +277,23 @@ final class InspectedActor: @unchecked Sendable {
             newest[stream] = max(newest[stream] ?? 0, taken.number)
         }
         recordSnapshot(taken, of: stream)
-        defer { noteValue(taken, of: stream) }
-        guard taken.base != nil, sinceWhole[stream, default: 0] >= Self.wholeDistance else { return false }
-        return asked.insert(stream).inserted
+        defer { recordValue(taken, of: stream) }
+        guard taken.base != nil, versionsSinceSnapshot[stream, default: 0] >= Self.snapshotInterval else {
+            return false
+        }
+        return requestedSnapshots.insert(stream).inserted
     }
 
-    private func noteValue(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
-        guard let place = place(of: stream, taken.number), versions[place].recording == nil else { return }
+    private func recordValue(_ taken: InspectorStateSubscription.SentVersion, of stream: String) {
+        guard let place = index(of: stream, taken.number), versions[place].recording == nil else { return }
         versions[place].recording = taken
         retainedBytes += taken.json?.count ?? 0
-        keepToLimits()
+        enforceLimits()
     }
 
     func count(_ delivery: ServerEvent.Delivery) {
-        if !behind.isEmpty { behind[delivery.stream.target]?[delivery.connection] = nil }
-        guard let place = place(of: delivery.stream.target, delivery.number) else { return }
+        if !blockedConnections.isEmpty { blockedConnections[delivery.stream.target]?[delivery.connection] = nil }
+        guard let place = index(of: delivery.stream.target, delivery.number) else { return }
         switch delivery.form {
         case .patch: versions[place].patches += 1
         case .snapshot: versions[place].wholes += 1
@@ -298,15 +302,15 @@ final class InspectedActor: @unchecked Sendable {
     }
 
     /// Records that a connection accepts no data and that `number` was sent to it last.
-    func countBehind(_ stream: String, _ connection: UInt64, at number: UInt64) {
-        let isKnown = behind[stream]?[connection] != nil
-        guard isKnown || behind[stream, default: [:]].count < Self.maximumLag else { return }
-        behind[stream, default: [:]][connection] = number
+    func recordBlocked(_ stream: String, _ connection: UInt64, at number: UInt64) {
+        let isKnown = blockedConnections[stream]?[connection] != nil
+        guard isKnown || blockedConnections[stream, default: [:]].count < Self.maximumLag else { return }
+        blockedConnections[stream, default: [:]][connection] = number
     }
 
     /// Records that a connection's stream ended: it skips all versions that it has not received.
     func countEnd(_ stream: String, of connection: UInt64) {
-        guard let number = behind[stream]?.removeValue(forKey: connection) else { return }
+        guard let number = blockedConnections[stream]?.removeValue(forKey: connection) else { return }
         countSkipped(stream, by: connection, number, .max)
     }
 
@@ -332,7 +336,7 @@ extension InspectedActor.Version {
             return now.call == nil ? cause.json : now.json
         }
         var members: [(String, InspectorJSON)] = [
-            ("stream", .text(stream)), ("version", .count(number)), ("time", .whole(time)),
+            ("stream", .text(stream)), ("version", .count(number)), ("time", .integer(time)),
             ("bytes", .count(bytes)), ("calls", .list(causes)), ("moreCalls", .count(moreCalls)),
             (
                 "delivered",
@@ -348,7 +352,7 @@ extension InspectedActor.Version {
         ]
         if let recording {
             if let base = recording.base { members.append(("base", .count(base))) }
-            members.append((recording.base == nil ? "value" : "patch", recording.json.map { .written($0) } ?? .null))
+            members.append((recording.base == nil ? "value" : "patch", recording.json.map { .encoded($0) } ?? .null))
         }
         return .object(members)
     }

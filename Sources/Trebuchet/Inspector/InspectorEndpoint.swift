@@ -11,26 +11,28 @@ struct InspectorEndpoint: Sendable {
     private let pages: InspectorPages
 
     init(_ server: TrebuchetServer, token: String, writes: Bool, on reactors: ReactorGroup) {
-        requestGuard = AdminRequestGuard(server, name: "inspector", token: token, takesOwnPages: true)
-        views = InspectorViews(recorder: InspectorRecorder(server.parts.events, on: server.shards), writes: writes)
-        pages = InspectorPages(of: requestGuard, views, on: reactors, log: server.parts.log)
+        requestGuard = AdminRequestGuard(server, name: "inspector", token: token, acceptsSameOriginPages: true)
+        views = InspectorViews(recorder: InspectorRecorder(server.context.events, on: server.shards), writes: writes)
+        pages = InspectorPages(of: requestGuard, views, on: reactors, log: server.context.log)
     }
 
     func listen(
         host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup
     ) throws(TransportError) -> WebSocketServer {
         try requestGuard.listen(
-            host: host, port: port, tls: tls, on: reactors, takesPost: views.writes, clients: pages.server.shards
+            host: host, port: port, tls: tls, on: reactors, acceptsPost: views.writes, clients: pages.server.shards
         ) { request, address in
             // These files contain no server data: the page requests its data with the token.
             if let file = files[request.path], request.method != "POST" { return .page(file) }
             if let refusal = requestGuard.refusal(of: request, from: address) { return .last(refusal) }
-            guard let path = request.path.behind("/inspect/").map({ String($0) }) else { return .last(Self.nothing) }
+            guard let path = request.path.suffix(after: "/inspect/").map({ String($0) }) else {
+                return .last(Self.nothing)
+            }
             do throws(InspectorQuery.InvalidQuery) {
                 let query = try InspectorQuery(request.query)
                 if request.method == "POST" { return try change(path, query, address) }
                 guard let look = try views.view(at: path, query) else { return .last(Self.nothing) }
-                return show(look)
+                return respond(look)
             } catch {
                 return .last(Self.page(400, InspectorViews.failed(error.text)).response)
             }
@@ -48,24 +50,25 @@ struct InspectorEndpoint: Sendable {
         _ path: String, _ query: InspectorQuery, _ address: SocketAddress?
     ) throws(InspectorQuery.InvalidQuery) -> PlainResponse {
         let who = address.map { "\($0)" } ?? "unknown address"
-        if let name = path.behind(InspectorViews.actors).flatMap({ $0.hasSuffix("/call") ? $0.dropLast(5) : nil }) {
+        if let name = path.suffix(after: InspectorViews.actors).flatMap({ $0.hasSuffix("/call") ? $0.dropLast(5) : nil }
+        ) {
             let call = try InspectorCall(try InspectorQuery.decode(Array(name.utf8)), query)
-            return show { server async throws(TrebuchetError) in try await server.call(call, for: who) }
+            return respond { server async throws(TrebuchetError) in try await server.call(call, for: who) }
         }
-        if let number = path.behind("connections/").flatMap({ $0.hasSuffix("/cut") ? $0.dropLast(4) : nil }) {
+        if let number = path.suffix(after: "connections/").flatMap({ $0.hasSuffix("/cut") ? $0.dropLast(4) : nil }) {
             guard let number = UInt64(number) else {
                 throw InspectorQuery.InvalidQuery(text: "the connection must be a number")
             }
-            return show { server async throws(TrebuchetError) in try await server.cut(connection: number, for: who) }
+            return respond { server async throws(TrebuchetError) in try await server.cut(connection: number, for: who) }
         }
         return .last(Self.nothing)
     }
 
     private static var nothing: HTTPResponse { page(404, InspectorViews.nothing).response }
 
-    private func show(_ look: @escaping InspectorViews.Renderer) -> PlainResponse {
+    private func respond(_ look: @escaping InspectorViews.Renderer) -> PlainResponse {
         requestGuard.respond { server in
-            let (status, json) = await InspectorViews.shown(by: look, server)
+            let (status, json) = await InspectorViews.json(by: look, server)
             return Self.page(status, json)
         }
     }

@@ -7,15 +7,15 @@ enum InspectorJSON: Sendable {
     case null
     case flag(Bool)
     case number(Double)
-    case whole(Int64)
+    case integer(Int64)
     case text(String)
     case list([InspectorJSON])
     /// The members are written in this order.
     case object([(String, InspectorJSON)])
     /// JSON that is already encoded.
-    case written([UInt8])
+    case encoded([UInt8])
 
-    static func count(_ number: some BinaryInteger) -> InspectorJSON { .whole(Int64(clamping: number)) }
+    static func count(_ number: some BinaryInteger) -> InspectorJSON { .integer(Int64(clamping: number)) }
     static func text(_ text: String?) -> InspectorJSON { text.map { .text($0) } ?? .null }
     static func seconds(_ nanoseconds: UInt64) -> InspectorJSON { .number(Double(nanoseconds) / 1e9) }
 
@@ -30,7 +30,7 @@ enum InspectorJSON: Sendable {
         case .null: buffer.append("null" as StaticString)
         case .flag(let flag): buffer.append(flag ? "true" as StaticString : "false" as StaticString)
         case .number(let number): buffer.append(utf8: number.isFinite ? "\(number)" : "null")
-        case .whole(let number): buffer.append(decimal: number)
+        case .integer(let number): buffer.append(decimal: number)
         case .text(let text): Self.write(text, to: &buffer)
         case .list(let list):
             buffer.append(UInt8(ascii: "["))
@@ -52,7 +52,7 @@ enum InspectorJSON: Sendable {
                 value.write(to: &buffer)
             }
             buffer.append(UInt8(ascii: "}"))
-        case .written(let json):
+        case .encoded(let json):
             // Bytes to escape occur only inside strings and never after a backslash.
             json.withUnsafeBytes { Self.write($0, to: &buffer) { $0 == 0x7F || Self.isMarkup($0) } }
         }

@@ -103,9 +103,9 @@ distributed actor InspectorPage {
         var now = MonotonicClock.now
         if nextOverview <= now {
             // A client starts to observe soon after its call, or again after a reconnect.
-            unseen = await window.isSeen ? 0 : unseen + 1
+            unseen = await window.isObserved ? 0 : unseen + 1
             guard unseen < Self.maximumUnseenUpdates else { return stop() }
-            let (status, json) = await InspectorViews.shown(by: window.overview, server)
+            let (status, json) = await InspectorViews.json(by: window.overview, server)
             let made = InspectorView("overview", status, json)
             if made != overview { overview = made }
             nextOverview = now &+ Self.second
@@ -116,7 +116,7 @@ distributed actor InspectorPage {
         let path = path
         seenNews = news
         let began = MonotonicClock.now
-        let (status, json) = await InspectorViews.shown(by: look, server)
+        let (status, json) = await InspectorViews.json(by: look, server)
         // Another view was selected meanwhile.
         guard path == self.path else { return .zero }
         let made = InspectorView(path, status, json)

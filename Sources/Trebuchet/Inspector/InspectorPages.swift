@@ -31,7 +31,8 @@ final class InspectorPages: @unchecked Sendable {
             [weak server] name in
             guard let server else { throw TrebuchetError(.unavailable, "the inspector has shut down") }
             return InspectorPage(
-                InspectorWindow(name: name, door: door, views: views, pages: server), actorSystem: server.actorSystem)
+                InspectorWindow(name: name, requestGuard: door, views: views, pages: server),
+                actorSystem: server.actorSystem)
         }
     }
 
@@ -44,23 +45,23 @@ final class InspectorPages: @unchecked Sendable {
 final class InspectorWindow: @unchecked Sendable {
     let name: String
     let views: InspectorViews
-    private let door: AdminRequestGuard
+    private let requestGuard: AdminRequestGuard
     private weak var pages: TrebuchetServer?
 
-    init(name: String, door: AdminRequestGuard, views: InspectorViews, pages: TrebuchetServer) {
+    init(name: String, requestGuard: AdminRequestGuard, views: InspectorViews, pages: TrebuchetServer) {
         self.name = name
-        self.door = door
+        self.requestGuard = requestGuard
         self.views = views
         self.pages = pages
     }
 
-    var server: TrebuchetServer? { door.server }
+    var server: TrebuchetServer? { requestGuard.server }
     var overview: InspectorViews.Renderer {
         { [views] server async throws(TrebuchetError) in try await server.inspectedOverview(writes: views.writes) }
     }
 
     /// Whether a client observes the page.
-    var isSeen: Bool {
+    var isObserved: Bool {
         get async {
             guard let pages else { return false }
             if await pages.subscriberCount(of: name, "observeOverview") > 0 { return true }

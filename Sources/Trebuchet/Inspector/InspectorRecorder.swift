@@ -18,7 +18,7 @@ enum WallTime {
 /// Records events of a server while a client inspects it: calls, and versions of each inspected actor. Clients repeat their
 /// requests. Half a minute after the last one, recording stops, the records are discarded, and the recorder costs nothing.
 final class InspectorRecorder: Sendable {
-    static let lookTime = Duration.seconds(30)
+    static let observationTime = Duration.seconds(30)
     /// The maximum number of inspected actors; one more replaces the least recently inspected.
     static let maximumActors = 16
 
@@ -26,14 +26,14 @@ final class InspectorRecorder: Sendable {
     /// inspected.
     private final class EventForwarder: ServerEventHandler {
         let kinds: ServerEvent.Kinds
-        private let told: @Sendable (ServerEvent) -> Void
+        private let handler: @Sendable (ServerEvent) -> Void
 
         init(_ kinds: ServerEvent.Kinds, _ told: @escaping @Sendable (ServerEvent) -> Void) {
             self.kinds = kinds
-            self.told = told
+            self.handler = told
         }
 
-        func handle(_ event: ServerEvent) { told(event) }
+        func handle(_ event: ServerEvent) { handler(event) }
     }
 
     /// The recordings and listeners of the recorder.
@@ -57,7 +57,7 @@ final class InspectorRecorder: Sendable {
     /// The reactors of all shards: if one is blocked, another one runs the timer.
     private let reactors: [Reactor]
     private let state: Mutex<State>
-    private let noted = Atomic<UInt64>(0)
+    private let recordedCount = Atomic<UInt64>(0)
 
     /// - Parameter shards: the clock of the first shard's reactor determines the end of recording.
     init(_ events: EventBus, on shards: [ServerShard], budget: RecorderRateLimiter = RecorderRateLimiter()) {
@@ -95,20 +95,21 @@ final class InspectorRecorder: Sendable {
         let (actor, isNew, gone) = state.withLock { state -> (InspectedActor?, Bool, [InspectedActor]) in
             guard !state.hasEnded else { return (nil, false, []) }
             if let found = state.actors[ActorName(record.name)], found.isOf(record) {
-                found.looked = now
+                found.lastInspected = now
                 return (found, false, [])
             }
-            let made = InspectedActor(record, looked: now, follow: follow)
+            let made = InspectedActor(record, lastInspected: now, follow: follow)
             var gone = [state.actors.updateValue(made, forKey: ActorName(record.name))].compactMap { $0 }
             if state.actors.count > Self.maximumActors,
-                let oldest = state.actors.values.filter({ $0 !== made }).min(by: { $0.looked < $1.looked })
+                let oldest = state.actors.values.filter({ $0 !== made }).min(by: { $0.lastInspected < $1.lastInspected }
+                )
             {
                 state.actors[ActorName(oldest.name)] = nil
                 gone.append(oldest)
             }
             return (made, true, gone)
         }
-        for actor in gone { actor.leave() }
+        for actor in gone { actor.stopObserving() }
         // Start recording before the states are observed, so that the resulting events are recorded.
         guard await runOnReactor({ self.extendRecording() }) else {
             throw TrebuchetError(.unavailable, "\(reactor.name) does not respond; it may be blocked")
@@ -123,7 +124,10 @@ final class InspectorRecorder: Sendable {
         let (shown, chains, calls, kept, followed, behind) = state.withLock { state in
             var shown = Array(actor.versions.suffix(look.versions))
             let chains = look.wantsEarlier ? actor.chains(before: &shown) : nil
-            return (shown, chains, state.calls, actor.versions.count, actor.followed(showing: shown), actor.behind)
+            return (
+                shown, chains, state.calls, actor.versions.count, actor.followed(showing: shown),
+                actor.blockedConnections
+            )
         }
         let earlier = chains.map { chains in
             InspectorJSON.list(
@@ -131,7 +135,7 @@ final class InspectorRecorder: Sendable {
         }
         return .object(
             [
-                ("since", .whole(actor.since)), ("followed", followed.map { .whole($0) } ?? .null),
+                ("since", .integer(actor.since)), ("followed", followed.map { .integer($0) } ?? .null),
                 ("kept", .count(min(kept, InspectedActor.room))), ("room", .count(InspectedActor.room)),
                 ("versions", .list(shown.reversed().map { $0.json(calls, behind: behind[$0.stream]) })),
             ] + (earlier.map { [("earlier", $0)] } ?? []))
@@ -145,14 +149,14 @@ final class InspectorRecorder: Sendable {
             state.withLock { _ in actor.recordComputedValue(value, chain.number, of: chain.stream) }
         }
         return .object([
-            ("stream", .text(chain.stream)), ("version", .count(chain.number)), ("value", .written(value)),
+            ("stream", .text(chain.stream)), ("version", .count(chain.number)), ("value", .encoded(value)),
         ])
     }
 
     /// Returns the ended calls of one actor, the newest first.
     func calls(of actor: String) -> InspectorJSON {
         let (calls, name) = (state.withLock { $0.calls }, ActorName(actor))
-        return .list(calls.shown(limit: 200) { $0.actor.map { ActorName($0) } == name })
+        return .list(calls.json(limit: 200) { $0.actor.map { ActorName($0) } == name })
     }
 
     /// Returns the last recorded error of each connection.
@@ -168,7 +172,7 @@ final class InspectorRecorder: Sendable {
     func recordUpdate(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor)
         -> Bool
     {
-        defer { noted.wrappingAdd(1, ordering: .relaxed) }
+        defer { recordedCount.wrappingAdd(1, ordering: .relaxed) }
         return state.withLock { state in
             if taken.base == nil { state.budget.spend(bytes: taken.bytes) }
             // While the budget is used up, the version itself was not recorded either.
@@ -180,7 +184,7 @@ final class InspectorRecorder: Sendable {
     func recordSnapshot(_ taken: InspectorStateSubscription.SentVersion, of stream: String, in actor: InspectedActor) {
         state.withLock { state in
             // A value that was inspected before was not encoded again.
-            if actor.looksAnew(at: taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
+            if actor.differs(taken, of: stream) { state.budget.spend(bytes: taken.bytes) }
             actor.recordSnapshot(taken, of: stream)
         }
     }
@@ -196,27 +200,27 @@ final class InspectorRecorder: Sendable {
 
     /// Records for half a minute from now. Runs on the reactor.
     private func extendRecording() {
-        let until = reactor.now &+ UInt64(Self.lookTime.nanoseconds)
+        let until = reactor.now &+ UInt64(Self.observationTime.nanoseconds)
         let isNew = state.withLock { state in
             guard !state.hasEnded else { return false }
             defer { state.until = until }
             return state.until == 0
         }
-        if isNew { wait(Self.lookTime) }
+        if isNew { wait(Self.observationTime) }
         listen()
     }
 
     /// Runs on the reactor.
     private func wait(_ time: Duration) {
-        reactor.schedule(after: time) { [weak self] in self?.endIfNobodyLooks() }
+        reactor.schedule(after: time) { [weak self] in self?.endIfUnobserved() }
     }
 
-    private func endIfNobodyLooks() {
+    private func endIfUnobserved() {
         let now = reactor.now
         let (rest, gone) = state.withLock { state -> (UInt64, [InspectedActor]) in
-            let since = now &- min(now, UInt64(Self.lookTime.nanoseconds))
+            let since = now &- min(now, UInt64(Self.observationTime.nanoseconds))
             let isOver = state.until <= now
-            let gone = state.actors.values.filter { isOver || $0.looked <= since }
+            let gone = state.actors.values.filter { isOver || $0.lastInspected <= since }
             for actor in gone { state.actors[ActorName(actor.name)] = nil }
             guard !isOver else {
                 state.until = 0
@@ -225,7 +229,7 @@ final class InspectorRecorder: Sendable {
             }
             return (state.until - now, gone)
         }
-        for actor in gone { actor.leave() }
+        for actor in gone { actor.stopObserving() }
         if rest > 0 { wait(.nanoseconds(Int64(rest))) }
         listen()
     }
@@ -238,7 +242,7 @@ final class InspectorRecorder: Sendable {
             defer { state.actors = [:] }
             return Array(state.actors.values)
         }
-        for actor in gone { actor.leave() }
+        for actor in gone { actor.stopObserving() }
         listen()
     }
 
@@ -259,7 +263,7 @@ final class InspectorRecorder: Sendable {
             !wantsCalls || state.budget.isUsedUp
             ? [] : state.actors.isEmpty ? [Self.callKinds] : [Self.callKinds, [.versions, .deliveries]]
         while state.forwarders.count < wanted.count {
-            let ear = EventForwarder(wanted[state.forwarders.count]) { [weak self] event in self?.hear(event) }
+            let ear = EventForwarder(wanted[state.forwarders.count]) { [weak self] event in self?.record(event) }
             state.forwarders.append(ear)
             events.addHandler(ear)
         }
@@ -275,9 +279,9 @@ final class InspectorRecorder: Sendable {
     var pauses: UInt64 { state.withLock { $0.budget.pauses } }
 
     /// A number that changes with each recorded event.
-    var recordedEventCount: UInt64 { noted.load(ordering: .relaxed) }
+    var recordedEventCount: UInt64 { recordedCount.load(ordering: .relaxed) }
 
-    private func hear(_ event: ServerEvent) {
+    private func record(_ event: ServerEvent) {
         let now = MonotonicClock.now
         let (usedUp, pause, old) = state.withLock { state -> (RecorderRateLimiter.UsedUp, UInt64, [EventForwarder]) in
             // Ignore events that other threads were already delivering.
@@ -285,14 +289,14 @@ final class InspectorRecorder: Sendable {
             let usedUp = state.budget.consume(event, at: now)
             recordEvent(event, in: &state)
             guard usedUp.events != nil || usedUp.values != nil else { return (usedUp, 0, []) }
-            for actor in state.actors.values { actor.leaveGap() }
+            for actor in state.actors.values { actor.markGap() }
             // Unsubscribe immediately: the turn may have a thousand more calls.
             return (usedUp, state.budget.pauses, listen(&state))
         }
-        noted.wrappingAdd(1, ordering: .relaxed)
+        recordedCount.wrappingAdd(1, ordering: .relaxed)
         guard usedUp.events != nil || usedUp.values != nil else { return }
         withExtendedLifetime(old) {}
-        for actor in state.withLock({ Array($0.actors.values) }) { actor.leave(forGood: false) }
+        for actor in state.withLock({ Array($0.actors.values) }) { actor.stopObserving(permanently: false) }
         if let rest = usedUp.events {
             wait(rest) {
                 $0.budget.isUsedUp && $0.budget.pauses == pause
@@ -356,7 +360,7 @@ final class InspectorRecorder: Sendable {
             state.actors[ActorName(stream.actor)]?.countSkipped(stream.target, by: connection, from, to)
         case .subscriberFellBehind(let stream, let connection, let number):
             guard connection != 0 else { return }
-            state.actors[ActorName(stream.actor)]?.countBehind(stream.target, connection, at: number)
+            state.actors[ActorName(stream.actor)]?.recordBlocked(stream.target, connection, at: number)
         case .streamEnded(let stream, let connection, _):
             state.actors[ActorName(stream.actor)]?.countEnd(stream.target, of: connection)
             state.calls.recordEvent(event)

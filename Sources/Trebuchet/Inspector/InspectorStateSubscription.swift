@@ -74,7 +74,7 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Ends the subscription. Callable from any thread.
-    func leave() {
+    func cancel() {
         loop.reactor.execute {
             self.isOver = true
             if let subscription = self.subscription { subscription.broadcaster.remove(subscription) }
@@ -85,12 +85,12 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
 
     var isLocal: Bool { true }
     var countsDeliveries: Bool { false }
-    var isLooking: Bool { true }
+    var isInspector: Bool { true }
     var isWritable: Bool { true }
     var isAwaited: Bool { false }
     func inOneWrite(_ body: () -> Void) { body() }
-    func fellBehind(_ subscription: StreamSubscription) {}
-    func streamsMayShow() {}
+    func didBlock(_ subscription: StreamSubscription) {}
+    func streamDidCatchUp() {}
 
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
         let number = subscription.sent
@@ -102,12 +102,12 @@ final class InspectorStateSubscription: StreamSubscriber, @unchecked Sendable {
             SentVersion(
                 number: number, base: base, json: json.count <= Self.longest ? Array(json) : nil, bytes: json.count,
                 subscribers: subscription.broadcaster.producer.subscriberCount))
-        if isOnce { leave() }
+        if isOnce { cancel() }
     }
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         receive(nil)
         // The stream may have removed the subscription already; removing it twice is harmless.
-        leave()
+        cancel()
     }
 }

@@ -36,7 +36,7 @@ struct InspectorViews: Sendable {
         case "nodes":
             return { server in server.inspectedNodes() }
         default:
-            guard let name = path.behind(Self.actors) else { return nil }
+            guard let name = path.suffix(after: Self.actors) else { return nil }
             let look = try ActorDetailQuery(try InspectorQuery.decode(Array(name.utf8)), query)
             return { [recorder] server async throws(TrebuchetError) in
                 try await server.inspectedActor(look, recorder)
@@ -45,7 +45,7 @@ struct InspectorViews: Sendable {
     }
 
     /// Returns the JSON of a view with its HTTP status.
-    static func shown(by look: Renderer, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
+    static func json(by look: Renderer, _ server: TrebuchetServer) async -> (status: Int, json: InspectorJSON) {
         do throws(TrebuchetError) {
             guard let shown = try await look(server) else {
                 return (404, failed("no actor of this name is active; inspection does not activate actors"))
@@ -65,7 +65,7 @@ struct InspectorViews: Sendable {
 
 extension String {
     /// Returns the text after a prefix; nil if it is empty or the prefix does not match.
-    func behind(_ beginning: String) -> Substring? {
+    func suffix(after beginning: String) -> Substring? {
         hasPrefix(beginning) && utf8.count > beginning.utf8.count ? dropFirst(beginning.count) : nil
     }
 }

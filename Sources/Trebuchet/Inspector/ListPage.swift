@@ -59,9 +59,9 @@ extension TrebuchetServer {
                 ])
             ),
             ("versionsSkipped", .count(counts[.versionsSkipped])),
-            ("subscribersBehind", .count(counts[.subscribersBehind])),
-            ("heldBytes", .count(now.heldBytes)), ("heldLimitBytes", .count(now.heldLimit)),
-            ("reactors", .list(now.reactors.map { Self.shown($0) })),
+            ("subscribersBehind", .count(counts[.subscribersBlocked])),
+            ("heldBytes", .count(now.bufferedBytes)), ("heldLimitBytes", .count(now.bufferedLimit)),
+            ("reactors", .list(now.reactors.map { Self.json($0) })),
         ]
         if let process = ProcessMetrics.read() {
             members.append(
@@ -77,7 +77,7 @@ extension TrebuchetServer {
         return .object(members)
     }
 
-    private static func shown(_ reactor: MetricList.Reactor) -> InspectorJSON {
+    private static func json(_ reactor: MetricList.Reactor) -> InspectorJSON {
         .object([
             ("name", .text(reactor.name)), ("turns", .count(reactor.turns)),
             ("busySeconds", .number(reactor.busySeconds)),
@@ -110,7 +110,7 @@ extension TrebuchetServer {
     }
 
     func inspectedNodes() -> InspectorJSON {
-        guard let nodes = parts.nodes else { return .object([("node", .null), ("nodes", .list([]))]) }
+        guard let nodes = context.nodes else { return .object([("node", .null), ("nodes", .list([]))]) }
         let (taken, lost) = nodes.watch.counts
         return .object([
             ("node", .text(nodes.node.name)), ("slots", .count(nodes.member.slotCount)),

@@ -16,7 +16,7 @@ struct LogQuery {
         actor = query.text("actor").map { LogLine.ofName($0) }
     }
 
-    func takes(_ line: LogRecord) -> Bool {
+    func matches(_ line: LogRecord) -> Bool {
         func has(_ name: String, _ value: LogRecord.Value) -> Bool {
             line.fields.contains { $0.name == name && $0.value == value }
         }
@@ -42,7 +42,7 @@ extension RecentCallBuffer.Outcome {
                     refused.peer, actor: refused.actor, target: refused.target, error: refused.error,
                     reason: refused.reason), refused.time
             )
-        case .told(let event, let time): return (event, time)
+        case .event(let event, let time): return (event, time)
         }
     }
 }
@@ -53,18 +53,18 @@ extension RecentCallBuffer {
         var lines: [InspectorJSON] = []
         for entry in newest {
             guard lines.count < look.limit, entry.number > look.after else { break }
-            guard let (event, time) = entry.outcome.event, let line = LogRecord(event), look.takes(line) else {
+            guard let (event, time) = entry.outcome.event, let line = LogRecord(event), look.matches(line) else {
                 continue
             }
             let fields = line.fields.map { field -> (String, InspectorJSON) in
                 switch field.value {
                 case .text(let text): (field.name, .text(text))
-                case .number(let number): (field.name, Int64(exactly: number).map { .whole($0) } ?? .number(number))
+                case .number(let number): (field.name, Int64(exactly: number).map { .integer($0) } ?? .number(number))
                 }
             }
             lines.append(
                 .object([
-                    ("place", .count(entry.number)), ("time", .whole(time)), ("level", .text(line.level.rawValue)),
+                    ("place", .count(entry.number)), ("time", .integer(time)), ("level", .text(line.level.rawValue)),
                     ("message", .text(line.message)), ("fields", .object(fields)),
                 ]))
         }

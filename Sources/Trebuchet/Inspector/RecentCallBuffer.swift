@@ -8,18 +8,18 @@ struct CallListQuery {
     let limit: Int
     private let connection: UInt64?
     private let actor: ActorName?
-    private let failedAlone: Bool
+    private let failedOnly: Bool
 
     init(_ query: InspectorQuery) throws(InspectorQuery.InvalidQuery) {
         after = UInt64(try query.number("after", in: 0...Int.max) ?? 0)
         limit = try query.number("limit", in: 1...RecentCallBuffer.room) ?? 100
         connection = try query.number("connection", in: 0...Int.max).map { UInt64($0) }
         actor = query.text("actor").map { ActorName($0) }
-        failedAlone = try query.number("failed", in: 0...1) == 1
+        failedOnly = try query.number("failed", in: 0...1) == 1
     }
 
-    func takes(_ outcome: RecentCallBuffer.Outcome) -> Bool {
-        (!failedAlone || outcome.isFailed) && (connection == nil || connection == outcome.connection)
+    func matches(_ outcome: RecentCallBuffer.Outcome) -> Bool {
+        (!failedOnly || outcome.isFailed) && (connection == nil || connection == outcome.connection)
             && (actor == nil || actor == outcome.actor.map { ActorName($0) })
     }
 }
@@ -80,13 +80,13 @@ struct RecentCallBuffer {
         case ended(Entry)
         case refused(RejectedCall)
         /// Another event.
-        case told(ServerEvent, at: Int64)
+        case event(ServerEvent, at: Int64)
 
         var actor: String? {
             switch self {
             case .ended(let entry): entry.call?.actor
             case .refused(let refused): refused.actor
-            case .told: nil
+            case .event: nil
             }
         }
 
@@ -94,17 +94,17 @@ struct RecentCallBuffer {
             switch self {
             case .ended(let entry): entry.call?.peer.connection
             case .refused(let refused): refused.peer.connection
-            case .told: nil
+            case .event: nil
             }
         }
 
-        var isCall: Bool { if case .told = self { false } else { true } }
+        var isCall: Bool { if case .event = self { false } else { true } }
 
         var isFailed: Bool {
             switch self {
             case .ended(let entry): entry.error != nil
             case .refused: true
-            case .told: false
+            case .event: false
             }
         }
 
@@ -112,12 +112,12 @@ struct RecentCallBuffer {
             switch self {
             case .ended(let entry): entry.members
             case .refused(let refused):
-                Entry.shown(refused.peer) + [
+                Entry.json(refused.peer) + [
                     ("actor", .text(refused.actor)), ("method", .text(refused.target)),
-                    ("time", .whole(refused.time)), ("error", .text("\(refused.error)")),
+                    ("time", .integer(refused.time)), ("error", .text("\(refused.error)")),
                     ("refused", .text(refused.reason)),
                 ]
-            case .told: []
+            case .event: []
             }
         }
     }
@@ -133,23 +133,23 @@ struct RecentCallBuffer {
     private var first = 0
     private(set) var lastNumber: UInt64 = 0
     /// The number of calls among the entries so far.
-    private var noted: UInt64 = 0
+    private var callCount: UInt64 = 0
     /// The number of rejected calls among them.
     private var refused: UInt64 = 0
 
     /// Returns the data of a call; its number only if the call was overwritten.
     subscript(number: UInt64) -> Entry {
-        guard !entries.isEmpty, let found = entries[Self.place(number)], found.number == number else {
+        guard !entries.isEmpty, let found = entries[Self.index(of: number)], found.number == number else {
             return Entry(number)
         }
         return found
     }
 
-    private static func place(_ number: UInt64) -> Int { Int(number & UInt64(known - 1)) }
+    private static func index(of number: UInt64) -> Int { Int(number & UInt64(known - 1)) }
 
     mutating func recordStart(_ call: ServerEvent.Call) {
         if entries.isEmpty { entries = Array(repeating: nil, count: Self.known) }
-        entries[Self.place(call.number)] = Entry(call.number, call, began: WallTime.milliseconds)
+        entries[Self.index(of: call.number)] = Entry(call.number, call, began: WallTime.milliseconds)
     }
 
     mutating func recordEnd(_ call: ServerEvent.Call, _ took: Duration, _ error: TrebuchetError.Code?) {
@@ -157,8 +157,8 @@ struct RecentCallBuffer {
         let known = self[call.number]
         let began = known.began > 0 ? known.began : WallTime.milliseconds - Int64(took / .milliseconds(1))
         let entry = Entry(call.number, call, began: began, took: took, error: error, details: known.details)
-        if !entries.isEmpty, entries[Self.place(call.number)]?.number == call.number {
-            entries[Self.place(call.number)] = entry
+        if !entries.isEmpty, entries[Self.index(of: call.number)]?.number == call.number {
+            entries[Self.index(of: call.number)] = entry
         }
         append(.ended(entry))
     }
@@ -172,7 +172,7 @@ struct RecentCallBuffer {
             !details.others.contains(name)
         else { return }
         details.others.append(name)
-        entries[Self.place(number)] = entry.with(details)
+        entries[Self.index(of: number)] = entry.with(details)
     }
 
     /// Records the error of a call that has just ended or is about to end.
@@ -182,7 +182,7 @@ struct RecentCallBuffer {
         var details = entry.details
         details.failure = failure
         let failed = entry.with(details)
-        entries[Self.place(failure.call)] = failed
+        entries[Self.index(of: failure.call)] = failed
         for age in 1...Self.maximumInterval where age <= ended.count {
             let place = (first + ended.count - age) % ended.count
             guard case .ended(let found) = ended[place].outcome, found === entry else { continue }
@@ -214,12 +214,12 @@ struct RecentCallBuffer {
                 .storeWriteCompleted(actors: actors, took: took, error: error?.prefix(bytes: LogLine.longest))
             default: event
             }
-        append(.told(kept, at: WallTime.milliseconds))
+        append(.event(kept, at: WallTime.milliseconds))
     }
 
     private mutating func append(_ outcome: Outcome) {
         lastNumber += 1
-        if outcome.isCall { noted += 1 }
+        if outcome.isCall { callCount += 1 }
         if case .refused = outcome { refused += 1 }
         let made = Ended(number: lastNumber, outcome: outcome)
         if ended.count < Self.room {
@@ -235,7 +235,7 @@ struct RecentCallBuffer {
         (0..<ended.count).reversed().map { ended[(first + $0) % ended.count] }
     }
 
-    func shown(after: UInt64 = 0, limit: Int, where isWanted: (Outcome) -> Bool = { _ in true }) -> [InspectorJSON] {
+    func json(after: UInt64 = 0, limit: Int, where isWanted: (Outcome) -> Bool = { _ in true }) -> [InspectorJSON] {
         var shown: [InspectorJSON] = []
         for call in newest {
             guard shown.count < limit, call.number > after else { break }
@@ -248,8 +248,8 @@ struct RecentCallBuffer {
     func json(_ look: CallListQuery, pauses: UInt64) -> InspectorJSON {
         .object([
             ("last", .count(lastNumber)), ("kept", .count(ended.count { $0.outcome.isCall })),
-            ("pauses", .count(pauses)), ("noted", .count(noted)), ("refused", .count(refused)),
-            ("calls", .list(shown(after: look.after, limit: look.limit) { look.takes($0) })),
+            ("pauses", .count(pauses)), ("noted", .count(callCount)), ("refused", .count(refused)),
+            ("calls", .list(json(after: look.after, limit: look.limit) { look.matches($0) })),
         ])
     }
 
@@ -265,7 +265,7 @@ struct RecentCallBuffer {
 }
 
 extension RecentCallBuffer.Entry {
-    static func shown(_ peer: ServerEvent.Peer) -> [(String, InspectorJSON)] {
+    static func json(_ peer: ServerEvent.Peer) -> [(String, InspectorJSON)] {
         [
             ("connection", .count(peer.connection)), ("address", .text(peer.address.map { "\($0)" })),
             ("principal", .text(peer.principal)),
@@ -276,16 +276,16 @@ extension RecentCallBuffer.Entry {
 
     var members: [(String, InspectorJSON)] {
         guard let call else { return [("call", .count(number))] }
-        return [("call", .count(number))] + Self.shown(call.peer) + [
+        return [("call", .count(number))] + Self.json(call.peer) + [
             ("actor", .text(call.actor)), ("type", .text(call.type)), ("method", .text(call.method)),
-            ("time", began > 0 ? .whole(began) : .null),
+            ("time", began > 0 ? .integer(began) : .null),
             ("seconds", took.map { .number($0 / .seconds(1)) } ?? .null),
             ("error", .text(error.map { "\($0)" })),
-        ] + Self.shown(call.arguments) + (call.trace.map { [("trace", .text($0.traceID))] } ?? [])
-            + shown(details)
+        ] + Self.json(call.arguments) + (call.trace.map { [("trace", .text($0.traceID))] } ?? [])
+            + json(details)
     }
 
-    private func shown(_ details: Details) -> [(String, InspectorJSON)] {
+    private func json(_ details: Details) -> [(String, InspectorJSON)] {
         let others = details.others.isEmpty ? [] : [("others", InspectorJSON.list(details.others.map { .text($0) }))]
         guard let failure = details.failure else { return others }
         return others + [
@@ -294,10 +294,10 @@ extension RecentCallBuffer.Entry {
         ]
     }
 
-    private static func shown(_ arguments: ServerEvent.Call.Arguments?) -> [(String, InspectorJSON)] {
+    private static func json(_ arguments: ServerEvent.Call.Arguments?) -> [(String, InspectorJSON)] {
         switch arguments {
         case nil: []
-        case .json(let json): [("arguments", .written(json))]
+        case .json(let json): [("arguments", .encoded(json))]
         case .tooLong(let bytes): [("argumentBytes", .count(bytes))]
         case .redacted: [("redacted", .flag(true))]
         }

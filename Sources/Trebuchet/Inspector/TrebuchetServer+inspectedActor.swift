@@ -43,7 +43,7 @@ extension TrebuchetServer {
                     guard let taken, let recorder, let actor, recorder.recordUpdate(taken, of: stream, in: actor) else {
                         return
                     }
-                    self?.noteWhole(stream, of: actor, recorder, else: pool)
+                    self?.recordSnapshot(stream, of: actor, recorder, else: pool)
                 })
         }
         let description = record.type.description
@@ -58,12 +58,12 @@ extension TrebuchetServer {
         return .object([
             ("name", .text(record.name)), ("type", .text(record.type.name)),
             ("reactor", .text(reactorName(of: record))), ("onDemand", .flag(record.reservation != nil)),
-            ("placed", .flag(record.isPlaced)),
-            ("slot", record.isPlaced ? .count(ClusterSlot(of: record.name).number) : .null),
+            ("placed", .flag(record.isClustered)),
+            ("slot", record.isClustered ? .count(ClusterSlot(of: record.name).number) : .null),
             ("persisted", .flag(record.persisted != nil)),
-            ("states", .list(description.states.map { Self.shown($0, taken[$0]) })),
+            ("states", .list(description.states.map { Self.json($0, taken[$0]) })),
             ("events", .list(description.events.map { .text($0) })),
-            ("methods", .list(description.methods.map { Self.shown($0) })),
+            ("methods", .list(description.methods.map { Self.json($0) })),
             ("recorded", actor.map { recorder.versions(of: $0, look) } ?? .null),
             ("calls", recorder.calls(of: record.name)),
         ])
@@ -74,7 +74,7 @@ extension TrebuchetServer {
     }
 
     /// Records a snapshot of a state whose updates are patches.
-    private func noteWhole(
+    private func recordSnapshot(
         _ stream: String, of actor: InspectedActor, _ recorder: InspectorRecorder, else pool: SystemShard
     ) {
         guard let record = record(of: actor) else { return }
@@ -88,7 +88,7 @@ extension TrebuchetServer {
         }
     }
 
-    private static func shown(_ stream: String, _ taken: InspectorStateSubscription.SentVersion?) -> InspectorJSON {
+    private static func json(_ stream: String, _ taken: InspectorStateSubscription.SentVersion?) -> InspectorJSON {
         guard let taken else {
             return .object([
                 ("stream", .text(stream)), ("subscribers", .null), ("version", .null), ("bytes", .null),
@@ -98,11 +98,11 @@ extension TrebuchetServer {
         }
         return .object([
             ("stream", .text(stream)), ("subscribers", .count(taken.subscribers)), ("version", .count(taken.number)),
-            ("bytes", .count(taken.bytes)), ("value", taken.json.map { .written($0) } ?? .null),
+            ("bytes", .count(taken.bytes)), ("value", taken.json.map { .encoded($0) } ?? .null),
         ])
     }
 
-    private static func shown(_ method: ActorTypeDescription.Method) -> InspectorJSON {
+    private static func json(_ method: ActorTypeDescription.Method) -> InspectorJSON {
         .object([("method", .text(method.target)), ("arguments", .count(method.arguments))])
     }
 
@@ -110,7 +110,7 @@ extension TrebuchetServer {
     private func value(of stream: String, _ record: ActorRecord) async -> InspectorStateSubscription.SentVersion? {
         let pool = shards[0].states
         let watch = Mutex<InspectorStateSubscription?>(nil)
-        defer { watch.withLock { $0 }?.leave() }
+        defer { watch.withLock { $0 }?.cancel() }
         return await FirstReply.wait(within: Self.answerTime) { answer in
             watch.withLock { $0 = InspectorStateSubscription.follow(stream, of: record, else: pool) { answer($0) } }
         }

@@ -41,7 +41,7 @@ extension TrebuchetServer {
     ///
     /// - Parameter who: the inspector client, for the log.
     func call(_ call: InspectorCall, for who: String) async throws(TrebuchetError) -> InspectorJSON {
-        parts.log(
+        context.log(
             LogLine.of(
                 "inspector: \(who) calls \(call.method) of \(call.actor)"
                     + (call.principal.map { " as \($0)" } ?? "")))
@@ -56,7 +56,7 @@ extension TrebuchetServer {
             let took = MonotonicClock.now &- began
             await client.close()
             return .object([
-                ("seconds", .seconds(took)), ("result", result.map { .written($0) } ?? .null), ("error", .null),
+                ("seconds", .seconds(took)), ("result", result.map { .encoded($0) } ?? .null), ("error", .null),
             ])
         } catch {
             await client.close()
@@ -86,7 +86,7 @@ extension TrebuchetServer {
                 throw TrebuchetError(.unavailable, "\(shard.reactor.name) does not respond; it may be blocked")
             }
             guard isCut else { continue }
-            parts.log("inspector: \(who) closed connection \(number)")
+            context.log("inspector: \(who) closed connection \(number)")
             return .object([("cut", .count(number))])
         }
         return nil

@@ -11,9 +11,9 @@ struct BucketTable<QuotaScope: Hashable> {
 
     /// The number of buckets that each call inspects. It exceeds the one bucket that a call can add, so full buckets cannot
     /// accumulate.
-    private static var looksPerCall: Int { 2 }
+    private static var inspectionsPerCall: Int { 2 }
     /// The table size up to which nothing is removed, so that infrequent callers keep their bucket.
-    private static var keptAnyway: Int { 1_000 }
+    private static var minimumRetained: Int { 1_000 }
 
     private let limit: RateLimit
     /// The maximum number of buckets. At this size a bucket that is not full is replaced by a new one, and its party may start
@@ -24,7 +24,7 @@ struct BucketTable<QuotaScope: Hashable> {
     /// The index of the bucket to inspect next.
     private var next = 0
     /// The number of inspections so far.
-    private(set) var looks = 0
+    private(set) var inspectionCount = 0
 
     init(_ limit: RateLimit, capacity: Int) {
         self.limit = limit
@@ -35,9 +35,9 @@ struct BucketTable<QuotaScope: Hashable> {
 
     /// Takes `count` tokens for `party`. Returns nil if the calls are permitted, else the time to wait in milliseconds.
     mutating func consume(_ party: QuotaScope, _ count: Int = 1, at now: UInt64) -> Int? {
-        if slots.count > Self.keptAnyway { forgetSome(at: now) }
+        if slots.count > Self.minimumRetained { forgetSome(at: now) }
         if let place = places[party] {
-            looks += 1
+            inspectionCount += 1
             return slots[place].bucket.consume(count, at: now)
         }
         if slots.count >= capacity { remove(next < slots.count ? next : 0) }
@@ -49,9 +49,9 @@ struct BucketTable<QuotaScope: Hashable> {
     }
 
     private mutating func forgetSome(at now: UInt64) {
-        for _ in 0..<Self.looksPerCall where !slots.isEmpty {
+        for _ in 0..<Self.inspectionsPerCall where !slots.isEmpty {
             if next >= slots.count { next = 0 }
-            looks += 1
+            inspectionCount += 1
             if slots[next].bucket.isFull(at: now) { remove(next) } else { next += 1 }
         }
     }

@@ -14,9 +14,9 @@ struct MetricList {
         var actors = 0
         var actorsOnDemand = 0
         var actorsUnloadable = 0
-        var keptAnswers = 0
-        var heldBytes = 0
-        var heldLimit = 0
+        var recordedResponses = 0
+        var bufferedBytes = 0
+        var bufferedLimit = 0
         /// The reactors, in their order.
         var reactors: [Reactor] = []
         var cluster: Cluster?
@@ -36,7 +36,7 @@ struct MetricList {
         var slots = 0
         var nodes = 0
         var isEngineThere = true
-        var taken: UInt64 = 0
+        var acquiredSlots: UInt64 = 0
         var lost: UInt64 = 0
     }
 
@@ -55,7 +55,7 @@ struct MetricList {
         addConnections(to: &text)
         addCalls(rows, to: &text)
         addStreams(to: &text)
-        addRest(to: &text)
+        addRemaining(to: &text)
         addReactors(to: &text)
         if let cluster = now.cluster { appendMetrics(of: cluster, to: &text) }
         if let process { appendMetrics(of: process, to: &text) }
@@ -114,7 +114,7 @@ struct MetricList {
                     ("forgotten", .repeatsForgotten), ("refused", .repeatsRefused),
                 ]))
         text.appendMetric(
-            "trebuchet_kept_answers", .gauge, "Responses in the idempotency cache.", now.keptAnswers)
+            "trebuchet_kept_answers", .gauge, "Responses in the idempotency cache.", now.recordedResponses)
         text.appendMetric(
             "trebuchet_refusals_total", .counter, "Rejections because of a limit, by the setting in ServerLimits.",
             counts.limits.sorted { $0.key < $1.key }.map { (["limit": $0.key], Double($0.value)) })
@@ -144,7 +144,9 @@ struct MetricList {
         text.appendMetric(
             "trebuchet_resumes_total", .counter,
             "Resumed streams by result: continued, restarted with the whole value, or events were missed.",
-            samples("outcome", [("in_place", .resumedInPlace), ("anew", .resumedAnew), ("too_late", .resumedTooLate)]))
+            samples(
+                "outcome",
+                [("in_place", .resumedInPlace), ("anew", .resumedWithSnapshot), ("too_late", .resumedTooLate)]))
         text.appendMetric(
             "trebuchet_versions_total", .counter, "Versions of observed states, and events.", counts[.versionsMade])
         text.appendMetric(
@@ -156,20 +158,21 @@ struct MetricList {
             counts[.versionsSkipped])
         text.appendMetric(
             "trebuchet_subscribers_behind_total", .counter,
-            "Updates for which a subscriber could not be written to.", counts[.subscribersBehind])
+            "Updates for which a subscriber could not be written to.", counts[.subscribersBlocked])
         text.appendHistograms(
             "trebuchet_delivery_age_seconds",
             "Age of the newest version when all writable subscribers of a reactor had received it.",
             [([:], counts.times(of: .deliveries))])
     }
 
-    private func addRest(to text: inout MetricsText) {
+    private func addRemaining(to text: inout MetricsText) {
         text.appendMetric(
             "trebuchet_held_bytes", .gauge,
-            "Buffered memory for clients in bytes: input, unsent output, calls, responses, versions.", now.heldBytes)
+            "Buffered memory for clients in bytes: input, unsent output, calls, responses, versions.", now.bufferedBytes
+        )
         text.appendMetric(
             "trebuchet_held_limit_bytes", .gauge,
-            "Limit of buffered memory in bytes, above which new work is rejected.", now.heldLimit)
+            "Limit of buffered memory in bytes, above which new work is rejected.", now.bufferedLimit)
         text.appendMetric("trebuchet_actors", .gauge, "Active actors.", now.actors)
         text.appendMetric(
             "trebuchet_actors_on_demand", .gauge, "Active actors that were activated by a call.",
@@ -180,10 +183,10 @@ struct MetricList {
             now.actorsUnloadable)
         text.appendMetric(
             "trebuchet_actors_made_total", .counter, "Activations of actors.",
-            counts[.actorsMade])
+            counts[.actorsActivated])
         text.appendMetric(
             "trebuchet_actors_released_total", .counter, "Deactivations of idle actors.",
-            counts[.actorsLetGo])
+            counts[.actorsDeactivated])
         text.appendHistograms(
             "trebuchet_store_write_duration_seconds", "Duration of writes to the store.",
             [([:], counts.times(of: .storeWrites))])
@@ -216,7 +219,8 @@ struct MetricList {
             "trebuchet_cluster_engine_up", .gauge, "1 while the coordination store responds, else 0.",
             cluster.isEngineThere ? 1 : 0)
         text.appendMetric(
-            "trebuchet_cluster_slots_taken_total", .counter, "Slot leases acquired by this node.", cluster.taken)
+            "trebuchet_cluster_slots_taken_total", .counter, "Slot leases acquired by this node.", cluster.acquiredSlots
+        )
         text.appendMetric(
             "trebuchet_cluster_slots_lost_total", .counter, "Slots released or lost by this node.", cluster.lost)
     }

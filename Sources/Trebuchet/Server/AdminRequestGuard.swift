@@ -31,15 +31,15 @@ struct AdminRequestGuard: Sendable {
     /// The digest of the token; digests have equal lengths.
     private let digest: [UInt8]?
     /// Whether same-origin pages are accepted; otherwise no page is.
-    private let takesOwnPages: Bool
+    private let acceptsSameOriginPages: Bool
     private let refusals: RejectionLog
 
-    init(_ server: TrebuchetServer, name: String, token: String?, takesOwnPages: Bool = false) {
+    init(_ server: TrebuchetServer, name: String, token: String?, acceptsSameOriginPages: Bool = false) {
         holder = Server(server)
         self.name = name
         digest = token.map { Digest.sha256(Array($0.utf8)) }
-        self.takesOwnPages = takesOwnPages
-        refusals = RejectionLog(server.parts.log)
+        self.acceptsSameOriginPages = acceptsSameOriginPages
+        refusals = RejectionLog(server.context.log)
     }
 
     var server: TrebuchetServer? { holder.server }
@@ -47,11 +47,11 @@ struct AdminRequestGuard: Sendable {
     /// Starts listening.
     ///
     /// - Parameters:
-    ///   - takesPost: whether POST requests, without a body, are accepted.
+    ///   - acceptsPost: whether POST requests, without a body, are accepted.
     ///   - clients: the shards that accept WebSocket clients with the token; none by default.
     ///   - answer: responds to a request after the origin checks.
     func listen(
-        host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup, takesPost: Bool = false,
+        host: String, port: Int, tls: TLSServerSettings?, on reactors: ReactorGroup, acceptsPost: Bool = false,
         clients: [ServerShard] = [], answer: @escaping @Sendable (HTTPRequestHead, SocketAddress?) -> PlainResponse
     ) throws(TransportError) -> WebSocketServer {
         var limits = WebSocketLimits()
@@ -62,7 +62,7 @@ struct AdminRequestGuard: Sendable {
         limits.bufferedBytesPerHost = Self.bufferedBytes
         limits.pages.transferInterval = .seconds(10)
         let origins = try OriginRule(nil)
-        let (takesOwnPages, name, refusals) = (takesOwnPages, name, refusals)
+        let (acceptsSameOriginPages, name, refusals) = (acceptsSameOriginPages, name, refusals)
         @Sendable func refuse(_ response: HTTPResponse, _ address: SocketAddress?, _ why: String) -> HTTPResponse {
             refusals.logLine("\(name): \(address.map { "\($0)" } ?? "unknown address") was refused: \(why)")
             return Self.protected(response)
@@ -76,7 +76,7 @@ struct AdminRequestGuard: Sendable {
                     let response = HTTPResponse(status: 403, text: "cross-origin requests are not allowed")
                     return refuse(response, address, "a cross-site request of a web page")
                 }
-                guard takesOwnPages || request.headers.values("Origin").isEmpty else {
+                guard acceptsSameOriginPages || request.headers.values("Origin").isEmpty else {
                     let response = HTTPResponse(status: 403, text: "requests from web pages are not allowed")
                     return refuse(response, address, "a web page (Origin header)")
                 }
@@ -98,16 +98,16 @@ struct AdminRequestGuard: Sendable {
                         response, address, "a name that does not belong to this machine, or a page of another origin")
                 }
             },
-            admit: clients.isEmpty ? nil : letIn, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
+            admit: clients.isEmpty ? nil : admit, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
             accept: { upgrade in
-                guard let parts = clients.first?.parts, upgrade.subprotocol != nil else {
+                guard let parts = clients.first?.context, upgrade.subprotocol != nil else {
                     return .reject(Self.protected(HTTPResponse(status: 404, text: "there are no such WebSockets here")))
                 }
                 return WebSocketConnections.accept(upgrade, on: clients, parts.limits)
-            }, takesPost: takesPost, makesRoom: true)
+            }, acceptsPost: acceptsPost, makesRoom: true)
     }
 
-    @Sendable private func letIn(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
+    @Sendable private func admit(_ upgrade: WebSocketUpgrade) async -> WebSocketUpgrade.Admission {
         if let refusal = refusal(of: upgrade.request, from: upgrade.remoteAddress) {
             return .rejected(Self.protected(refusal))
         }
@@ -144,7 +144,7 @@ struct AdminRequestGuard: Sendable {
 
     /// Returns a response that is computed asynchronously from the server.
     func respond(_ question: @escaping @Sendable (TrebuchetServer) async -> StreamedResponse) -> PlainResponse {
-        .ask { [holder] in
+        .asynchronous { [holder] in
             guard let server = holder.server else {
                 return StreamedResponse(HTTPResponse(status: 503, text: "shut down"))
             }
@@ -171,8 +171,8 @@ struct AdminRequestGuard: Sendable {
         switch answer {
         case .last(let response): .last(protected(response))
         case .page(let reply): .page(protected(reply))
-        case .lookUp(let look): .lookUp { protected(look()) }
-        case .ask(let ask): .ask { protected(await ask()) }
+        case .blocking(let look): .blocking { protected(look()) }
+        case .asynchronous(let ask): .asynchronous { protected(await ask()) }
         }
     }
 

@@ -46,13 +46,13 @@ extension TrebuchetServer {
             sum.timers += part.timers
         }
         sum.keptAnswers = rememberedAnswerCount
-        sum.actorsOnDemand = parts.shares.count(.actorsOnDemand)
-        sum.activations = parts.directory.activatingCount
+        sum.actorsOnDemand = context.shares.count(.actorsOnDemand)
+        sum.activations = context.directory.activatingCount
         return sum
     }
 
     /// The names of activated actors with their in-flight calls; nil for a deactivated one.
     package var actorsOnDemand: [(name: String, calls: Int?)] {
-        parts.directory.onDemand.records.map { ($0.name, $0.actorInstance.userCount) }
+        context.directory.onDemand.records.map { ($0.name, $0.actorInstance.userCount) }
     }
 }

@@ -25,7 +25,7 @@ package final class ShutdownSignals: Sendable {
         self.givingUp = givingUp
         self.log = log
         // The reader retains this object until `end()`.
-        listen(for: signals) { self.came($0) }
+        listen(for: signals) { self.handle($0) }
     }
 
     private func listen(for signals: Set<ProcessSignal>, _ action: @escaping @Sendable (ProcessSignal) -> Void) {
@@ -60,7 +60,7 @@ package final class ShutdownSignals: Sendable {
         for listener in listeners { SignalReader.shared.finish(listener) }
     }
 
-    private func came(_ signal: ProcessSignal) {
+    private func handle(_ signal: ProcessSignal) {
         let (count, action) = state.withLock { state in
             state.count += 1
             return (state.count, state.action)

@@ -11,7 +11,7 @@ extension TrebuchetServer {
 
     /// Creates the parts that only a cluster node has. Called before the server listens.
     static func join(_ membership: ClusterMembership, _ parts: ServerContext, _ shards: [ServerShard]) {
-        let names = parts.answers.names
+        let names = parts.idempotencyCache.names
         let nodes = ClusterRouter(membership, events: parts.events, log: parts.logAt) { [weak parts] line, frame in
             guard let parts, let first = shards.first else { return nil }
             if frame.payload == SharedStreamMessage.opening {
@@ -30,7 +30,7 @@ extension TrebuchetServer {
             for shard in shards { shard.reactor.execute { shard.forgetOwner(of: slot, node) } }
         }
         nodes.whenOwnerIsKnown { slot, owner, isHere in
-            for shard in shards { shard.willHear { shard.ownerDidChange(of: slot, to: owner, isHere: isHere) } }
+            for shard in shards { shard.deliverNotice { shard.ownerDidChange(of: slot, to: owner, isHere: isHere) } }
         }
         parts.nodesOfServer.withLock { $0 = nodes }
     }
@@ -47,26 +47,26 @@ extension TrebuchetServer {
 
     /// Returns when an operator requests the node's stop; never without a cluster.
     func stopRequested() async {
-        guard let requests = parts.nodes?.exchange.stopRequests else { return }
+        guard let requests = context.nodes?.exchange.stopRequests else { return }
         for await isRequested in requests.stream where isRequested { return }
     }
 
     /// Returns the reason when the node has failed permanently; nil without a cluster.
     func nodeFailed() async -> ClusterEngineError? {
-        guard let nodes = parts.nodes else { return nil }
+        guard let nodes = context.nodes else { return nil }
         for await hasFailed in nodes.hasFailed.stream where hasFailed { return nodes.failure }
         return nil
     }
 
     func startNode() async throws {
-        guard let nodes = parts.nodes else { return }
+        guard let nodes = context.nodes else { return }
         for shard in shards {
             await shard.reactor.perform {
                 // Only the placed writer: node-local actors have no other owner, so they stay whatever happens to their store.
-                shard.placedWriter?.didGiveUp = { [weak self] name in
+                shard.clusteredWriter?.didRelinquish = { [weak self] name in
                     // Ends the life here and not in the task: until the task runs, calls would run in an activation that persists
                     // nothing.
-                    if let record = self?.directory.record(ActorName(name)), record.persisted?.isGivenUp == true {
+                    if let record = self?.directory.record(ActorName(name)), record.persisted?.isRelinquished == true {
                         _ = record.actorInstance.closeForCalls()
                     }
                     Task { await self?.giveUp(name) }
@@ -87,9 +87,9 @@ extension TrebuchetServer {
         // A write can be refused before the activation has registered its record.
         _ = await directory.activation(of: ActorName(name))?.result
         guard let record = directory.record(ActorName(name)), let persisted = record.persisted,
-            await persisted.hasBeenGivenUp
+            await persisted.hasBeenRelinquished
         else { return }
-        parts.log(
+        context.log(
             "actor '\(name)' is activated again: its log was written by another process, or its node no longer owns it")
         await release([record], inOrder: false)
     }
@@ -97,13 +97,13 @@ extension TrebuchetServer {
     /// Deactivates all actors of a slot that another node owns or is about to own. Their streams are resumed there.
     private func release(_ slot: ClusterSlot, inOrder: Bool) async {
         // Actors that another node owns must stop at once, even while others of the slot are still being activated.
-        if !inOrder { await release(directory.placed(in: slot).records, inOrder: false) }
+        if !inOrder { await release(directory.clusteredActors(in: slot).records, inOrder: false) }
         // Calls admitted before the slot was released have started after this.
         for shard in shards { await shard.reactor.perform {} }
-        let (_, making, leaving) = directory.placed(in: slot)
+        let (_, making, leaving) = directory.clusteredActors(in: slot)
         for task in making { _ = await task.result }
         if inOrder { for task in leaving { await task.value } }
-        await release(directory.placed(in: slot).records, inOrder: inOrder)
+        await release(directory.clusteredActors(in: slot).records, inOrder: inOrder)
     }
 
     func release(_ records: [ActorRecord], inOrder: Bool) async {
@@ -138,7 +138,7 @@ extension TrebuchetServer {
         for shard in shards { await shard.reactor.perform { shard.forget(record) } }
         if inOrder {
             let deadline = MonotonicClock.now &+ Self.handover.nanoseconds
-            while await !reactor.perform({ record.actorInstance.isGone || record.actorInstance.close() }),
+            while await !reactor.perform({ record.actorInstance.isDeactivated || record.actorInstance.close() }),
                 MonotonicClock.now < deadline
             {
                 try? await Task.sleep(for: .milliseconds(5))
@@ -146,22 +146,23 @@ extension TrebuchetServer {
         }
         _ = await reactor.perform { record.actorInstance.closeForCalls() }
         await withCheckedContinuation { done in
-            directory.deactivateActor(record) { [parts] in
+            directory.deactivateActor(record) { [context] in
                 if inOrder {
                     do {
                         try await TimeLimit.run(ServerShard.deactivation, on: reactor) { try await record.deactivate() }
                     } catch {
-                        parts.log("actor '\(record.name)' moves to another node, and its deactivate() failed: \(error)")
+                        context.log(
+                            "actor '\(record.name)' moves to another node, and its deactivate() failed: \(error)")
                     }
                 } else {
                     record.persisted?.abandon()
                 }
                 if let persisted = record.persisted, let actor = record.actor {
-                    if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
-                    (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
+                    if let error = await persisted.retire() { context.log(persisted.loss(error)) }
+                    (actor.id as? TrebuchetActorID).map { context.locals.setPersistedStates(nil, of: $0) }
                 }
                 if let part = record.actor as? any ClusteredServiceActor { await Self.move(part) }
-                record.giveBackStake()
+                record.releaseReservation()
                 done.resume()
             }
         }

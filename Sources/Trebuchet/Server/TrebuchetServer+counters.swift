@@ -5,7 +5,7 @@ internal import TrebuchetActors
 /// Metrics of a server for its program.
 extension TrebuchetServer {
     /// The number of recorded responses of `@Idempotent` calls.
-    package var rememberedAnswerCount: Int { parts.answers.count }
+    package var rememberedAnswerCount: Int { context.idempotencyCache.count }
 
     /// Returns the number of remote subscriptions of a state of an exposed actor.
     package func subscriberCount(of name: String, _ stream: String) async -> Int {
@@ -29,8 +29,8 @@ extension TrebuchetServer {
 
     /// Advances the clock of idle times, and deactivates the actors that are due.
     package func advanceIdleTime(by time: Duration) async {
-        parts.idleClock.advance(by: time)
-        for shard in shards { await shard.reactor.perform { shard.lookForIdle() } }
+        context.idleClock.advance(by: time)
+        for shard in shards { await shard.reactor.perform { shard.checkIdleActors() } }
     }
 
     /// The number of times that work blocked a reactor of the server for more than 100 ms; the log names the work. The servers
@@ -41,16 +41,16 @@ extension TrebuchetServer {
     package var actorCount: Int { directory.count }
 
     /// The buffered memory for peers in bytes: calls, messages and versions.
-    package var bufferedBytes: Int { parts.memory.usedBytes }
+    package var bufferedBytes: Int { context.memory.usedBytes }
 
     /// The number of clients that may have exported actors.
-    package var hostingClientCount: Int { parts.hosting.count }
+    package var hostingClientCount: Int { context.hosting.count }
 
     /// The number of references to client actors.
-    package var clientActorCount: Int { parts.shares.count(.clientActors) }
+    package var clientActorCount: Int { context.shares.count(.clientActors) }
 
     /// The number of in-flight calls to client actors.
-    package var callsToClientsCount: Int { parts.hosting.quotas.calls.count }
+    package var callsToClientsCount: Int { context.hosting.quotas.calls.count }
 
     private func source(of name: String, _ stream: String) async -> StreamProducer? {
         guard let record = directory.record(ActorName(name)) else { return nil }

@@ -13,10 +13,10 @@ extension TrebuchetServer {
         _ actor: A, named name: String, if isUnused: @escaping @Sendable (isolated A) -> Bool,
         _ finish: @escaping @Sendable (isolated A, Bool) -> Void
     ) async where A.ActorSystem == TrebuchetActorSystem {
-        let (life, parts) = (actorSystem.instance(of: actor.id), parts)
-        for attempt in 1...Self.attemptsToLetGo {
+        let (life, parts) = (actorSystem.instance(of: actor.id), context)
+        for attempt in 1...Self.deactivationAttempts {
             let isDone = await actor.whenLocal { actor in
-                guard isUnused(actor), attempt < Self.attemptsToLetGo else {
+                guard isUnused(actor), attempt < Self.deactivationAttempts else {
                     finish(actor, false)
                     return true
                 }
@@ -24,7 +24,7 @@ extension TrebuchetServer {
                 guard life.close() else { return false }
                 finish(actor, true)
                 if let record = parts.directory.record(ActorName(name)), record.actor === actor {
-                    record.home?.serverShard?.didLetGo(record)
+                    record.home?.serverShard?.didDeactivate(record)
                 }
                 return true
             }
@@ -34,7 +34,7 @@ extension TrebuchetServer {
     }
 
     /// A call that runs longer checks at its end whether the actor is still needed.
-    private static var attemptsToLetGo: Int { 1_000 }
+    private static var deactivationAttempts: Int { 1_000 }
 
     /// The call that requested the deactivation may be about to end, but its thread may not be scheduled. A stream that does
     /// not start has no such check at its end. Later attempts therefore wait, for more than a minute in total.
@@ -61,15 +61,15 @@ extension TrebuchetServer {
                 shard.idleWatch = IdleActorTracker()
             }
         }
-        let (records, leaving) = parts.directory.onDemand
+        let (records, leaving) = context.directory.onDemand
         await withTaskGroup(of: Void.self) { group in
-            for record in records where record.hasDeactivation && !record.actorInstance.isGone {
+            for record in records where record.hasDeactivation && !record.actorInstance.isDeactivated {
                 let loop = record.home?.reactor ?? shards[0].reactor
-                group.addTask { [parts] in
+                group.addTask { [context] in
                     do {
                         try await TimeLimit.run(ServerShard.deactivation, on: loop) { try await record.deactivate() }
                     } catch {
-                        parts.log(
+                        context.log(
                             "the server is shutting down, and the deactivate() of actor '\(record.name)' failed: \(error)"
                         )
                     }

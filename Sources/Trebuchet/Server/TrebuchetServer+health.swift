@@ -29,7 +29,7 @@ extension TrebuchetServer {
         async let kept = storeProblem
         var checks = [Check(name: "server", failureReason: servingProblem), await reactors]
         if let kept = await kept { checks.append(Check(name: "store", failureReason: kept.problem)) }
-        if let nodes = parts.nodes { checks.append(Check(name: "cluster", failureReason: await nodes.problem())) }
+        if let nodes = context.nodes { checks.append(Check(name: "cluster", failureReason: await nodes.problem())) }
         if let problem = access.accountsProblem { checks.append(Check(name: "accounts", failureReason: problem())) }
         return checks
     }
@@ -69,7 +69,7 @@ extension TrebuchetServer {
     /// The problem of the store; nil without a store.
     private var storeProblem: (problem: String?, Void)? {
         get async {
-            guard let store = parts.probedStore.withLock({ $0 }) else { return nil }
+            guard let store = context.probedStore.withLock({ $0 }) else { return nil }
             async let failures = eachShard { shard in
                 await Self.query(shard.reactor, timeout: Self.answerTime) { shard.stateWriter?.failure } ?? nil
             }

@@ -15,7 +15,7 @@ extension TrebuchetServer {
     private static let loadBackoff = Backoff(first: .seconds(1), limit: .seconds(10))
 
     /// Retries to load an actor until that succeeds, the name is exposed again, or the server ends.
-    func keepLoading(_ name: ActorName, _ registration: ActorDirectory.Registration) {
+    func retryLoading(_ name: ActorName, _ registration: ActorDirectory.Registration) {
         Task { [weak self] in
             var failures = 1
             while true {
@@ -29,8 +29,8 @@ extension TrebuchetServer {
     /// Logs that persistable states are only in memory, at a cluster node without its own store: the node persists the states of
     /// cluster actors only. A server without any store does not log it.
     func warnOfMemory<A: DistributedActor>(_ type: A.Type, as name: String) {
-        guard parts.nodes != nil, locals.persists(type) else { return }
-        parts.logAt(
+        guard context.nodes != nil, locals.persists(type) else { return }
+        context.logAt(
             .warning,
             "actor '\(name)' has persisted states, but this node has no store for its node-local actors: the states are lost when the "
                 + "process ends; pass a store (trebuchet serve --data FILE), or expose the actor by a pattern with "

@@ -22,7 +22,7 @@ extension TrebuchetServer: LocalServer {
                 caller = try await access.caller(HTTPRequestHead(target: "/", headers: request.headers), from: nil)
             } catch {
                 // Throw the same error as for a client over a socket.
-                let (response, reason) = AccessPolicy.refusal(error, parts.failedHooks)
+                let (response, reason) = AccessPolicy.refusal(error, context.failedHooks)
                 throw TransportError(
                     .handshake, "the server refuses the client (\(response.status)): \(reason)",
                     cause: UnexpectedHTTPStatus(response.status))

@@ -11,15 +11,15 @@ extension TrebuchetServer {
 
     /// Delivers events to a listener until the server ends or `removeEventHandler` is called. Adding a listener twice has no
     /// effect.
-    public func addEventHandler(_ listener: any ServerEventHandler) { parts.events.addHandler(listener) }
+    public func addEventHandler(_ listener: any ServerEventHandler) { context.events.addHandler(listener) }
 
     /// Stops delivery to a listener; an event that is being delivered may still arrive.
-    public func removeEventHandler(_ listener: any ServerEventHandler) { parts.events.removeHandler(listener) }
+    public func removeEventHandler(_ listener: any ServerEventHandler) { context.events.removeHandler(listener) }
 
     /// Sets the sampling ratio for calls without a parent trace, from 0, the default, to 1. It has an effect only with a
     /// listener for spans (`ServerEvent.Kinds.spans`), such as an `OTLPExporter`. Calls with a parent trace belong to that
     /// trace.
-    public func setTraceSamplingRatio(_ ratio: Double) { parts.events.sampling.set(ratio) }
+    public func setTraceSamplingRatio(_ ratio: Double) { context.events.sampling.set(ratio) }
 
     /// Returns all metrics in the text format of Prometheus (`text/plain; version=0.0.4`), as served at `/metrics` of the admin
     /// endpoint. `Docs/Reference/Metrics.md` has the names.
@@ -49,22 +49,22 @@ extension TrebuchetServer {
             list.now.callsWaiting += part.waiting
             list.now.reactors.append(part.reactor)
         }
-        let rare = parts.events.rareCounts
+        let rare = context.events.rareCounts
         list.counts.addRejections(rare.limits)
         list.refusals = rare.refusals
         list.now.isReady = await isReady
-        list.now.streams = parts.shares.count(.streams)
+        list.now.streams = context.shares.count(.streams)
         list.now.actors = actorCount
-        list.now.actorsUnloadable = parts.loads.count
-        list.now.actorsOnDemand = parts.shares.count(.actorsOnDemand)
-        list.now.keptAnswers = rememberedAnswerCount
-        list.now.heldBytes = bufferedBytes
-        list.now.heldLimit = parts.memory.limit
-        if let nodes = parts.nodes {
+        list.now.actorsUnloadable = context.loads.count
+        list.now.actorsOnDemand = context.shares.count(.actorsOnDemand)
+        list.now.recordedResponses = rememberedAnswerCount
+        list.now.bufferedBytes = bufferedBytes
+        list.now.bufferedLimit = context.memory.limit
+        if let nodes = context.nodes {
             let (taken, lost) = nodes.watch.counts
             list.now.cluster = MetricList.Cluster(
                 slots: nodes.member.slotCount, nodes: nodes.member.liveNodes.count,
-                isEngineThere: nodes.member.trouble == nil, taken: taken, lost: lost)
+                isEngineThere: nodes.member.trouble == nil, acquiredSlots: taken, lost: lost)
         }
         return list
     }

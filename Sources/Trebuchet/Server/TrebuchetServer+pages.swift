@@ -35,7 +35,7 @@ extension TrebuchetServer {
     /// as dispatch tables list them. Other clients get 404. Without this call a server publishes no schema; call it before the
     /// server starts.
     public func serveSchema(to readers: SchemaReaders) {
-        let directory = parts.directory
+        let directory = context.directory
         let page = MemoryPage(
             type: "application/json; charset=utf-8",
             isFor: { request in
@@ -45,7 +45,7 @@ extension TrebuchetServer {
                 }
             },
             body: { ServerSchema(directory.exposedTypes).json })
-        guard let place = try? PageSource.place("/schema.json") else { return }
+        guard let place = try? PageSource.parsePath("/schema.json") else { return }
         servePages(PageSource(kind: .page(page, place: place)))
     }
 

@@ -28,7 +28,7 @@ extension TrebuchetServer {
     /// error, in batches of connections right after that. In-flight calls continue. Callable from any thread; in a cluster, at
     /// each node.
     public func invalidateAuthorizationCache() {
-        parts.rules.add(1, ordering: .releasing)
+        context.rules.add(1, ordering: .releasing)
         for shard in shards { shard.reactor.execute { shard.endRefusedStreams() } }
     }
 }
@@ -42,7 +42,7 @@ extension ServerShard {
         guard !siblings.isEmpty else { return }
         rules = new
         // Increment it after setting the rules, so that no decision of the earlier rules is cached as one of the new rules.
-        parts.rules.add(1, ordering: .releasing)
+        context.rules.add(1, ordering: .releasing)
         endRefusedStreams()
     }
 

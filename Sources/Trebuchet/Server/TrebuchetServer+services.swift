@@ -17,10 +17,10 @@ extension TrebuchetServer {
     }
 
     /// The store of actors that live on one node of several; nil without a cluster.
-    package var clusterStore: (any PerActorStore)? { parts.nodes?.store }
+    package var clusterStore: (any PerActorStore)? { context.nodes?.store }
 
     /// Returns whether this node owns the actor of a name; always true without a cluster.
-    package func owns(_ name: String) -> Bool { parts.nodes?.owns(name) ?? true }
+    package func owns(_ name: String) -> Bool { context.nodes?.owns(name) ?? true }
 
     /// Deactivates the given actors, if their names still refer to them, since another node may own them. The next call or
     /// subscription activates them from their persisted state, here or on another node.
@@ -46,18 +46,18 @@ extension TrebuchetServer {
     }
 
     /// Writes a line to the server log.
-    package func log(_ line: String, _ level: ServerEvent.Level = .notice) { parts.logAt(level, line) }
+    package func log(_ line: String, _ level: ServerEvent.Level = .notice) { context.logAt(level, line) }
 
     /// Returns the text that callers get in place of an undisclosed error: a number, under which the error is logged.
     package func disclose(_ error: any Error, of what: String) -> String {
-        parts.disclosure.disclose(error, of: what).message
+        context.disclosure.disclose(error, of: what).message
     }
 
     /// Returns the actor of a name, and activates it if necessary; nil if no actor of the type exists. For services that manage
     /// their own actors.
     package func actor<A: DistributedActor>(_ type: A.Type, named name: String) async throws -> A? {
-        if let actor = parts.directory.record(ActorName(name))?.actor as? A { return actor }
-        return try await parts.directory.activate(ActorName(name), for: nil)?.value.actor as? A
+        if let actor = context.directory.record(ActorName(name))?.actor as? A { return actor }
+        return try await context.directory.activate(ActorName(name), for: nil)?.value.actor as? A
     }
 }
 

@@ -28,20 +28,20 @@ extension TrebuchetServer {
         // Before it listens, so that an early signal also ends it in order.
         let isToHangUp = !signals.isEmpty && !signals.contains(.hangUp)
         let signals =
-            signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.givenUpAtOnce, log: parts.log)
+            signals.isEmpty ? nil : ShutdownSignals(signals, givingUp: Self.secondSignalLoss, log: context.log)
         defer { signals?.restoreHandlers() }
         if isToHangUp { signals?.onHangUp { [weak self] in self?.hangUp() } }
-        if address == nil, !isStopping { parts.log("listening on \(try await start())") }
+        if address == nil, !isStopping { context.log("listening on \(try await start())") }
         signals?.onFirst { await self.shutdown(delay: delay, drain: drain) }
         let stop = Task {
             await stopRequested()
-            guard !Task.isCancelled, parts.nodes != nil else { return }
-            parts.log("shutting down at an operator's request")
+            guard !Task.isCancelled, context.nodes != nil else { return }
+            context.log("shutting down at an operator's request")
             await shutdown(delay: delay, drain: drain)
         }
         let end = Task {
             guard await nodeFailed() != nil, !Task.isCancelled else { return }
-            parts.logAt(.error, "shutting down because the node has lost all its slots")
+            context.logAt(.error, "shutting down because the node has lost all its slots")
             // Calls that wait for an owner node cannot complete.
             await shutdown(drain: min(drain, .seconds(1)))
         }
@@ -51,21 +51,21 @@ extension TrebuchetServer {
         }
         for await isStopped in stopped.stream where isStopped { break }
         if !stopped.currentValue { await shutdown(drain: drain) }
-        if let failure = parts.nodes?.failure { throw failure }
+        if let failure = context.nodes?.failure { throw failure }
     }
 
     private func hangUp() {
-        guard hasTLS else { return parts.log("SIGHUP: no certificates to reload") }
+        guard hasTLS else { return context.log("SIGHUP: no certificates to reload") }
         do throws(TransportError) {
             try reloadCertificates()
-            parts.log("SIGHUP: certificates reloaded")
+            context.log("SIGHUP: certificates reloaded")
         } catch {
-            parts.logAt(.error, "SIGHUP: keeping the current certificates: \(error.message)")
+            context.logAt(.error, "SIGHUP: keeping the current certificates: \(error.message)")
         }
     }
 
     /// The loss that a second signal causes, for the log.
-    package static let givenUpAtOnce =
+    package static let secondSignalLoss =
         "in-flight calls get no response, deactivate() is not awaited, and states without a response to a caller may not "
         + "be persisted"
 
@@ -83,7 +83,7 @@ extension TrebuchetServer {
     ///   - drain: The maximum time for in-flight calls; 10 seconds by default. Zero ends them at once. A cluster node then does not
     ///     wait until its slots are released: other nodes take them when its leases expire.
     public func shutdown(delay: Duration = .zero, drain: Duration = .seconds(10)) async {
-        if !isLeaving.exchange(true, ordering: .relaxed) { parts.events.emit(.serverDraining) }
+        if !isLeaving.exchange(true, ordering: .relaxed) { context.events.emit(.serverDraining) }
         if delay > .zero, status == .serving { try? await Task.sleep(for: delay) }
         let listener = stopListener()
         // A separate task, so that cancellation of the caller does not prevent `goAway`.
@@ -92,13 +92,13 @@ extension TrebuchetServer {
             await listener?.stopAccepting()
             await listener?.refuseUpgrades()
             // Its clients continue meanwhile, at the next owners of their actors.
-            await parts.nodes?.drain(within: drain * 3 / 4)
+            await context.nodes?.drain(within: drain * 3 / 4)
             let rest = max(.zero, drain - .nanoseconds(Int64(clamping: MonotonicClock.now - began)))
             await withTaskGroup(of: Void.self) { group in
                 for shard in shards { group.addTask { await shard.drain(for: rest) } }
                 group.addTask { await listener?.endPages(within: rest) }
             }
-            await parts.nodes?.flush()
+            await context.nodes?.flush()
             await deactivateActors()
             for shard in shards {
                 for writer in locals.writers(on: shard.states) {
@@ -108,8 +108,8 @@ extension TrebuchetServer {
                 }
             }
             await closeOperatorListeners()
-            parts.events.emit(.serverStopped)
-            takeApart()
+            context.events.emit(.serverStopped)
+            releaseReferences()
             stopped.update(true)
         }.value
     }
@@ -119,7 +119,7 @@ extension TrebuchetServer {
     package func cut() async {
         let listener = stopListener()
         // First of all: other nodes must not observe the teardown.
-        parts.nodes?.mute()
+        context.nodes?.mute()
         await Task {
             await listener?.stopAccepting()
             await listener?.endPages(within: .zero)
@@ -127,9 +127,9 @@ extension TrebuchetServer {
             // Sockets are closed when a turn ends.
             for shard in shards { await shard.reactor.perform {} }
             // After the connections: a crashed node does not announce that it owns nothing.
-            parts.nodes?.stop()
+            context.nodes?.stop()
             await closeOperatorListeners()
-            takeApart()
+            releaseReferences()
             stopped.update(true)
         }.value
     }

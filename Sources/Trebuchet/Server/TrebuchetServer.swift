@@ -27,7 +27,7 @@ public final class TrebuchetServer: Sendable {
     /// The system that the server's actors are created in.
     public let actorSystem: TrebuchetActorSystem
     private let transport: TrebuchetTransport
-    let parts: ServerContext
+    let context: ServerContext
     let shards: [ServerShard]
     let access: AccessPolicy
     let own: LoopbackClients
@@ -92,12 +92,12 @@ public final class TrebuchetServer: Sendable {
         let parts = ServerContext(
             reactors: group.reactors.count, limits: limits, showsErrorText: showsErrorText, log: log)
         let system = TrebuchetActorSystem(loops: group.reactors, locals: parts.locals)
-        system.serve(parts.directory, as: parts.answers.names.instance)
+        system.serve(parts.directory, as: parts.idempotencyCache.names.instance)
         system.reportUndecodable = { [log = parts.log] value in if value.isLogged { log("\(value)") } }
         // The health of the coordination store is part of the cluster's.
         parts.probedStore.withLock { $0 = store }
         var claims: [StoreOwnership] = []
-        for (store, isPlaced) in [(store, false), (cluster?.store, true)] {
+        for (store, isClustered) in [(store, false), (cluster?.store, true)] {
             guard let store else { continue }
             let claim = StoreOwnership(store, for: PersistedNamespace.name)
             claims.append(claim)
@@ -106,17 +106,17 @@ public final class TrebuchetServer: Sendable {
                     store, claim, parts.disclosure, stateSize: limits.persistedStateSize,
                     eventBytes: limits.persistedEventBytes, answerTime: limits.recordedResponseTime,
                     reactor: shard.reactor)
-                parts.locals.write(writer, on: shard, isPlaced: isPlaced)
+                parts.locals.write(writer, on: shard, isClustered: isClustered)
             }
         }
         self.claims = claims
         actorSystem = system
-        self.parts = parts
+        self.context = parts
         shards = zip(system.shards, group.reactors).enumerated().map { index, place in
             let (states, reactor) = place
             states.memory = parts.memory
             states.resumeTime = limits.resumeTime
-            return ServerShard(states: states, on: reactor, index: index, parts: parts, system: system)
+            return ServerShard(states: states, on: reactor, index: index, context: parts, system: system)
         }
         for shard in shards {
             shard.siblings = shards
@@ -131,25 +131,25 @@ public final class TrebuchetServer: Sendable {
         if let cluster { Self.join(cluster, parts, shards) }
     }
 
-    deinit { takeApart() }
+    deinit { releaseReferences() }
 
-    func takeApart() {
-        parts.directory.reach(by: nil)
+    func releaseReferences() {
+        context.directory.reach(by: nil)
         own.close()
-        parts.nodes?.stop()
-        parts.hosting.close()
-        for shard in shards { shard.reactor.run { shard.takeApart() } }
-        actorSystem.takeApart()
-        locals.takeApart()
-        parts.events.removeAllHandlers()
-        parts.probedStore.withLock { $0 = nil }
-        for claim in claims { claim.giveBack() }
-        for claim in otherClaims.withLock({ $0 }) { claim.giveBack() }
+        context.nodes?.stop()
+        context.hosting.close()
+        for shard in shards { shard.reactor.run { shard.releaseReferences() } }
+        actorSystem.releaseReferences()
+        locals.releaseWriters()
+        context.events.removeAllHandlers()
+        context.probedStore.withLock { $0 = nil }
+        for claim in claims { claim.release() }
+        for claim in otherClaims.withLock({ $0 }) { claim.release() }
     }
 
-    var directory: ActorDirectory { parts.directory }
-    var locals: LocalActors { parts.locals }
-    private var limits: ServerLimits { parts.limits }
+    var directory: ActorDirectory { context.directory }
+    var locals: LocalActors { context.locals }
+    private var limits: ServerLimits { context.limits }
 
     /// Permits types as generic arguments of methods, in addition to the standard library's scalars, and arrays and
     /// dictionaries of them. Types that no server of the process has registered are rejected with `invalidArguments`.
@@ -160,7 +160,7 @@ public final class TrebuchetServer: Sendable {
     /// Decodes errors of these types when a client actor throws them. Types that a method names in `throws(…)` need no
     /// registration.
     public func register(errors types: any (Error & Decodable).Type...) {
-        for type in types { parts.hosting.errors.register(type) }
+        for type in types { context.hosting.errors.register(type) }
     }
 
     // MARK: Actors
@@ -186,13 +186,13 @@ public final class TrebuchetServer: Sendable {
         }
         let old = directory.record(ActorName(name))
         let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) {
-            [weak actorSystem, locals, loads = parts.loads] name in
+            [weak actorSystem, locals, loads = context.loads] name in
             guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-            let record = try await loads.noting(name) {
+            let record = try await loads.recordingFailure(of: name) {
                 try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
             }
             // An exposed actor is not created again.
-            guard !record.actorInstance.isGone else {
+            guard !record.actorInstance.isDeactivated else {
                 throw TrebuchetError(.unavailable, "actor '\(name)' was let go of by its server; expose it again")
             }
             return record
@@ -202,7 +202,7 @@ public final class TrebuchetServer: Sendable {
             await removeActor(name)
             if old?.actor !== actor { await retire(old) }
         }
-        if await !load(ActorName(name)) { keepLoading(ActorName(name), registration) }
+        if await !load(ActorName(name)) { retryLoading(ActorName(name), registration) }
     }
 
     /// Waits until the states of an unexposed actor are written.
@@ -210,7 +210,7 @@ public final class TrebuchetServer: Sendable {
         guard let record, let persisted = record.persisted, let actor = record.actor else { return }
         // An actor with several names is persisted under the first.
         guard persisted.name == record.name else { return }
-        if let error = await persisted.retire() { parts.log(persisted.loss(error)) }
+        if let error = await persisted.retire() { context.log(persisted.loss(error)) }
         (actor.id as? TrebuchetActorID).map { locals.setPersistedStates(nil, of: $0) }
     }
 
@@ -240,20 +240,20 @@ public final class TrebuchetServer: Sendable {
     ) where A.ActorSystem == TrebuchetActorSystem {
         precondition(pattern.utf8.last == UInt8(ascii: "*"), "pattern '\(pattern)' must end in *, such as lists/*")
         if !inspectable { ActorTypes.any(A.self).hide() }
-        let isPlaced = placement == .cluster && parts.nodes != nil
-        if !locals.mustLoad(A.self, isPlaced: isPlaced) { warnOfMemory(A.self, as: pattern) }
+        let isClustered = placement == .cluster && context.nodes != nil
+        if !locals.mustLoad(A.self, isClustered: isClustered) { warnOfMemory(A.self, as: pattern) }
         directory.insert(
             prefix: String(pattern.dropLast()),
             ActorDirectory.Registration(
                 type: ActorTypes.any(A.self),
-                make: { [weak actorSystem, locals, loads = parts.loads] name in
+                make: { [weak actorSystem, locals, loads = context.loads] name in
                     let actor = try await make(name)
                     guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
-                    return try await loads.noting(name) {
-                        try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isPlaced: isPlaced)
+                    return try await loads.recordingFailure(of: name) {
+                        try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isClustered: isClustered)
                     }
                 }, idle: idle.map { IdlePolicy(time: $0, discards: discarding) },
-                isPlaced: isPlaced))
+                isClustered: isClustered))
     }
 
     /// Removes an actor from its name. Existing streams continue while the actor exists. Its persisted states are written
@@ -332,11 +332,11 @@ public final class TrebuchetServer: Sendable {
             let pages = PageRouter(pageSources.withLock { $0 }, limits.pages)
             servedPages.withLock { $0 = pages }
             let listener = try WebSocketConnections.listen(
-                host: host, port: port, security, compression: transport.compression, shards: shards, parts: parts,
+                host: host, port: port, security, compression: transport.compression, shards: shards, parts: context,
                 access: access, pages: pages)
             state.withLock { $0 = .running(listener) }
             if let writer = shards.first?.stateWriter { Task { await writer.forgetEarlierCalls() } }
-            let (log, events) = (parts.plainLog, parts.events)
+            let (log, events) = (context.plainLog, context.events)
             for shard in shards {
                 shard.reactor.onStall = { stall in
                     log("\(stall)")
@@ -349,7 +349,7 @@ public final class TrebuchetServer: Sendable {
             return listener.address
         } catch {
             state.withLock { $0 = .idle }
-            for claim in taken { claim.giveBack(forGood: false) }
+            for claim in taken { claim.release(permanently: false) }
             throw error
         }
     }

@@ -36,7 +36,7 @@ final class OpenFiles: Sendable {
         return isTaken ? FileReservation(self, host) : nil
     }
 
-    private func giveBack(_ host: AddressKey?) {
+    private func release(_ host: AddressKey?) {
         counts.withLock { counts in
             counts.all -= 1
             guard let host else { return }
@@ -55,18 +55,18 @@ final class OpenFiles: Sendable {
             self.host = host
         }
 
-        deinit { files.giveBack(host) }
+        deinit { files.release(host) }
     }
 }
 
 /// An open file, closed when the last reference is released.
 final class OpenFile: Sendable {
     let descriptor: Int32
-    private let place: OpenFiles.FileReservation?
+    private let reservation: OpenFiles.FileReservation?
 
     init(_ descriptor: Int32, _ place: OpenFiles.FileReservation?) {
         self.descriptor = descriptor
-        self.place = place
+        self.reservation = place
     }
 
     deinit { close(descriptor) }

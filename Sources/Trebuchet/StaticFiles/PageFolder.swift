@@ -34,7 +34,7 @@ struct PageFolder: Sendable {
     /// The names in the request count, not the names of link targets: Kubernetes volumes store files in `..2026_05_01…` and
     /// link to them.
     func below(_ path: PagePath) -> ArraySlice<[UInt8]>? {
-        guard let parts = path.behind(prefix) else { return nil }
+        guard let parts = path.suffix(after: prefix) else { return nil }
         let areShown = parts.enumerated().allSatisfy { place, part in
             part.first != UInt8(ascii: ".") || place == 0 && prefix.isEmpty && part == Self.wellKnown
         }
@@ -99,7 +99,7 @@ struct PageFolder: Sendable {
         guard size > sent else { return StreamedResponse(response) }
         return StreamedResponse(
             response,
-            rest: StreamedResponse.RemainingBody(count: size - sent, blocks: true) { offset, count in
+            remainingBody: StreamedResponse.RemainingBody(count: size - sent, blocks: true) { offset, count in
                 file.read(at: sent + offset, count)
             })
     }
@@ -159,7 +159,7 @@ struct PageFolder: Sendable {
     /// Returns whether the real path of the file is in the folder and not hidden there. Names that begin with two dots belong
     /// to mounted volumes, as `..data` of Kubernetes.
     private func lies(_ handle: Int32, in root: Int32) -> Bool {
-        guard let place = Self.place(handle), let rootPlace = Self.place(root) else { return false }
+        guard let place = Self.realPath(of: handle), let rootPlace = Self.realPath(of: root) else { return false }
         if place == rootPlace { return true }
         let prefix = rootPlace.last == UInt8(ascii: "/") ? rootPlace : rootPlace + [UInt8(ascii: "/")]
         guard place.starts(with: prefix) else { return false }
@@ -172,7 +172,7 @@ struct PageFolder: Sendable {
     }
 
     /// Returns the real path of a descriptor; nil if `/proc` does not provide it.
-    private static func place(_ descriptor: Int32) -> [UInt8]? {
+    private static func realPath(of descriptor: Int32) -> [UInt8]? {
         let size = Int(PATH_MAX)
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, used in
             let count = buffer.withMemoryRebound(to: CChar.self) {

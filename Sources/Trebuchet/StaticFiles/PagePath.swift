@@ -78,7 +78,7 @@ struct PagePath: Equatable {
     }
 
     /// Returns the parts after the prefix; nil if the path does not begin with it.
-    func behind(_ prefix: [[UInt8]]) -> ArraySlice<[UInt8]>? {
+    func suffix(after prefix: [[UInt8]]) -> ArraySlice<[UInt8]>? {
         parts.starts(with: prefix) ? parts.dropFirst(prefix.count) : nil
     }
 }

@@ -29,7 +29,7 @@ final class PageRouter: Sendable {
             switch source.kind {
             case .folder(let folder):
                 if folder.below(path) != nil {
-                    return .lookUp { [candidates, open] in Self.lookUp(path, request, candidates, open) }
+                    return .blocking { [candidates, open] in Self.lookUp(path, request, candidates, open) }
                 }
             case .page(let page, let place):
                 if page.isFor(request), place == path { return .page(page.reply(request)) }

@@ -35,7 +35,7 @@ public struct PageSource: Sendable {
             throw TransportError(.addressInvalid, "'\(path)' is not a folder")
         }
         let folder = PageFolder(
-            path: path, prefix: try place(prefix).parts, showsDotFiles: showsDotFiles, cacheControl: cacheControl)
+            path: path, prefix: try parsePath(prefix).parts, showsDotFiles: showsDotFiles, cacheControl: cacheControl)
         return PageSource(kind: .folder(folder))
     }
 
@@ -50,7 +50,7 @@ public struct PageSource: Sendable {
     public static func page(_ path: String, _ body: [UInt8], type: String? = nil, headers: HTTPHeaders = [:])
         throws(TransportError) -> PageSource
     {
-        let place = try place(path)
+        let place = try parsePath(path)
         let page = MemoryPage(body, type: type ?? ContentType.of(place.parts.last ?? []), headers: headers)
         return PageSource(kind: .page(page, place: place))
     }
@@ -58,7 +58,7 @@ public struct PageSource: Sendable {
     /// The folders and pages of this source, in their order.
     var single: [PageSource] { if case .list(let sources) = kind { sources.flatMap(\.single) } else { [self] } }
 
-    static func place(_ path: String) throws(TransportError) -> PagePath {
+    static func parsePath(_ path: String) throws(TransportError) -> PagePath {
         do throws(PagePath.InvalidPath) {
             return try PagePath(path, showsDotFiles: true)
         } catch {

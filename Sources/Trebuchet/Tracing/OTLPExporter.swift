@@ -129,14 +129,14 @@ public final class OTLPExporter: ServerEventHandler {
             guard let number else { return continuation.resume() }
             nap?.cancel()
             timer = Task {
-                if (try? await Task.sleep(for: patience)) != nil { self.giveUp(number) }
+                if (try? await Task.sleep(for: patience)) != nil { self.abandonFlush(number) }
             }
         }
         timer?.cancel()
     }
 
     /// Resumes a waiting `flush` and drops the spans that were not sent.
-    private func giveUp(_ number: Int) {
+    private func abandonFlush(_ number: Int) {
         let (waiting, unsaid) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Int) in
             guard let waiting = state.waiting.removeValue(forKey: number) else { return (nil, 0) }
             let lost = state.spans.count + state.onTheWay

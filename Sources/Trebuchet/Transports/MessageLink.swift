@@ -21,7 +21,7 @@ protocol MessageLink: AnyObject {
     /// frames.
     var framing: UInt8 { get }
     /// Sends frames that another link of the same framing passed to `look`.
-    func sendAgain(_ frames: UnsafeRawBufferPointer)
+    func sendSharedFrames(_ frames: UnsafeRawBufferPointer)
     /// The memory account for the client; nil for a client in this process.
     var memory: MemoryAccount? { get }
     /// The number of bytes that wait to be sent, including bytes shared with other connections.
@@ -46,7 +46,7 @@ extension MessageLink {
     var pendingBytes: Int { 0 }
     func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
     var framing: UInt8 { 0 }
-    func sendAgain(_ frames: UnsafeRawBufferPointer) {}
+    func sendSharedFrames(_ frames: UnsafeRawBufferPointer) {}
 }
 
 /// The link of a closed connection: discards all messages, and keeps the host for its quota.

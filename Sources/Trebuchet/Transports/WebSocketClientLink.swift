@@ -11,19 +11,19 @@ final class WebSocketClientLink: ClientLink, WebSocketHandler, @unchecked Sendab
     private let socket: WebSocket
     private let address: String
     /// The required subprotocol.
-    private let wanted: String
+    private let requiredSubprotocol: String
 
     init(_ receiver: ConnectionReceiver, _ socket: WebSocket, _ address: String, speaking wanted: String) {
         self.receiver = receiver
         self.socket = socket
         self.address = address
-        self.wanted = wanted
+        self.requiredSubprotocol = wanted
     }
 
     // MARK: WebSocketHandler
 
     func webSocketDidOpen(_ socket: WebSocket) {
-        if socket.subprotocol == wanted { receiver.linkDidOpen(self) }
+        if socket.subprotocol == requiredSubprotocol { receiver.linkDidOpen(self) }
     }
 
     func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode) {

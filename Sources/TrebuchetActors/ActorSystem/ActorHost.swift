@@ -21,7 +21,7 @@ package protocol ClientActor: AnyObject, Sendable, CustomStringConvertible {
         in system: TrebuchetActorSystem
     ) async throws -> [UInt8]?
     /// Decodes a response of the actor. References in it belong to actors of the same client.
-    func asGiven<Result>(_ body: () throws -> Result) rethrows -> Result
+    func withReferenceScope<Result>(_ body: () throws -> Result) rethrows -> Result
 }
 
 /// The actors that live in an actor system, by the names that the system assigned to them. The registry does not retain the

@@ -2,7 +2,7 @@ package import Synchronization
 
 /// The state that all records of one actor share. An actor may be exposed under several names.
 ///
-/// `@unchecked Sendable`: `apart` and `isUnwatched` are accessed only on the reactor that the actor lives on; the rest is
+/// `@unchecked Sendable`: `separateTaskCalls` and `isUnwatched` are accessed only on the reactor that the actor lives on; the rest is
 /// atomic.
 package final class ActorInstance: @unchecked Sendable {
     // `starting` and `wasCalled` are accessed only on the actor's reactor. They are atomic because another module reads them
@@ -11,18 +11,18 @@ package final class ActorInstance: @unchecked Sendable {
     /// The number of calls that were started in a task and are not running yet. Until they run, later calls must not run in
     /// place, or they would overtake the earlier ones.
     package let starting = Atomic<Int>(0)
-    /// Set if a call has run in place since the last `takeUse`.
+    /// Set if a call has run in place since the last `consumeUseFlag`.
     package let wasCalled = Atomic<Bool>(false)
     /// The number of next calls that get a separate task, because an earlier call has suspended.
-    package var apart: UInt8 = 0
+    package var separateTaskCalls: UInt8 = 0
     /// Set until the actor has an idle timer. Accessed on the reactor that runs the timer.
     package var isUnwatched = true
     private let wasEntered = Atomic<Bool>(true)
     /// The number of calls that run in tasks; far below zero after deactivation.
     private let users = Atomic<Int>(0)
-    private static let gone = Int.min / 2
+    private static let deactivatedUseCount = Int.min / 2
 
-    package var isGone: Bool { users.load(ordering: .acquiring) < 0 }
+    package var isDeactivated: Bool { users.load(ordering: .acquiring) < 0 }
 
     /// Counts a call that is started in a task.
     func didStart() { starting.store(starting.load(ordering: .relaxed) + 1, ordering: .relaxed) }
@@ -50,17 +50,18 @@ package final class ActorInstance: @unchecked Sendable {
 
     /// Closes the instance for further calls. Returns false if a call runs in a task.
     package func close() -> Bool {
-        users.compareExchange(expected: 0, desired: Self.gone, ordering: .acquiringAndReleasing).exchanged
+        users.compareExchange(expected: 0, desired: Self.deactivatedUseCount, ordering: .acquiringAndReleasing)
+            .exchanged
     }
 
     /// Closes the instance for further calls, even while calls run in tasks. Returns false if it was closed before.
     package func closeForCalls() -> Bool {
-        guard !isGone else { return false }
-        return users.add(Self.gone, ordering: .acquiringAndReleasing).oldValue >= 0
+        guard !isDeactivated else { return false }
+        return users.add(Self.deactivatedUseCount, ordering: .acquiringAndReleasing).oldValue >= 0
     }
 
     /// Returns whether the actor was used since the last call of this method, or is in use now.
-    package func takeUse() -> Bool {
+    package func consumeUseFlag() -> Bool {
         let was = wasCalled.load(ordering: .relaxed) || users.load(ordering: .acquiring) > 0
         wasCalled.store(false, ordering: .relaxed)
         return wasEntered.exchange(false, ordering: .relaxed) || was

@@ -41,7 +41,7 @@ public struct CallInvocationEncoder: DistributedTargetInvocationEncoder {
         return CallRequest(arguments: arguments, generics: isStub ? Array(generics.dropFirst()) : generics)
     }
 
-    package func giveBackCoder(to system: TrebuchetActorSystem) { system.giveBack(coder) }
+    package func releaseCoder(to system: TrebuchetActorSystem) { system.releaseCoder(coder) }
 }
 
 /// The encoded arguments of a call and the names of its generic arguments.

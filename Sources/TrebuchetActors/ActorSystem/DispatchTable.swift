@@ -294,7 +294,7 @@ extension _DispatchStream where A.ActorSystem == TrebuchetActorSystem {
             var changes: StateChanges?
             // Sources call this in the actor's isolation. Removing recorded changes is not itself a change of the state.
             actor?.assumeIsolated { actor in
-                cell(actor).withoutNoting {
+                cell(actor).withoutRecording {
                     change(actor) { changes = reader.take(from: &$0, with: coder, take) }
                 }
             }

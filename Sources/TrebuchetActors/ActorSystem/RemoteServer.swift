@@ -11,7 +11,7 @@ package protocol RemoteServer: AnyObject, Sendable {
     /// The errors of this server that can be decoded to their types.
     var errors: ErrorTypes { get }
     /// The local actors that the server may call.
-    var handed: ExportedActors { get }
+    var exportedActors: ExportedActors { get }
 
     /// Returns whether another client has the same server, as far as addresses can show.
     func reachesSameAddress(as other: any RemoteServer) -> Bool

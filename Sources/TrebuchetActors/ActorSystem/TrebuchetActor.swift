@@ -6,7 +6,7 @@ public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetA
     static var _dispatch: _DispatchTable<Self> { get }
     /// A Boolean value that indicates whether its actors inspect their observers; false by default. Such actors live on a
     /// reactor.
-    static var _looksAtObservers: Bool { get }
+    static var _inspectsObservers: Bool { get }
     /// Returns the error for a connection that may not observe a stream; nil, the default, permits it. It is called when a
     /// stream starts and when a stream resumes over another connection. A connection that later loses its authorization has its
     /// streams ended.
@@ -18,7 +18,7 @@ public protocol TrebuchetActor: DistributedActor where ActorSystem == TrebuchetA
 }
 
 extension TrebuchetActor {
-    public static var _looksAtObservers: Bool { false }
+    public static var _inspectsObservers: Bool { false }
 
     public func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? { nil }
 }

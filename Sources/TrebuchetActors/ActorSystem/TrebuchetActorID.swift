@@ -40,7 +40,7 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     private init(given id: String, server: UInt64) {
         self.id = id
         self.server = server
-        route = .given
+        route = .received
         loop = nil
     }
 
@@ -55,7 +55,7 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     package var home: (any EventLoop)? { loop }
 
     /// Whether this names an actor that lives here, in a client.
-    var livesInClient: Bool { loop != nil && server == 0 }
+    var isInClient: Bool { loop != nil && server == 0 }
 
     /// The executor of a local actor with this name.
     public var _executor: UnownedSerialExecutor {
@@ -81,7 +81,7 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
         } else {
             let members = try decoder.container(keyedBy: CodingKeys.self)
             if let name = try members.decodeIfPresent(String.self, forKey: .client) {
-                guard let host = system?.host else { throw Self.notTaken }
+                guard let host = system?.host else { throw Self.notAcceptedError }
                 self.init(try host.clientActor(name))
                 return
             }
@@ -95,7 +95,7 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     }
 
     /// The error for a reference to a client actor in a place that does not accept one.
-    package static var notTaken: TrebuchetError {
+    package static var notAcceptedError: TrebuchetError {
         TrebuchetError(
             .invalidArguments,
             "a reference to a client actor is accepted only from its own client, in a call, after a hello message that "
@@ -103,9 +103,9 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     }
 
     /// Decodes a response of an actor. References that a client has sent belong to its actors.
-    package func asGiven<Result>(_ body: () throws -> Result) rethrows -> Result {
+    package func withReferenceScope<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard case .client(let actor) = route else { return try body() }
-        return try actor.asGiven(body)
+        return try actor.withReferenceScope(body)
     }
 
     /// Encodes the name. Throws a `TrebuchetError` if the receiver cannot use it, because the actor lives in another client or
@@ -113,8 +113,8 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
     public func encode(to encoder: any Encoder) throws {
         let system = encoder.userInfo[.actorSystemKey] as? TrebuchetActorSystem
         if let refusal = system?.refusal(ofSending: self) { throw refusal }
-        if let system, livesInClient {
-            system.handOver(self)
+        if let system, isInClient {
+            system.exportActor(self)
             var members = encoder.container(keyedBy: CodingKeys.self)
             return try members.encode(id, forKey: .client)
         }
@@ -129,7 +129,7 @@ enum ActorRoute: Sendable {
     case unknown
     /// Only to a local actor with the name. The name came in a message, and a server does not lend its authorization to
     /// callers.
-    case given
+    case received
     /// Through a client to its server.
     case server(any RemoteServer)
     /// Through a server to one of its clients.

@@ -23,8 +23,8 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// Set once, before other code can access the system.
     private nonisolated(unsafe) var builtShards: [SystemShard] = []
     /// Weak, because its records retain actors, and those retain the system.
-    private nonisolated(unsafe) weak var heldHost: (any ActorHost)?
-    private nonisolated(unsafe) weak var heldServer: (any RemoteServer)?
+    private nonisolated(unsafe) weak var weakHost: (any ActorHost)?
+    private nonisolated(unsafe) weak var weakServer: (any RemoteServer)?
     /// The number with which the names of a server's system begin; 0 in a client. Set once, before other code can access the
     /// system.
     private(set) nonisolated(unsafe) var serverNumber: UInt64 = 0
@@ -41,26 +41,26 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     package func serve(_ host: any ActorHost, as number: UInt64) {
-        heldHost = host
+        weakHost = host
         serverNumber = number
     }
 
-    package func call(_ server: any RemoteServer) { heldServer = server }
+    package func call(_ server: any RemoteServer) { weakServer = server }
 
     /// The server of a client's system; nil on a server, and after the last reference to the client is gone.
-    package var server: (any RemoteServer)? { heldServer }
+    package var server: (any RemoteServer)? { weakServer }
 
     /// Returns the route to an actor that does not live here or can be deactivated; nil if there is none.
     package func server(of id: ActorID) -> (any RemoteServer)? {
         switch id.route {
         case .server(let server): server
-        case .client, .given: nil
-        case .unknown: serverNumber == 0 ? heldServer : heldHost?.way(to: id.id)
+        case .client, .received: nil
+        case .unknown: serverNumber == 0 ? weakServer : weakHost?.way(to: id.id)
         }
     }
 
     /// The server of this system; nil in a client.
-    package var host: (any ActorHost)? { serverNumber == 0 ? nil : heldHost }
+    package var host: (any ActorHost)? { serverNumber == 0 ? nil : weakHost }
 
     /// Returns the error for an actor that is not local and cannot be reached.
     func unreachable(_ id: ActorID) -> TrebuchetError {
@@ -71,7 +71,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
             return TrebuchetError(.methodNotFound, text)
         }
         guard serverNumber == 0 else {
-            if case .given = id.route {
+            if case .received = id.route {
                 let text =
                     "no local actor matches the reference '\(id)' received in a message: pass the actor's name, check the caller's "
                     + "permission, and resolve it with actorSystem.resolve(_:id:)"
@@ -116,12 +116,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     /// Places actors that a closure creates on the reactor of another local actor. Changes that the other actor makes in them
     /// without suspension are then sent before its responses.
-    package func living<Made>(with actor: ActorID, _ make: () throws -> Made) rethrows -> Made {
+    package func withLoop<Made>(of actor: ActorID, _ make: () throws -> Made) rethrows -> Made {
         try Self.$chosenHome.withValue(actor.home) { try make() }
     }
 
     /// Places actors that a closure creates on a loop, if the loop belongs to this system.
-    package static func living<Made>(on loop: (any EventLoop)?, _ make: () async throws -> Made) async rethrows -> Made
+    package static func withLoop<Made>(_ loop: (any EventLoop)?, _ make: () async throws -> Made) async rethrows -> Made
     {
         try await $chosenHome.withValue(loop) { try await make() }
     }
@@ -131,7 +131,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     public func resignID(_ id: ActorID) {
-        if id.livesInClient { heldServer?.handed.remove(ActorName(id.id)) }
+        if id.isInClient { weakServer?.exportedActors.remove(ActorName(id.id)) }
         locals.remove(ActorName(id.id))
     }
 
@@ -139,11 +139,11 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     public func resolve<Act: DistributedActor>(id: ActorID, as type: Act.Type) throws -> Act? where Act.ID == ActorID {
         // A client chooses the names of its actors, so the name must not resolve to a local actor.
         if case .client = id.route { return nil }
-        tellReach(id)
+        reportUse(of: id)
         let name = ActorName(id.id)
         // A received reference is called on behalf of the caller, who may have no permission to call other actors by name.
-        if case .given = id.route {} else if heldHost?.mayGo(name) == true { return nil }
-        let found = locals.actor(name) ?? heldHost?.actor(name)
+        if case .received = id.route {} else if weakHost?.mayGo(name) == true { return nil }
+        let found = locals.actor(name) ?? weakHost?.actor(name)
         guard let found else { return nil }
         guard let actor = found as? Act else {
             throw TrebuchetError(.invalidArguments, "actor '\(id)' is a \(Swift.type(of: found)), not a \(type)")
@@ -185,7 +185,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     // MARK: Calls of remote actors
 
-    public func makeInvocationEncoder() -> CallInvocationEncoder { CallInvocationEncoder(coder: takeCoder()) }
+    public func makeInvocationEncoder() -> CallInvocationEncoder { CallInvocationEncoder(coder: acquireCoder()) }
 
     public func remoteCall<Act, Err, Res>(
         on actor: Act, target: RemoteCallTarget, invocation: inout CallInvocationEncoder, throwing: Err.Type,
@@ -195,10 +195,12 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         guard let bytes = reply else {
             throw TrebuchetError(.internal, "the response has no result, but \(target) returns \(Res.self)")
         }
-        let coder = takeCoder()
-        defer { giveBack(coder) }
+        let coder = acquireCoder()
+        defer { releaseCoder(coder) }
         do {
-            return try actor.id.asGiven { try bytes.withUnsafeBytes { try coder.decode(Res.self, from: $0) } }
+            return try actor.id.withReferenceScope {
+                try bytes.withUnsafeBytes { try coder.decode(Res.self, from: $0) }
+            }
         } catch {
             throw TrebuchetError(.internal, "the result of \(target) cannot be decoded: \(describe(error))")
         }
@@ -213,14 +215,14 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private func call<Act: DistributedActor>(
         _ actor: Act, _ target: RemoteCallTarget, _ invocation: inout CallInvocationEncoder
     ) async throws -> [UInt8]? where Act.ID == ActorID {
-        tellReach(actor.id)
+        reportUse(of: actor.id)
         if case .client(let actorThere) = actor.id.route {
             return try await actorThere.call(target, of: Act.self, &invocation, in: self)
         }
         guard let server = server(of: actor.id) else { throw unreachable(actor.id) }
         let method = server.methods.method(target, of: Act.self)
         let request = invocation.finish(on: Act.self, method)
-        invocation.giveBackCoder(to: self)
+        invocation.releaseCoder(to: self)
         do {
             return try await server.call(
                 actorID: actor.id.id, target: method.name, request, isIdempotent: method.isIdempotent)
@@ -230,7 +232,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     }
 
     /// Reports to the event handlers for calls that a running method uses another actor.
-    private func tellReach(_ id: ActorID) {
+    private func reportUse(of id: ActorID) {
         guard serverNumber != 0, let events = builtShards.first?.events, events.isEnabled(for: .calls) else { return }
         let call = EventBus.currentCall
         if call != 0 { events.emit(.callDispatched(call: call, actor: id.id)) }
@@ -242,9 +244,9 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// side. Returns nil if it may be sent, and if that cannot be determined.
     func refusal(ofSending id: ActorID) -> TrebuchetError? {
         let code: TrebuchetError.Code = serverNumber == 0 ? .invalidArguments : .internal
-        let own = heldServer
-        if id.livesInClient {
-            if let own, knows(id) { return own.handed.refusal(of: id) }
+        let own = weakServer
+        if id.isInClient {
+            if let own, knows(id) { return own.exportedActors.refusal(of: id) }
             return TrebuchetError(
                 code,
                 "actor '\(id)' lives in another client: send a reference to it only in calls over that client, because "
@@ -273,26 +275,26 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     private func knows(_ id: ActorID) -> Bool { locals.containsActor(ActorName(id.id)) }
 
     /// Permits the server of this client to call an actor of the client.
-    func handOver(_ id: ActorID) { heldServer?.handed.insert(ActorName(id.id)) }
+    func exportActor(_ id: ActorID) { weakServer?.exportedActors.insert(ActorName(id.id)) }
 
     // MARK: Coders
 
-    /// Returns a coder for exclusive use until it is returned with `giveBack`.
-    package func takeCoder() -> ValueCoder {
+    /// Returns a coder for exclusive use until it is returned with `releaseCoder`.
+    package func acquireCoder() -> ValueCoder {
         coders.withLock { $0?.popLast() } ?? ValueCoder(userInfo: userInfo)
     }
 
-    package func giveBack(_ coder: ValueCoder) {
+    package func releaseCoder(_ coder: ValueCoder) {
         coders.withLock { if $0?.count ?? 16 < 16 { $0?.append(coder) } }
     }
 
     /// Breaks reference cycles through the system after the server or client is gone.
-    package func takeApart() {
+    package func releaseReferences() {
         let unused = coders.withLock { coders in
             defer { coders = nil }
             return coders
         }
         _ = unused
-        for shard in shards { shard.reactor.run { shard.takeApart() } }
+        for shard in shards { shard.reactor.run { shard.releaseCoders() } }
     }
 }

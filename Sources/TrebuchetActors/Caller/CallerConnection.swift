@@ -24,7 +24,7 @@ public final class CallerConnection: Sendable, Hashable {
     private struct State {
         var principal: Principal?
         var revocation: Revocation?
-        var rightsChanged: (@Sendable () -> Void)?
+        var authorizationChanged: (@Sendable () -> Void)?
         /// Closures that run after the principal changes.
         var principalObservers: [@Sendable () -> Void] = []
         var isOpen = true
@@ -81,7 +81,7 @@ public final class CallerConnection: Sendable, Hashable {
                     principalChanges.add(1, ordering: .releasing)
                 }
                 return (
-                    state.revocation == nil ? nil : state.rightsChanged,
+                    state.revocation == nil ? nil : state.authorizationChanged,
                     state.principal == newValue ? [] : state.principalObservers
                 )
             }
@@ -110,7 +110,7 @@ public final class CallerConnection: Sendable, Hashable {
         if isShared { return }
         let changed = state.withLock { state in
             state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), spared: actor)
-            return state.rightsChanged
+            return state.authorizationChanged
         }
         changed?()
     }
@@ -130,8 +130,8 @@ public final class CallerConnection: Sendable, Hashable {
     /// Registers the closure for changes of the authorization.
     ///
     /// - Parameter changed: runs after a revocation starts or ends, on any thread.
-    package func followsRights(_ changed: @escaping @Sendable () -> Void) {
-        state.withLock { $0.rightsChanged = changed }
+    package func onAuthorizationChange(_ changed: @escaping @Sendable () -> Void) {
+        state.withLock { $0.authorizationChanged = changed }
     }
 
     /// A Boolean value that indicates whether the connection is open. It closes when it breaks or when its client stops
@@ -177,9 +177,11 @@ public final class CallerConnection: Sendable, Hashable {
         let (handlers, ended, changed, observers) = state.withLock { state in
             state.isOpen = false
             defer {
-                (state.handlers, state.endStreams, state.rightsChanged, state.principalObservers) = ([:], nil, nil, [])
+                (state.handlers, state.endStreams, state.authorizationChanged, state.principalObservers) = (
+                    [:], nil, nil, []
+                )
             }
-            return (state.handlers, state.endStreams, state.rightsChanged, state.principalObservers)
+            return (state.handlers, state.endStreams, state.authorizationChanged, state.principalObservers)
         }
         // Freed outside the lock, and only after the session has ended.
         defer { withExtendedLifetime((ended, changed, observers)) {} }

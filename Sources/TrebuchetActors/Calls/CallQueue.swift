@@ -56,7 +56,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     /// The time slice of one task in a turn in nanoseconds, the same as for connections.
     private static let slice: UInt64 = 100_000
     /// The number of calls of an actor that get separate tasks after one has suspended, because similar calls may suspend too.
-    private static let apart: UInt8 = 64
+    private static let separateTaskCount: UInt8 = 64
 
     private let states: SystemShard
     // Exclusivity is unchecked because each call accesses these: no code calls back into the queue during a change.
@@ -67,7 +67,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     @exclusivity(unchecked) private var run: Run?
     /// The call that the task runs.
     @exclusivity(unchecked) private var current: QueuedCall?
-    @exclusivity(unchecked) private var isLookedAt = false
+    @exclusivity(unchecked) private var isBeingChecked = false
 
     package init(_ states: SystemShard) { self.states = states }
 
@@ -75,9 +75,9 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
 
     /// Returns whether calls of an actor may be queued here.
     @inline(__always)
-    package func takes(_ record: ActorRecord) -> Bool {
-        guard record.actorInstance.apart == 0 else {
-            record.actorInstance.apart &-= 1
+    package func accepts(_ record: ActorRecord) -> Bool {
+        guard record.actorInstance.separateTaskCalls == 0 else {
+            record.actorInstance.separateTaskCalls &-= 1
             return false
         }
         return record.home === states && record.persisted == nil
@@ -126,8 +126,8 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         let began = MonotonicClock.now
         while let call = dequeue() {
             current = call
-            if !isLookedAt {
-                isLookedAt = true
+            if !isBeingChecked {
+                isBeingChecked = true
                 states.reactor.atEndOfTurn(self)
             }
             let outcome = await Self.outcome(of: call, at: began, isolation: isolation)
@@ -159,10 +159,10 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     }
 
     package func endOfTurn() {
-        isLookedAt = false
+        isBeingChecked = false
         guard let call = current, let run, let task = run.task else { return }
         (current, self.run) = (nil, nil)
-        call.record.actorInstance.apart = Self.apart
+        call.record.actorInstance.separateTaskCalls = Self.separateTaskCount
         let detached = call.owner.detach(call)
         run.completion = detached.completion
         detached.call.run(in: task)

@@ -26,7 +26,7 @@ package class ActorRecord: @unchecked Sendable {
     /// The slot of the actor's name, for an actor that is owned by one cluster node and may move; -1 for others. Written before
     /// other code can access the record, like `reservation`.
     @exclusivity(unchecked) package final var slot = -1
-    package final var isPlaced: Bool { slot >= 0 }
+    package final var isClustered: Bool { slot >= 0 }
     /// The entry of a virtual actor in the quota of the server that activated it.
     package final var reservation: AnyObject?
 
@@ -54,11 +54,11 @@ package class ActorRecord: @unchecked Sendable {
         if let exposed {
             return try exposed._withUnsafeGuaranteedRef { try body($0, &arguments, &reply) }
         }
-        guard let actor else { throw gone }
+        guard let actor else { throw notFoundError }
         try body(actor, &arguments, &reply)
     }
 
-    package final var gone: TrebuchetError { TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
+    package final var notFoundError: TrebuchetError { TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
 
     /// Passes the outcome of a call to `completion` after all changes that it may show are written.
     ///
@@ -68,7 +68,7 @@ package class ActorRecord: @unchecked Sendable {
     ) {
         guard let persisted else { return completion(outcome) }
         persisted.home.reactor.run {
-            if let told, !persisted.isAtRest { told.waitsForStore() }
+            if let told, !persisted.isPersisted { told.waitsForStore() }
             persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
         }
     }
@@ -84,7 +84,7 @@ package class ActorRecord: @unchecked Sendable {
             let kept = answer(outcome)
             persisted.recordCallEnd(call, kept)
             let outcome: CallOutcome = kept.map { _CallResult(encoded: $0) }.mapError { $0 }
-            if let told, !persisted.isAtRest { told.waitsForStore() }
+            if let told, !persisted.isPersisted { told.waitsForStore() }
             persisted.whenWritten { error in completion(error.map { .failure($0) } ?? outcome) }
         }
     }
@@ -127,7 +127,7 @@ package class ActorRecord: @unchecked Sendable {
 
     /// Reports whether deactivation would lose nothing: every changed state is persisted, and no state is observed. Runs in the
     /// actor's isolation.
-    package func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }
+    package func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(false) }
 
     /// Whether the actor has a cleanup that runs before deactivation.
     package var hasDeactivation: Bool { false }

@@ -39,7 +39,7 @@ package class ActorType: @unchecked Sendable {
         for method in methods { table[method.name] = .passUnretained(method) }
         methodsByName = table
         self.streamNames = streamNames
-        isGated = (type as? any TrebuchetActor.Type)?._looksAtObservers ?? false
+        isGated = (type as? any TrebuchetActor.Type)?._inspectsObservers ?? false
     }
 
     static func name(of type: any DistributedActor.Type) -> String {
@@ -71,7 +71,7 @@ package class ActorType: @unchecked Sendable {
 
     private let hasStayed = Atomic<Bool>(false)
     /// Whether no idle actor of the type has stayed active before because of a change that is not persisted; true once.
-    package final var isFirstToStay: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
+    package final var isFirstRetained: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
 
     /// The description of the dispatch table.
     package var description: ActorTypeDescription {

@@ -4,7 +4,7 @@ internal import Transports
 /// An actor that passes handoff state to its next owner node in a cluster.
 package protocol HandoffActor: TrebuchetActor {
     /// The namespace of its handoff state.
-    static var notesNamespace: String { get }
+    static var handoffNamespace: String { get }
     /// Restores the handoff state of the previous owner. Runs before the first call.
     ///
     /// - Throws: An error if `noted` is not valid handoff state.
@@ -15,7 +15,7 @@ extension LocalActors {
     /// Restores the handoff state of an actor. Without a per-actor store, no other node can own the actor, and nothing is
     /// restored.
     func restoreHandoffState<A: HandoffActor>(_ actor: A, name: String, in system: TrebuchetActorSystem) async throws {
-        guard let home = system.home(of: actor), let writer = writer(on: home, isPlaced: true),
+        guard let home = system.home(of: actor), let writer = writer(on: home, isClustered: true),
             let store = writer.partitions
         else { return }
         await retirements.wait(for: name)
@@ -23,7 +23,7 @@ extension LocalActors {
         let ownership = writer.ownership(of: name)
         do throws(StateStoreError) {
             try writer.claim.acquire()
-            noted = try await store.values(of: name, in: A.notesNamespace)
+            noted = try await store.values(of: name, in: A.handoffNamespace)
         } catch {
             // As with states: no call has started, so its callers can retry at the owner node.
             let text = "the notes of actor '\(name)' cannot be loaded: \(error.message)"
@@ -34,8 +34,8 @@ extension LocalActors {
             actor.assumeIsolated { actor in
                 Result {
                     let states = PersistedStates(name: name, home: home, writer: writer, ownership: ownership)
-                    let notes = HandoffState(A.notesNamespace, of: name, by: states)
-                    states.notes = notes
+                    let notes = HandoffState(A.handoffNamespace, of: name, by: states)
+                    states.handoffState = notes
                     let values = noted.map { (HandoffState.name($0, of: name), $1) }
                     try actor.restoreHandoffState(from: Dictionary(values) { first, _ in first }, notes)
                     return states

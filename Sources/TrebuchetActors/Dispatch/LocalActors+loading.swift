@@ -21,8 +21,8 @@ package enum PersistedNamespace {
 
 extension LocalActors {
     /// Returns whether actors of a type have states or events that this system persists in a store.
-    package func mustLoad<A: DistributedActor>(_ type: A.Type, isPlaced: Bool = false) -> Bool {
-        keepsStates(isPlaced: isPlaced) && persists(type)
+    package func mustLoad<A: DistributedActor>(_ type: A.Type, isClustered: Bool = false) -> Bool {
+        persistsStates(isClustered: isClustered) && persists(type)
     }
 
     /// Returns whether actors of a type have states or events that are to be persisted.
@@ -37,17 +37,17 @@ extension LocalActors {
 
     /// Returns the record for an actor to be exposed, after its persisted states have been loaded.
     ///
-    /// - Parameter isPlaced: True if it lives on one node of several: then it is persisted under the lease of its slot, and may have
+    /// - Parameter isClustered: True if it lives on one node of several: then it is persisted under the lease of its slot, and may have
     ///   handoff state of a previous owner.
     package func loadedRecord<A: DistributedActor>(
-        of actor: A, name: String, in system: TrebuchetActorSystem, isPlaced: Bool = false
+        of actor: A, name: String, in system: TrebuchetActorSystem, isClustered: Bool = false
     ) async throws -> ActorRecord where A.ID == TrebuchetActorID {
-        if mustLoad(A.self, isPlaced: isPlaced), persistedStates(of: actor.id) == nil,
+        if mustLoad(A.self, isClustered: isClustered), persistedStates(of: actor.id) == nil,
             let actor = actor as? any TrebuchetActor
         {
-            try await load(actor, name: name, in: system, isPlaced: isPlaced)
+            try await load(actor, name: name, in: system, isClustered: isClustered)
         }
-        if isPlaced, keepsStates(isPlaced: true), let actor = actor as? any HandoffActor,
+        if isClustered, persistsStates(isClustered: true), let actor = actor as? any HandoffActor,
             persistedStates(of: actor.id) == nil
         {
             try await restoreHandoffState(actor, name: name, in: system)
@@ -56,9 +56,9 @@ extension LocalActors {
     }
 
     private func load<A: TrebuchetActor>(
-        _ actor: A, name: String, in system: TrebuchetActorSystem, isPlaced: Bool
+        _ actor: A, name: String, in system: TrebuchetActorSystem, isClustered: Bool
     ) async throws {
-        guard let home = system.home(of: actor), let writer = writer(on: home, isPlaced: isPlaced) else { return }
+        guard let home = system.home(of: actor), let writer = writer(on: home, isClustered: isClustered) else { return }
         await retirements.wait(for: name)
         let streams = A.dispatch.streams.filter { $0.persistence != nil }
         let keys = streams.compactMap { $0.persistence.map { PersistedNamespace.key(name, $0.property) } }
@@ -134,7 +134,7 @@ extension LocalActors {
         source.storedVersion = stream.persistence?.version ?? 1
         states.addLog(kept)
         // Published values have been written before; this includes the result of a migration.
-        if loaded?.isNew ?? true { source.keepEarlierChanges() }
+        if loaded?.isNew ?? true { source.scheduleEarlierChanges() }
     }
 
     /// Returns the stored value of each state; nil for states that are not stored. Decodes off the reactor, so that its other

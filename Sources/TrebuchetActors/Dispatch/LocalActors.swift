@@ -25,7 +25,7 @@ package final class LocalActors: ActorRegistry {
         /// The writer for actors that belong to the server.
         var own: StateWriter?
         /// The writer for actors that live on one node of several.
-        var placed: StateWriter?
+        var clustered: StateWriter?
     }
 
     package init() {}
@@ -100,34 +100,34 @@ package final class LocalActors: ActorRegistry {
 
     /// Returns the writer of a shard's actors; nil where their states are not persisted.
     ///
-    /// - Parameter isPlaced: True for actors that live on one node of several (`placement: .cluster`). Those are written under the
+    /// - Parameter isClustered: True for actors that live on one node of several (`placement: .cluster`). Those are written under the
     ///   lease of the slot of their names; all others belong to their server, whichever slots it owns.
-    package func writer(on shard: SystemShard, isPlaced: Bool = false) -> StateWriter? {
+    package func writer(on shard: SystemShard, isClustered: Bool = false) -> StateWriter? {
         writers.withLock { writers in
             let writers = writers[ObjectIdentifier(shard)]
-            return isPlaced ? writers?.placed : writers?.own
+            return isClustered ? writers?.clustered : writers?.own
         }
     }
 
     /// Returns both writers of a shard, as far as it has them.
     package func writers(on shard: SystemShard) -> [StateWriter] {
-        [writer(on: shard), writer(on: shard, isPlaced: true)].compactMap(\.self)
+        [writer(on: shard), writer(on: shard, isClustered: true)].compactMap(\.self)
     }
 
-    package func keepsStates(on shard: SystemShard) -> Bool {
+    package func persistsStates(on shard: SystemShard) -> Bool {
         writers.withLock { $0[ObjectIdentifier(shard)] != nil }
     }
 
-    func keepsStates(isPlaced: Bool) -> Bool {
-        writers.withLock { $0.values.contains { (isPlaced ? $0.placed : $0.own) != nil } }
+    func persistsStates(isClustered: Bool) -> Bool {
+        writers.withLock { $0.values.contains { (isClustered ? $0.clustered : $0.own) != nil } }
     }
 
     /// Set before actors are exposed.
-    package func write(_ writer: StateWriter, on shard: SystemShard, isPlaced: Bool = false) {
+    package func write(_ writer: StateWriter, on shard: SystemShard, isClustered: Bool = false) {
         writer.shard = shard
         writers.withLock { writers in
-            if isPlaced {
-                writers[ObjectIdentifier(shard), default: Writers()].placed = writer
+            if isClustered {
+                writers[ObjectIdentifier(shard), default: Writers()].clustered = writer
             } else {
                 writers[ObjectIdentifier(shard), default: Writers()].own = writer
             }
@@ -135,7 +135,7 @@ package final class LocalActors: ActorRegistry {
     }
 
     /// Releases the writers after the server and its store are gone.
-    package func takeApart() {
+    package func releaseWriters() {
         let unused = writers.withLock { writers in
             defer { writers = [:] }
             return writers

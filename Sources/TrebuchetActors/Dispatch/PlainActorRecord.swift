@@ -26,5 +26,5 @@ where A.ID == TrebuchetActorID {
         body(nil)
     }
 
-    override func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(discarding) }
+    override func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) { body(discarding) }
 }

@@ -28,7 +28,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
     }
 
     func present() throws -> A {
-        guard let actor = strongActor ?? referred else { throw gone }
+        guard let actor = strongActor ?? referred else { throw notFoundError }
         return actor
     }
 
@@ -83,7 +83,7 @@ final class TypedActorRecord<A: TrebuchetActor>: ActorRecord, @unchecked Sendabl
         }
     }
 
-    override func looksIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
+    override func checkIdle(discarding: Bool, _ body: @escaping @Sendable (Bool) -> Void) {
         guard let actor = strongActor ?? referred else { return body(true) }
         let (table, isKept) = (table, persisted != nil)
         let look: @Sendable (isolated A) -> Bool = { actor in

@@ -3,7 +3,7 @@ internal import Synchronization
 /// The event bus of a server, which delivers events to its handlers. Without handlers it costs one read: a producer first
 /// checks whether a handler receives the kind.
 package final class EventBus: Sendable {
-    private let wanted = Atomic<UInt32>(0)
+    private let interestMask = Atomic<UInt32>(0)
     private let listeners = Mutex<[(listener: any ServerEventHandler, kinds: ServerEvent.Kinds)]>([])
     private let calls = Atomic<UInt64>(0)
     /// The sampling of calls without a trace.
@@ -21,7 +21,7 @@ package final class EventBus: Sendable {
     /// Returns whether an event handler receives one of these kinds.
     @inline(__always)
     package func isEnabled(for kinds: ServerEvent.Kinds) -> Bool {
-        wanted.load(ordering: .relaxed) & kinds.rawValue != 0
+        interestMask.load(ordering: .relaxed) & kinds.rawValue != 0
     }
 
     package func emit(_ event: ServerEvent) {
@@ -36,7 +36,7 @@ package final class EventBus: Sendable {
         listeners.withLock { listeners in
             guard !listeners.contains(where: { $0.listener === listener }) else { return }
             listeners.append((listener, kinds))
-            wanted.store(Self.all(listeners), ordering: .relaxed)
+            interestMask.store(Self.all(listeners), ordering: .relaxed)
         }
     }
 
@@ -44,7 +44,7 @@ package final class EventBus: Sendable {
         let removed = listeners.withLock { listeners in
             let removed = listeners.filter { $0.listener === listener }
             listeners.removeAll { $0.listener === listener }
-            wanted.store(Self.all(listeners), ordering: .relaxed)
+            interestMask.store(Self.all(listeners), ordering: .relaxed)
             return removed
         }
         // Freed without the lock.
@@ -54,7 +54,7 @@ package final class EventBus: Sendable {
     package func removeAllHandlers() {
         let removed = listeners.withLock { listeners in
             defer { listeners = [] }
-            wanted.store(0, ordering: .relaxed)
+            interestMask.store(0, ordering: .relaxed)
             return listeners
         }
         _ = removed

@@ -19,17 +19,17 @@ package enum Metric: Int, CaseIterable, Sendable {
     case patchesDelivered, wholesDelivered, eventsDelivered
     case versionsSkipped
     /// Subscribers that could not accept data when a new version was available.
-    case subscribersBehind
+    case subscribersBlocked
     case streamsBegun, streamsEnded
 
     // Outcomes of stream resumption.
-    case resumedInPlace, resumedAnew, resumedTooLate
+    case resumedInPlace, resumedWithSnapshot, resumedTooLate
 
     // Outcomes of calls that clients sent again.
     case repeatsRun, repeatsJoined, repeatsAnswered, repeatsForgotten, repeatsRefused
 
     case storeWritesFailed
-    case actorsMade, actorsLetGo
+    case actorsActivated, actorsDeactivated
 
     package static let codes: [(code: String, figure: Metric)] = [
         ("actorNotFound", .actorNotFound), ("methodNotFound", .methodNotFound),
@@ -67,10 +67,10 @@ package enum DurationBuckets {
     package static let width = 19
 
     @inline(__always)
-    static func place(of time: UInt64) -> Int { time <= 50_000 ? 0 : laterPlace(of: time) }
+    static func index(of time: UInt64) -> Int { time <= 50_000 ? 0 : laterIndex(of: time) }
 
     @inline(never)
-    private static func laterPlace(of time: UInt64) -> Int {
+    private static func laterIndex(of time: UInt64) -> Int {
         bounds.firstIndex { time <= $0 } ?? bounds.count
     }
 }

@@ -116,9 +116,9 @@ public enum ServerEvent: Sendable {
         /// Errors that stop the server.
         case critical
 
-        public static func < (one: Level, other: Level) -> Bool { one.place < other.place }
+        public static func < (one: Level, other: Level) -> Bool { one.rank < other.rank }
 
-        private var place: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+        private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
     /// A connection and its principal.

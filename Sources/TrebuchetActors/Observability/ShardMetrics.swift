@@ -51,7 +51,7 @@ package final class ShardMetrics {
     package func count(row: Int, took time: UInt64) {
         let row = row < rows ? row : self.row(row)
         let place = times + row &* DurationBuckets.width
-        place[DurationBuckets.place(of: time)] &+= 1
+        place[DurationBuckets.index(of: time)] &+= 1
         place[DurationBuckets.width &- 1] &+= time
     }
 
@@ -63,7 +63,7 @@ package final class ShardMetrics {
         let row = row < rows ? row : self.row(row)
         let place = times + row &* DurationBuckets.width
         place[0] &+= calls &- 1
-        place[DurationBuckets.place(of: time)] &+= 1
+        place[DurationBuckets.index(of: time)] &+= 1
         place[DurationBuckets.width &- 1] &+= time
     }
 

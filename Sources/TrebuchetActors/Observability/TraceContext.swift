@@ -120,7 +120,7 @@ public struct TraceContext: Sendable, Hashable {
     private static let isUsed = Atomic<Bool>(false)
 
     /// Written once, so that readers on other cores have it in their caches.
-    private static func noteUse() {
+    private static func recordUse() {
         if !isUsed.load(ordering: .relaxed) { isUsed.store(true, ordering: .relaxed) }
     }
 
@@ -135,13 +135,13 @@ public struct TraceContext: Sendable, Hashable {
     public static func with<Result>(
         _ context: TraceContext?, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        noteUse()
+        recordUse()
         return try await $bound.withValue(Bound(context: context), operation: body, isolation: isolation)
     }
 
     /// Runs a synchronous `body` as part of a trace, or of none if `context` is nil. Tasks that it starts inherit the context.
     public static func with<Result>(_ context: TraceContext?, _ body: () throws -> Result) rethrows -> Result {
-        noteUse()
+        recordUse()
         return try $bound.withValue(Bound(context: context), operation: body)
     }
 
@@ -149,7 +149,7 @@ public struct TraceContext: Sendable, Hashable {
     static func with<Result>(
         _ context: TraceContext?, until call: ObservedCall, _ body: () throws -> Result
     ) rethrows -> Result {
-        noteUse()
+        recordUse()
         return try $bound.withValue(Bound(context: context, call: call), operation: body)
     }
 }

@@ -20,7 +20,7 @@ public struct TraceSpan: Sendable {
         /// A call by a client.
         ///
         /// - Parameter target: the method: `add(_:)`, or its mangled name.
-        case asked(target: String, actor: String)
+        case request(target: String, actor: String)
     }
 
     /// A call of a client, without its arguments and principal.
@@ -66,7 +66,7 @@ public struct TraceSpan: Sendable {
         switch subject {
         case .served(let call): "\(call.type)/\(call.method)"
         case .storeWrite: "store write"
-        case .asked(let target, _): target
+        case .request(let target, _): target
         }
     }
 
@@ -75,7 +75,7 @@ public struct TraceSpan: Sendable {
         switch subject {
         case .served: .server
         case .storeWrite: .internal
-        case .asked: .client
+        case .request: .client
         }
     }
 
@@ -103,7 +103,7 @@ public struct TraceSpan: Sendable {
             if let address = call.address { body("network.peer.address", address.host) }
         case .storeWrite(let actor):
             body("trebuchet.actor", actor)
-        case .asked(let target, let actor):
+        case .request(let target, let actor):
             body("rpc.system", "trebuchet")
             body("rpc.method", target)
             body("trebuchet.actor", actor)
@@ -140,7 +140,7 @@ package struct TracedCall {
                 ?? (error is CancellationError ? "cancelled" : "application")
         }
         return TraceSpan(
-            .asked(target: target, actor: actor), context, of: parent, beganAt: beganAt,
+            .request(target: target, actor: actor), context, of: parent, beganAt: beganAt,
             duration: MonotonicClock.now &- began, error: code)
     }
 }

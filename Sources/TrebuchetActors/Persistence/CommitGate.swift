@@ -55,8 +55,8 @@ final class CommitGate {
     }
 
     /// The capacity that is kept for further calls; more is released.
-    private static let keptBytes = 256 << 10
-    private static let keptEntries = 4_096
+    private static let retainedCapacity = 256 << 10
+    private static let retainedEntryCapacity = 4_096
 
     private var entries: [Entry] = []
     private var bytes = ByteBuffer()
@@ -128,8 +128,12 @@ final class CommitGate {
     }
 
     private func reset() {
-        if entries.capacity > Self.keptEntries { entries = [] } else { entries.removeAll(keepingCapacity: true) }
-        bytes.reset(keepingAtMost: Self.keptBytes)
+        if entries.capacity > Self.retainedEntryCapacity {
+            entries = []
+        } else {
+            entries.removeAll(keepingCapacity: true)
+        }
+        bytes.reset(keepingAtMost: Self.retainedCapacity)
         errors = []
         earliest = .max
         answered = (0, 0)

@@ -33,10 +33,10 @@ extension EventSource {
     var isEmpty: Bool { recent.position == 0 }
 
     /// Returns the newest retained events, oldest first.
-    func kept(most count: Int) -> ArraySlice<StateUpdate> { recent.retainedUpdates.suffix(count) }
+    func retainedEvents(most count: Int) -> ArraySlice<StateUpdate> { recent.retainedUpdates.suffix(count) }
 
     /// Returns the events that the store lacks, and prepares the updates that follow the write; nil if the store is up to date.
-    /// The events count as passed to the store until `captureAgain`.
+    /// The events count as passed to the store until `discardCapture`.
     ///
     /// - Parameter count: the number of retained events: a new log omits older ones.
     func capture(most count: Int) -> CapturedEvents? {
@@ -47,18 +47,18 @@ extension EventSource {
             found = CapturedEvents(start: nil, entries: new.map(Self.entry))
         } else {
             // So many events were sent that some are no longer in memory, or the store has none that these follow.
-            let kept = kept(most: count)
+            let kept = retainedEvents(most: count)
             found = CapturedEvents(start: kept.first.map { $0.sequence - 1 } ?? last, entries: kept.map(Self.entry))
         }
         captured = last
         // If some are missing, subscribers detect the gap.
-        let unshown = Array(recent.updates(since: written) ?? recent.retainedUpdates)
-        keeper.show(while: nil) { [weak self] in self?.show(unshown, through: last) }
+        let unshown = Array(recent.updates(since: writtenNumber) ?? recent.retainedUpdates)
+        keeper.publishAfterWrite(while: nil) { [weak self] in self?.publishWritten(unshown, through: last) }
         return found
     }
 
     /// Captures the events again after a failed write or an unknown outcome.
-    func captureAgain() { captured = nil }
+    func discardCapture() { captured = nil }
 
     private static func entry(_ update: StateUpdate) -> LogEntry {
         LogEntry(version: update.sequence, baseVersion: update.sequence - 1, bytes: update.data.map { Array($0) } ?? [])

@@ -10,7 +10,7 @@ package final class HandoffState: @unchecked Sendable {
     private let actor: String
     private weak var states: PersistedStates?
     /// The values to write, in `order` of their changes; nil deletes.
-    private var noted: [String: [UInt8]?] = [:]
+    private var pendingValues: [String: [UInt8]?] = [:]
     private var order: [String] = []
     /// Set after the handoff state has ended; further values are ignored.
     private(set) var isOver = false
@@ -28,7 +28,7 @@ package final class HandoffState: @unchecked Sendable {
     /// - Parameter value: at most 256 KiB.
     package func setValue(_ value: [UInt8]?, as name: String) {
         guard !isOver else { return }
-        if noted.updateValue(value, forKey: name) == nil { order.append(name) }
+        if pendingValues.updateValue(value, forKey: name) == nil { order.append(name) }
         states?.didChange()
     }
 
@@ -37,24 +37,24 @@ package final class HandoffState: @unchecked Sendable {
 
     /// Runs `body` after all values set before are written, with retries after failures. It does not run if another node owns
     /// the actor by then.
-    package func show(_ body: @escaping () -> Void) {
+    package func runAfterWrites(_ body: @escaping () -> Void) {
         guard let states else { return body() }
         // No later capture contains it: after a failed write it waits for the next one.
-        states.show(while: { true }, body)
+        states.publishAfterWrite(while: { true }, body)
     }
 
     /// Returns the next writes.
     func changes() -> [StateWrite] {
         var (bytes, count) = (0, 0)
         for name in order {
-            let size = name.utf8.count + (noted[name]??.count ?? 0) + 128
+            let size = name.utf8.count + (pendingValues[name]??.count ?? 0) + 128
             guard count == 0 || bytes + size <= Self.maximumBytes else { break }
             (bytes, count) = (bytes + size, count + 1)
         }
         let names = order.prefix(count)
         writingOrder = Array(names)
         writing = [:]
-        for name in names { writing[name] = .some(noted.removeValue(forKey: name) ?? nil) }
+        for name in names { writing[name] = .some(pendingValues.removeValue(forKey: name) ?? nil) }
         order.removeFirst(count)
         return writingOrder.map { name in
             let key = StateKey(namespace, "\(actor).\(name)", partition: actor)
@@ -69,9 +69,9 @@ package final class HandoffState: @unchecked Sendable {
     func didWrite() { (writing, writingOrder) = ([:], []) }
 
     /// Schedules the returned writes again after a failure or an unknown outcome. Later values take precedence.
-    func writeAgain() {
-        let again = writingOrder.filter { noted[$0] == nil }
-        for name in again { noted[name] = writing[name] }
+    func scheduleRewrite() {
+        let again = writingOrder.filter { pendingValues[$0] == nil }
+        for name in again { pendingValues[name] = writing[name] }
         order = again + order
         (writing, writingOrder) = ([:], [])
     }

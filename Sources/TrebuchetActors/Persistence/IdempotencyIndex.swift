@@ -5,7 +5,7 @@ internal import Platform
 package struct IdempotencyIndex: Sendable {
     private var known: [ByteText: Set<UInt64>] = [:]
     /// The number up to which calls were deleted, by connection.
-    private var gone: [ByteText: UInt64] = [:]
+    private var deletedThrough: [ByteText: UInt64] = [:]
 
     package init() {}
 
@@ -16,16 +16,17 @@ package struct IdempotencyIndex: Sendable {
 
     /// Records that calls of a connection up to a number may be included.
     package mutating func recordEvictedCalls(_ connection: String, upTo number: UInt64) {
-        gone[ByteText(connection)] = number
+        deletedThrough[ByteText(connection)] = number
     }
 
     package func contains(_ call: IdempotencyRecord) -> Bool { contains(call.key) }
 
     func contains(_ key: StateKey) -> Bool {
-        guard !known.isEmpty || !gone.isEmpty, let (connection, number) = IdempotencyNamespace.call(key) else {
+        guard !known.isEmpty || !deletedThrough.isEmpty, let (connection, number) = IdempotencyNamespace.call(key)
+        else {
             return false
         }
         let name = ByteText(connection)
-        return known[name]?.contains(number) ?? false || gone[name].map { number <= $0 } ?? false
+        return known[name]?.contains(number) ?? false || deletedThrough[name].map { number <= $0 } ?? false
     }
 }

@@ -24,7 +24,7 @@ package enum IdempotencyNamespace {
 /// An `@Idempotent` call that is recorded in the store together with its changes. After a restart the record shows whether the
 /// call has started, and its response.
 ///
-/// `@unchecked Sendable`: `isNoted` and `bytes` are accessed only on the reactor of the call's actor, and in `deinit`; the rest
+/// `@unchecked Sendable`: `isStartRecorded` and `bytes` are accessed only on the reactor of the call's actor, and in `deinit`; the rest
 /// is constant.
 package final class IdempotencyRecord: @unchecked Sendable {
     let key: StateKey
@@ -34,7 +34,7 @@ package final class IdempotencyRecord: @unchecked Sendable {
     /// The size of its response in the quota.
     private var bytes = 0
     /// Set after the record of its start was passed to the store.
-    var isNoted = false
+    var isStartRecorded = false
 
     /// Creates a record.
     ///

@@ -15,7 +15,7 @@ final class PersistedEvents: @unchecked Sendable {
     private var count = 0
     private var byteCount = 0
     /// Set if the log is to be deleted because it never had an event.
-    private var isGivenUp = false
+    private var isDeletionScheduled = false
 
     init(_ key: StateKey, _ source: EventSource, keeping: Int, byteLimit: Int) {
         self.key = key
@@ -34,7 +34,7 @@ final class PersistedEvents: @unchecked Sendable {
         guard let source else { return }
         // The actor was unexposed for a time and has sent nothing since.
         let isStored = stored.map { source.isAt($0.lastVersion, in: $0.snapshot.epoch) } ?? false
-        if isStored { source.goOnKeeping() }
+        if isStored { source.resumePersisting() }
         source.persist(by: states, keeping: keeping, byteLimit: byteLimit)
         guard let stored, isNew || isStored else {
             if !isNew { states.didChange() }
@@ -45,18 +45,18 @@ final class PersistedEvents: @unchecked Sendable {
             source.restoreEvents(recent)
             if !stored.earlierIncarnations.isEmpty { source.recent.expectReturns() }
         }
-        source.isKept(through: stored.lastVersion)
+        source.didWrite(through: stored.lastVersion)
         count = stored.entries.count
         byteCount = stored.entries.reduce(0) { $0 + $1.bytes.count }
     }
 
     /// Returns the writes for the events since the last call; empty if there are none. They count as written until
-    /// `writeAgain`.
+    /// `scheduleRewrite`.
     ///
     /// - Parameter name: the name of the actor.
     func changes(of name: String) throws -> [StateWrite] {
         guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
-        if isGivenUp, source.isEmpty { return [StateWrite(key, .deleteLog)] }
+        if isDeletionScheduled, source.isEmpty { return [StateWrite(key, .deleteLog)] }
         guard let captured = source.capture(most: keeping) else { return [] }
         var writes: [StateWrite] = []
         if let start = captured.start {
@@ -73,7 +73,7 @@ final class PersistedEvents: @unchecked Sendable {
 
     /// Returns the snapshot that removes old events, if there are too many.
     private func forgetting(_ source: EventSource) -> StateWrite? {
-        let kept = source.kept(most: keeping)
+        let kept = source.retainedEvents(most: keeping)
         guard let first = kept.first,
             count > kept.count + max(Self.leastForgotten, kept.count / 4) || byteCount - byteLimit / 4 > byteLimit
         else { return nil }
@@ -90,11 +90,11 @@ final class PersistedEvents: @unchecked Sendable {
     /// that observe virtual actors of many names would fill the store.
     ///
     /// - Returns: whether there is something to write.
-    func giveUpIfEmpty() -> Bool {
-        isGivenUp = source.map { $0.isEmpty && $0.captured != nil } ?? false
-        return isGivenUp
+    func deleteIfEmpty() -> Bool {
+        isDeletionScheduled = source.map { $0.isEmpty && $0.captured != nil } ?? false
+        return isDeletionScheduled
     }
 
     /// Schedules all retained events again after a failed write or an unknown outcome.
-    func writeAgain() { source?.captureAgain() }
+    func scheduleRewrite() { source?.discardCapture() }
 }

@@ -45,7 +45,7 @@ final class PersistedLog: @unchecked Sendable {
     }
 
     /// Returns the writes for the changes since the last call; empty if there are none. They count as written until
-    /// `writeAgain`.
+    /// `scheduleRewrite`.
     ///
     /// - Parameters:
     ///   - stateSize: the maximum size of the whole value in bytes.
@@ -57,7 +57,7 @@ final class PersistedLog: @unchecked Sendable {
         case .changes(let entries):
             entryBytes += entries.reduce(0) { $0 + $1.bytes.count }
             return entries.map { .append($0, key) }
-        case .whole(let json, let version):
+        case .snapshot(let json, let version):
             let bytes = StoredState(version: source.storedVersion, json: json).bytes
             try check(bytes.count, stateSize)
             isTooLarge = false
@@ -88,11 +88,11 @@ final class PersistedLog: @unchecked Sendable {
     }
 
     /// Schedules the whole value after a failed write or an unknown outcome.
-    func writeAgain() {
+    func scheduleRewrite() {
         deletesValue = false
         isBegun = false
         slices = nil
-        source?.captureAgain()
+        source?.discardCapture()
     }
 
     // MARK: A new snapshot

@@ -23,7 +23,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     private var logs: [PersistedLog] = []
     private var events: [PersistedEvents] = []
     /// Set for an actor with handoff state.
-    var notes: HandoffState?
+    var handoffState: HandoffState?
     private(set) var next = WriteBarrier()
     private(set) var current = WriteBarrier()
     /// Indicates whether a state has changed since the last write began, or that write has failed.
@@ -40,7 +40,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// The running calls whose responses are recorded in the store.
     private var calls: [ObjectIdentifier: IdempotencyRecord] = [:]
     /// The recorded responses that wait for a write, and those that are being written.
-    private var answers: [(call: IdempotencyRecord, write: StateWrite)] = []
+    private var pendingResponses: [(call: IdempotencyRecord, write: StateWrite)] = []
     private var currentAnswers: [(call: IdempotencyRecord, write: StateWrite)] = []
 
     init(name: String, home: SystemShard, writer: StateWriter, ownership: UInt64? = nil) {
@@ -66,7 +66,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
 
     func didRefuse(_ error: TrebuchetError) { if !isElsewhere { refusal = error } }
 
-    var isAtRest: Bool { !hasChanged && !isWriting }
+    var isPersisted: Bool { !hasChanged && !isWriting }
     var hasSuccessors: Bool { ownership != nil }
 
     private func queue() {
@@ -105,7 +105,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             refusal = nil
             outcome = .failure(refused)
         }
-        if isRetired || isAtRest { return call.answerer.answer(callID, outcome, of: call) }
+        if isRetired || isPersisted { return call.answerer.answer(callID, outcome, of: call) }
         if hasChanged {
             writer.deferResponse(call, callID, outcome, in: &next.calls)
             // After a failure, this call triggers a retry.
@@ -124,7 +124,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     ///
     /// - Parameter isWanted: Returns whether the update still has receivers, which may change during a slow write. nil for an update
     ///   captured with the changes: after a failure it is dropped, and the next write creates it again.
-    func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void) {
+    func publishAfterWrite(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void) {
         if isElsewhere { return }
         if hasChanged {
             next.addPublication(update, while: isWanted)
@@ -144,7 +144,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     ///
     /// - Returns: The error if too many earlier responses still wait for the store.
     func recordCallStart(_ call: IdempotencyRecord) -> TrebuchetError? {
-        guard answers.count + currentAnswers.count + calls.count < Self.maximumRecordedResponses else {
+        guard pendingResponses.count + currentAnswers.count + calls.count < Self.maximumRecordedResponses else {
             return TrebuchetError(
                 .unavailable,
                 "\(Self.maximumRecordedResponses) responses of @Idempotent calls of actor '\(name)' already wait for the store; retry later"
@@ -157,25 +157,25 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// Ends a call. Its response is written with the last change; it is not recorded if there is nothing to write.
     func recordCallEnd(_ call: IdempotencyRecord, _ answer: RecordedResponse) {
         calls[ObjectIdentifier(call)] = nil
-        if isRetired, call.isNoted { writer.removeStates(call.key, call) }
-        guard hasChanged || call.isNoted, !isRetired else { return }
-        answers.append((call, call.answered(refusal.map { .failure($0) } ?? answer)))
+        if isRetired, call.isStartRecorded { writer.removeStates(call.key, call) }
+        guard hasChanged || call.isStartRecorded, !isRetired else { return }
+        pendingResponses.append((call, call.answered(refusal.map { .failure($0) } ?? answer)))
         hasChanged = true
         queue()
     }
 
-    private func noteCalls() -> [StateWrite] {
-        currentAnswers = answers
-        answers = []
-        let begun = calls.values.filter { !$0.isNoted }
-        for call in begun { call.isNoted = true }
+    private func recordCalls() -> [StateWrite] {
+        currentAnswers = pendingResponses
+        pendingResponses = []
+        let begun = calls.values.filter { !$0.isStartRecorded }
+        for call in begun { call.isStartRecorded = true }
         return begun.map(\.begun) + currentAnswers.map(\.write)
     }
 
     /// Drops responses whose changes are only in memory. The store may contain the start records of their calls.
     private func dropAnswers() {
-        for (call, _) in answers where call.isNoted { writer.removeStates(call.key, call) }
-        answers = []
+        for (call, _) in pendingResponses where call.isStartRecorded { writer.removeStates(call.key, call) }
+        pendingResponses = []
     }
 
     /// The error of calls that this activation can no longer answer.
@@ -196,27 +196,27 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// - Parameter slices: The number of snapshot bytes that may be written as well; reduced by the returned ones.
     func beginWrite(slices: inout Int) -> [StateWrite]? {
         isQueued = false
-        if isGivenUp { return nil }
+        if isRelinquished { return nil }
         guard hasChanged else { return nextSlices(&slices).map(owned) }
         var writes: [StateWrite] = []
         do {
             for log in logs { writes += try log.changes(stateSize: writer.stateSize, of: name) }
             for log in events { writes += try log.changes(of: name) }
         } catch {
-            let held = takeNext()
+            let held = removeNextBarrier()
             dropAnswers()
-            writeAgain()
+            scheduleRewrite()
             fail(held, .internal, describe(error))
             return nil
         }
-        if let notes { writes += notes.changes() }
+        if let handoffState { writes += handoffState.changes() }
         hasChanged = false
         isWriting = true
         current = next
         next = WriteBarrier()
-        if notes?.hasMore == true { didChange() }
+        if handoffState?.hasMore == true { didChange() }
         for log in logs { writer.copyIfOutweighed(log, of: self) }
-        return owned(writes + noteCalls() + (nextSlices(&slices) ?? []))
+        return owned(writes + recordCalls() + (nextSlices(&slices) ?? []))
     }
 
     private func owned(_ writes: [StateWrite]) -> [StateWrite] {
@@ -254,24 +254,24 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
             isInDoubt = false
             for (call, _) in answers { writer.removeStates(call.key, call) }
             for log in logs { log.didWrite() }
-            notes?.didWrite()
+            handoffState?.didWrite()
             if logs.contains(where: \.hasSlices) { writeSlices() }
             held.succeed()
             return reuse(held)
         }
-        self.answers = answers + self.answers
-        if isGivenUp || ownership != nil && error.code == .conflict {
+        self.pendingResponses = answers + self.pendingResponses
+        if isRelinquished || ownership != nil && error.code == .conflict {
             // Another node owns the actor and continues from the log.
-            let isFirst = !isGivenUp
-            (isRetired, isGivenUp, current) = (true, true, held)
+            let isFirst = !isRelinquished
+            (isRetired, isRelinquished, current) = (true, true, held)
             // Before the responses, because a repeated call must not run here.
-            if isFirst { writer.didGiveUp?(name) }
-            return giveUpForGood()
+            if isFirst { writer.didRelinquish?(name) }
+            return relinquish()
         }
         hasChanged = true
         isInDoubt = true
-        for call in calls.values { call.isNoted = false }
-        writeAgain()
+        for call in calls.values { call.isStartRecorded = false }
+        scheduleRewrite()
         // A later write may acknowledge the change, so responses wait for it, within a limit.
         let waits = error.code == .unavailable && held.count + next.count <= Self.maximumRecordedResponses
         let left = next.insertEntries(of: held, withAnswers: waits) { writer.reuse($0) }
@@ -283,7 +283,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     }
 
     /// Removes and returns the responses that wait for the next write. Updates with receivers continue to wait.
-    private func takeNext() -> WriteBarrier {
+    private func removeNextBarrier() -> WriteBarrier {
         let held = next
         next = WriteBarrier()
         return next.insertEntries(of: held, withAnswers: false) { _ in }
@@ -293,7 +293,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     func retry() { if hasChanged, !isRetired { queue() } }
 
     /// Fails the waiting responses after the server has shut down.
-    func giveUp() {
+    func failPending() {
         isQueued = false
         let held = next
         next = WriteBarrier()
@@ -307,10 +307,10 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
         reuse(held)
     }
 
-    private func writeAgain() {
-        for log in logs { log.writeAgain() }
-        for log in events { log.writeAgain() }
-        notes?.writeAgain()
+    private func scheduleRewrite() {
+        for log in logs { log.scheduleRewrite() }
+        for log in events { log.scheduleRewrite() }
+        handoffState?.scheduleRewrite()
     }
 
     private func fail(_ held: WriteBarrier, _ code: TrebuchetError.Code, _ reason: String) {
@@ -335,7 +335,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     package func retire(isUnused: Bool = false) async -> TrebuchetError? {
         await withCheckedContinuation { continuation in
             home.reactor.execute {
-                if isUnused { for log in self.events where log.giveUpIfEmpty() { self.didChange() } }
+                if isUnused { for log in self.events where log.deleteIfEmpty() { self.didChange() } }
                 self.retire { continuation.resume(returning: $0) }
             }
         }
@@ -344,7 +344,7 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// Removes the log of an actor whose handoff state has ended. Called after `retire`.
     package func removeIfOver() async {
         guard let ownership, let partitions = writer.partitions,
-            await home.reactor.perform({ self.notes?.isOver == true && !self.isGivenUp })
+            await home.reactor.perform({ self.handoffState?.isOver == true && !self.isRelinquished })
         else { return }
         // A failure leaves only a few bytes in the store.
         try? await partitions.remove(name, ownedUnder: ownership)
@@ -353,14 +353,14 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
     /// Ends the activation without further writes, because another node may own the actor. All waiting calls fail immediately.
     /// The calls of the running write fail too, because their acknowledgement would arrive after their streams have moved to
     /// the next owner.
-    package func abandon() { home.reactor.run { self.giveUpForGood() } }
+    package func abandon() { home.reactor.run { self.relinquish() } }
 
     /// Indicates whether another node may own the actor, so that nothing more is written.
-    package private(set) var isGivenUp = false
-    package var hasBeenGivenUp: Bool { get async { await home.reactor.perform { self.isGivenUp } } }
+    package private(set) var isRelinquished = false
+    package var hasBeenRelinquished: Bool { get async { await home.reactor.perform { self.isRelinquished } } }
 
-    private func giveUpForGood() {
-        (isRetired, isGivenUp) = (true, true)
+    private func relinquish() {
+        (isRetired, isRelinquished) = (true, true)
         release()
         hasChanged = false
         let held = [current, next]
@@ -374,12 +374,12 @@ package final class PersistedStates: StatePersister, @unchecked Sendable {
 
     /// Indicates whether another node may publish the streams, so that this one must not. A running call may still change the
     /// states, and its versions would reuse the numbers of versions at the next owner.
-    private var isElsewhere: Bool { isGivenUp || isRetired && ownership != nil }
+    private var isElsewhere: Bool { isRelinquished || isRetired && ownership != nil }
 
     private func release() {
         guard !isElsewhere else { return }
         for log in logs { log.source?.persist(by: nil) }
-        for log in events { log.source?.stopKeeping() }
+        for log in events { log.source?.stopPersisting() }
     }
 
     private func retire(_ done: @escaping (TrebuchetError?) -> Void) {

@@ -65,7 +65,7 @@ extension StateJSON {
     }
 
     private static func members(_ cursor: inout JSONCursor, depth: Int) throws(EnvelopeError) -> Object {
-        guard depth <= JSONCursor.deepest else { throw cursor.tooDeep() }
+        guard depth <= JSONCursor.maximumDepth else { throw cursor.tooDeep() }
         try cursor.expect(UInt8(ascii: "{"))
         var members = Object()
         var isFirst = true
@@ -76,7 +76,7 @@ extension StateJSON {
     }
 
     private static func elements(_ cursor: inout JSONCursor, depth: Int) throws(EnvelopeError) -> [StateJSON] {
-        guard depth <= JSONCursor.deepest else { throw cursor.tooDeep() }
+        guard depth <= JSONCursor.maximumDepth else { throw cursor.tooDeep() }
         try cursor.expect(UInt8(ascii: "["))
         var elements: [StateJSON] = []
         var isFirst = true

@@ -6,7 +6,7 @@ enum CapturedState {
     /// The changes since the version that was captured last.
     case changes([LogEntry])
     /// The value as JSON, with its version.
-    case whole([UInt8], UInt64)
+    case snapshot([UInt8], UInt64)
 }
 
 /// The persistence of a state. In the actor's isolation, which is its reactor.
@@ -21,7 +21,7 @@ extension StateSource {
         persistence = states
         // The current value was loaded, or is the initial value.
         captured = version
-        shown = version
+        visibleVersion = version
     }
 
     /// Continues the log of an earlier process. Called before the first subscription.
@@ -31,22 +31,23 @@ extension StateSource {
         resume(epoch: log.snapshot.epoch, after: log.earlierIncarnations)
         isInLog = true
         let byteCount = log.snapshot.bytes.count
-        wholeByteCount = byteCount
+        snapshotByteCount = byteCount
         // The state has not changed yet, so recording starts here.
         _ = takeChanges?(coder())
         let most = buffer ?? VersionLog.maximumDifferences
         let earlier = log.entries.count < most ? log.passed.suffix(most - log.entries.count) : []
         for entry in earlier + log.entries.suffix(most) {
             let patch = entry.bytes.withUnsafeBytes { message($0, from: entry.baseVersion, to: entry.version) }
-            recent.append(StateUpdate(sequence: entry.version, current: nil, patch: patch, wholeByteCount: byteCount))
+            recent.append(
+                StateUpdate(sequence: entry.version, current: nil, patch: patch, snapshotByteCount: byteCount))
         }
         if recent.position != version { recent.reset(at: version) }
         if !log.earlierIncarnations.isEmpty { recent.expectReturns() }
-        recent.newest = StateUpdate(sequence: version, current: nil, patch: nil, wholeByteCount: byteCount)
+        recent.newest = StateUpdate(sequence: version, current: nil, patch: nil, snapshotByteCount: byteCount)
     }
 
     /// Schedules a write of changes made before persistence started.
-    func keepEarlierChanges() {
+    func scheduleEarlierChanges() {
         guard version > Self.firstVersion else { return }
         captured = 0
         persistence?.didChange()
@@ -54,14 +55,14 @@ extension StateSource {
 
     /// Schedules a write of the first version of a state without conflation. The next owner of an unchanged actor then knows
     /// from where its subscribers continue.
-    func keepFirstVersion() {
+    func scheduleFirstVersion() {
         guard buffer != nil, !isInLog, captured == version, let persistence, persistence.hasSuccessors else { return }
         captured = 0
         persistence.didChange()
     }
 
     /// Captures the state again after a failed write.
-    func captureAgain() { captured = 0 }
+    func discardCapture() { captured = 0 }
 
     /// Returns the part of the state that the store lacks, and prepares the updates that follow the write; nil if the state has
     /// not changed since the last capture.
@@ -80,21 +81,21 @@ extension StateSource {
         if !whole, let entries = entries(since: captured), isWorthIt(entries) {
             kept = .changes(entries)
         } else {
-            kept = .whole(try text(), version)
+            kept = .snapshot(try text(), version)
         }
         (captured, isInLog) = (version, true)
         let broadcasters = current
         if !broadcasters.isEmpty {
             let updates = unshown
-            persistence.show(while: nil) { [version = version, weak self] in
-                self?.shown = version
+            persistence.publishAfterWrite(while: nil) { [version = version, weak self] in
+                self?.visibleVersion = version
                 for update in updates { for broadcaster in broadcasters { broadcaster.send(.update(update)) } }
             }
         } else {
-            shown = version
+            visibleVersion = version
         }
-        if let feed = feeding(filters.current) { persistence.show(while: nil, feed) }
-        forgetWhatIsNotUsed(isObserved: !broadcasters.isEmpty || isKept)
+        if let feed = feeding(filters.current) { persistence.publishAfterWrite(while: nil, feed) }
+        forgetWhatIsNotUsed(isObserved: !broadcasters.isEmpty || isRetained)
         return kept
     }
 
@@ -109,15 +110,15 @@ extension StateSource {
     private var unshown: [StateUpdate] {
         guard let newest = recent.newest else { return [] }
         // The last update with its value, if that was encoded.
-        return (recent.updates(since: shown)?.dropLast() ?? []) + [newest]
+        return (recent.updates(since: visibleVersion)?.dropLast() ?? []) + [newest]
     }
 
     /// Returns whether changes are stored instead of the whole value. Without conflation they are: a subscriber that resumes
     /// after a restart, or at the next owner, receives each version that it missed.
     private func isWorthIt(_ entries: [LogEntry]) -> Bool {
-        if takeChanges == nil, buffer == nil, wholeByteCount < Self.smallestCompared { return false }
+        if takeChanges == nil, buffer == nil, snapshotByteCount < Self.smallestCompared { return false }
         let least = buffer == nil ? 0 : MemoryLog.maximumEarlierEntryBytes
-        return entries.reduce(0) { $0 + $1.bytes.count } < max(wholeByteCount, least)
+        return entries.reduce(0) { $0 + $1.bytes.count } < max(snapshotByteCount, least)
     }
 
     /// The changes that lead to the newest version, oldest first. Written with a whole value, they let subscribers resume at
@@ -152,8 +153,8 @@ extension StateSource {
     private func forgetWhatIsNotUsed(isObserved: Bool) {
         guard !isObserved else { return }
         if takeChanges != nil {
-            recent.newest = recent.newest?.withoutWhole
-        } else if wholeByteCount < Self.smallestCompared, buffer == nil {
+            recent.newest = recent.newest?.withoutSnapshot
+        } else if snapshotByteCount < Self.smallestCompared, buffer == nil {
             recent.discardVersions()
         }
     }

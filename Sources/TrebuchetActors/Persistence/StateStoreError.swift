@@ -38,7 +38,7 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
         public var description: String { kind.rawValue }
 
         /// A Boolean value that indicates whether the store may have a write that failed with this code.
-        package var leavesDoubt: Bool { [.unavailable, .failed, .damaged].contains(self) }
+        package var hasUnknownOutcome: Bool { [.unavailable, .failed, .damaged].contains(self) }
     }
 
     /// The kind of the failure.

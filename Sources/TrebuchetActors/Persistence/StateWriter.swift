@@ -46,7 +46,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
     /// Set while separate deletions run.
     private var isForgetting = false
     /// Called for an actor whose changes the store rejects because another node may own it. On the reactor.
-    package var didGiveUp: ((_ actor: String) -> Void)?
+    package var didRelinquish: ((_ actor: String) -> Void)?
     private var idle: [() -> Void] = []
     /// The shard of its reactor. Set before actors are exposed.
     weak var shard: SystemShard?
@@ -81,7 +81,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
 
     /// Schedules a write of these states at the end of the turn, or after the running write.
     func scheduleWrite(of states: PersistedStates) {
-        guard !isAbandoned else { return states.giveUp() }
+        guard !isAbandoned else { return states.failPending() }
         changed.append(states)
         schedule()
     }
@@ -105,8 +105,8 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
             if partitions != nil { parts.append(own) } else { writes += own }
             return true
         }
-        if partitions == nil { writes += forgotten() } else { forgetApart() }
-        guard !writes.isEmpty || !batch.isEmpty else { return tellIdle() }
+        if partitions == nil { writes += forgotten() } else { deleteExpiredSeparately() }
+        guard !writes.isEmpty || !batch.isEmpty else { return notifyIdle() }
         isWriting = true
         began = MonotonicClock.now
         writing = batch
@@ -155,10 +155,14 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         var failed: [PersistedStates] = []
         for (states, error) in zip(batch, errors) {
             states.endWrite(error)
-            if error != nil, !states.isGivenUp { failed.append(states) }
+            if error != nil, !states.isRelinquished { failed.append(states) }
         }
-        if isAbandoned { for states in failed { states.giveUp() } } else if !failed.isEmpty { tryLater(failed) }
-        if changed.isEmpty { tellIdle() } else { schedule() }
+        if isAbandoned {
+            for states in failed { states.failPending() }
+        } else if !failed.isEmpty {
+            scheduleRetry(of: failed)
+        }
+        if changed.isEmpty { notifyIdle() } else { schedule() }
     }
 
     /// Counts a write and reports it to the event handlers.
@@ -256,14 +260,14 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
                 else {
                     break
                 }
-                _ = takeExpired()
+                _ = removeFirstExpired()
             }
         }
-        forgetLater()
+        scheduleExpiry()
     }
 
     /// Removes the first entry and returns its key.
-    private func takeExpired() -> StateKey {
+    private func removeFirstExpired() -> StateKey {
         let key = expiries[firstExpiry].key
         expiries[firstExpiry].call = nil
         firstExpiry += 1
@@ -309,7 +313,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
 
     /// Deletes expired responses with separate writes, one for each actor. No call waits for them: a failure only leaves an
     /// unused response in the store.
-    private func forgetApart() {
+    private func deleteExpiredSeparately() {
         guard !isForgetting else { return }
         let writes = forgotten()
         guard !writes.isEmpty else { return }
@@ -322,7 +326,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
             }
             reactor.execute {
                 self.isForgetting = false
-                self.forgetLater()
+                self.scheduleExpiry()
             }
         }
     }
@@ -331,13 +335,13 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         var writes: [StateWrite] = []
         let now = reactor.now
         while writes.count < Self.forgottenAtOnce, firstExpiry < expiries.count, expiries[firstExpiry].time <= now {
-            writes.append(.delete(takeExpired()))
+            writes.append(.delete(removeFirstExpired()))
         }
-        forgetLater()
+        scheduleExpiry()
         return writes
     }
 
-    private func forgetLater() {
+    private func scheduleExpiry() {
         guard !willForget, !isForgetting, firstExpiry < expiries.count else { return }
         willForget = true
         let (now, time) = (reactor.now, expiries[firstExpiry].time)
@@ -348,7 +352,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         }
     }
 
-    private func tryLater(_ batch: [PersistedStates]) {
+    private func scheduleRetry(of batch: [PersistedStates]) {
         if failed.isEmpty {
             reactor.schedule(after: Self.retryInterval) {
                 let failed = self.failed
@@ -373,7 +377,7 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         let waiting = changed + failed
         changed = []
         failed = []
-        for states in waiting { states.giveUp() }
+        for states in waiting { states.failPending() }
     }
 
     /// Returns after all pending changes are written, except those that have failed.
@@ -381,12 +385,12 @@ package final class StateWriter: EndOfTurnTask, @unchecked Sendable {
         await withCheckedContinuation { continuation in
             reactor.execute {
                 self.idle.append { continuation.resume() }
-                if !self.isWriting, self.changed.isEmpty { self.tellIdle() }
+                if !self.isWriting, self.changed.isEmpty { self.notifyIdle() }
             }
         }
     }
 
-    private func tellIdle() {
+    private func notifyIdle() {
         let waiting = idle
         idle = []
         for done in waiting { done() }

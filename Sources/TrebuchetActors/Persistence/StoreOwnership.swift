@@ -6,7 +6,7 @@ internal import Synchronization
 /// writes without an error.
 package final class StoreOwnership: Sendable {
     /// The state of a claim; `over` is permanent.
-    private enum State { case free, held, over }
+    private enum State { case free, owned, over }
 
     /// The stores in use. Each claim retains its store, so that no identifier is reused.
     private static let holders = Mutex<Set<Use>>([])
@@ -30,7 +30,7 @@ package final class StoreOwnership: Sendable {
         use = Self.object(store).map { Use(store: $0, name: name) }
     }
 
-    deinit { giveBack() }
+    deinit { release() }
 
     package func isAbout(_ store: any StateStore, for name: String) -> Bool {
         use.map { $0.name == name && $0.store == Self.object(store) } ?? false
@@ -52,7 +52,7 @@ package final class StoreOwnership: Sendable {
     package func acquire() throws(StateStoreError) -> Bool {
         try state.withLock { state throws(StateStoreError) in
             switch state {
-            case .held: return false
+            case .owned: return false
             case .over: throw StateStoreError(.closed, "the server has shut down and released its store")
             case .free: break
             }
@@ -63,17 +63,17 @@ package final class StoreOwnership: Sendable {
                     "the store is in use by another server of this process, and their writes would conflict: shut down that "
                         + "server first, or give each server its own store")
             }
-            state = .held
+            state = .owned
             return true
         }
     }
 
     /// Releases the store; it can be acquired again unless `forGood` is set.
-    package func giveBack(forGood: Bool = true) {
+    package func release(permanently: Bool = true) {
         state.withLock { state in
-            if case .held = state, let use { _ = Self.holders.withLock { $0.remove(use) } }
+            if case .owned = state, let use { _ = Self.holders.withLock { $0.remove(use) } }
             if case .over = state { return }
-            state = forGood ? .over : .free
+            state = permanently ? .over : .free
         }
     }
 }
@@ -131,7 +131,7 @@ package struct ActorLogReadResult: Sendable {
     /// The content that was read.
     package enum Found: Sendable {
         /// The whole log; nil if there is none.
-        case whole(StoredLog?)
+        case complete(StoredLog?)
         /// The entries after the position of the earlier read.
         case entries([LogEntry])
     }

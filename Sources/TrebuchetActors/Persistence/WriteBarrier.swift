@@ -8,29 +8,29 @@ struct WriteBarrier {
 
     /// A stream update that waits for the write.
     private struct Update {
-        let show: () -> Void
+        let publish: () -> Void
         /// Nil for an update that the next write creates again after a failure.
-        let isWanted: (() -> Bool)?
+        let hasReceivers: (() -> Bool)?
     }
 
     private var updates: [Update] = []
-    private var answers: [Completion] = []
+    private var responses: [Completion] = []
     /// The responses of calls that ran in place, which are the majority.
     var calls: CommitGate?
     /// The number of updates at which those without receivers are removed.
     private var most = 1_024
 
     /// The number of waiting responses.
-    var count: Int { answers.count + (calls?.count ?? 0) }
+    var count: Int { responses.count + (calls?.count ?? 0) }
 
-    mutating func addCompletion(_ answer: @escaping Completion) { answers.append(answer) }
+    mutating func addCompletion(_ answer: @escaping Completion) { responses.append(answer) }
 
     mutating func addPublication(_ show: @escaping () -> Void, while isWanted: (() -> Bool)?) {
         if updates.count >= most {
-            updates.removeAll { $0.isWanted?() == false }
+            updates.removeAll { $0.hasReceivers?() == false }
             most = max(1_024, 2 * updates.count)
         }
-        updates.append(Update(show: show, isWanted: isWanted))
+        updates.append(Update(publish: show, hasReceivers: isWanted))
     }
 
     /// Inserts the entries of a failed write before those of this one.
@@ -42,10 +42,10 @@ struct WriteBarrier {
     {
         var left = failed
         // Requests for the current value still wait for it.
-        updates = failed.updates.filter { $0.isWanted?() == true } + updates
+        updates = failed.updates.filter { $0.hasReceivers?() == true } + updates
         left.updates = []
         guard withAnswers else { return left }
-        answers = failed.answers + answers
+        responses = failed.responses + responses
         if let earlier = failed.calls {
             if let later = calls {
                 earlier.appendEntries(of: later)
@@ -59,7 +59,7 @@ struct WriteBarrier {
     /// Completes the entries after the write is acknowledged. Updates come before the responses, so that a caller sees its
     /// changes before its call returns.
     func succeed() {
-        for update in updates { update.show() }
+        for update in updates { update.publish() }
         answer(nil)
     }
 
@@ -68,6 +68,6 @@ struct WriteBarrier {
 
     private func answer(_ error: TrebuchetError?) {
         calls?.answerAll(error)
-        for answer in answers { answer(error) }
+        for answer in responses { answer(error) }
     }
 }

@@ -6,9 +6,9 @@ extension Broadcaster {
     package func catchUp(_ subscription: StreamSubscription) {
         if producer.buffer != nil { return catchUpWithEach(subscription) }
         guard let latest = recent.newest, latest.sequence > subscription.sent else {
-            return askAgain(for: subscription)
+            return repeatRequest(for: subscription)
         }
-        guard subscription.subscriber.isWritable else { return leaveBehind(subscription) }
+        guard subscription.subscriber.isWritable else { return markBlocked(subscription) }
         if subscription.sent > 0 {
             if let missed = recent.updates(since: subscription.sent) {
                 for update in missed { send(update, to: subscription) }
@@ -16,18 +16,18 @@ extension Broadcaster {
                 for update in fresh.updates { send(update, to: subscription) }
             }
         }
-        if subscription.sent < latest.sequence { sendWhole(latest, to: subscription) }
+        if subscription.sent < latest.sequence { sendSnapshot(latest, to: subscription) }
         didCatchUp()
     }
 
     /// Brings one subscriber up to date in a stream without conflation.
     private func catchUpWithEach(_ subscription: StreamSubscription) {
         let isEvents = producer.kind == .events
-        guard recent.keepsEach, isEvents || recent.newest != nil else { return }
+        guard recent.retainsEachVersion, isEvents || recent.newest != nil else { return }
         // Events start with the next one; a state starts with its value.
         if subscription.sent == 0, !isEvents, let latest = recent.newest {
-            guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind(subscription) }
-            return sendWhole(latest, to: subscription)
+            guard subscription.subscriber.isWritable else { return subscription.subscriber.didBlock(subscription) }
+            return sendSnapshot(latest, to: subscription)
         }
         guard let missed = recent.updates(since: subscription.sent) else {
             let text =
@@ -36,10 +36,10 @@ extension Broadcaster {
                 subscription, reason: .error, error: TrebuchetError(.overflow, text))
         }
         for update in missed {
-            guard subscription.subscriber.isWritable else { return subscription.subscriber.fellBehind(subscription) }
+            guard subscription.subscriber.isWritable else { return subscription.subscriber.didBlock(subscription) }
             send(update, to: subscription)
         }
-        askAgain(for: subscription)
+        repeatRequest(for: subscription)
     }
 
     /// Counts the versions that a subscriber skips because it receives a later one whole.
@@ -56,26 +56,28 @@ extension Broadcaster {
 
     /// Sends the newest version whole. If it is not encoded yet, it comes from the source; on the home reactor this happens
     /// immediately.
-    private func sendWhole(_ update: StateUpdate, to subscription: StreamSubscription) {
+    private func sendSnapshot(_ update: StateUpdate, to subscription: StreamSubscription) {
         // The log drops a delta that is longer than the value, but the delta still fits subscribers that are one version behind.
         if suffix(of: update, for: subscription) != nil { return send(update, to: subscription) }
-        if let whole, whole.sequence > subscription.sent, let rest = recent.updates(since: whole.sequence) {
-            send(whole, to: subscription)
+        if let requestedSnapshot, requestedSnapshot.sequence > subscription.sent,
+            let rest = recent.updates(since: requestedSnapshot.sequence)
+        {
+            send(requestedSnapshot, to: subscription)
             for update in rest { send(update, to: subscription) }
             return
         }
-        if producer.asksForFirst { return requestFirstValue(for: subscription) }
-        guard !awaitsWhole, end == nil else { return }
-        guard shard.isHome(of: producer), producer.showsAtOnce else { return requestWhole() }
-        producer.whole(for: self)
+        if producer.requestsCurrentValue { return requestFirstValue(for: subscription) }
+        guard !awaitsSnapshot, end == nil else { return }
+        guard shard.isHome(of: producer), producer.sendsImmediately else { return requestSnapshot() }
+        producer.sendSnapshot(to: self)
         if end == nil, let newest = recent.newest { send(newest, to: subscription) }
     }
 
     /// Returns whether a subscriber needs the whole value of a version that came without it, and the value has to be requested
     /// from the source.
-    func lacksWhole(_ newest: StateUpdate) -> Bool {
-        let comesAtOnce = shard.isHome(of: producer) && producer.showsAtOnce
-        guard newest.current == nil, !producer.asksForFirst, !comesAtOnce else { return false }
+    func needsSnapshot(_ newest: StateUpdate) -> Bool {
+        let comesAtOnce = shard.isHome(of: producer) && producer.sendsImmediately
+        guard newest.current == nil, !producer.requestsCurrentValue, !comesAtOnce else { return false }
         return subscriptions.contains { subscription in
             let sent = subscription.sent
             guard sent < newest.sequence, suffix(of: newest, for: subscription) == nil else { return false }
@@ -84,9 +86,9 @@ extension Broadcaster {
     }
 
     /// Sends the updates that are here and not sent yet, for the last time: the source is no longer queried.
-    func sendRest() {
+    func sendRemaining() {
         // A write may close the subscriber's connection and so remove the subscription.
-        for subscription in subscriptions where subscription.place >= 0 && subscription.subscriber.isWritable {
+        for subscription in subscriptions where subscription.index >= 0 && subscription.subscriber.isWritable {
             guard let newest = recent.newest, newest.sequence > subscription.sent else { continue }
             subscription.subscriber.inOneWrite {
                 for update in recent.updates(since: subscription.sent) ?? [] { send(update, to: subscription) }
@@ -113,12 +115,12 @@ extension Broadcaster {
             shard.counts.count(isEvent ? .eventsDelivered : isPatch ? .patchesDelivered : .wholesDelivered)
         }
         if shard.events.isEnabled(for: .deliveries) {
-            tellDelivery(number, isEvent ? .event : isPatch ? .patch : .snapshot, bytes, to: subscription)
+            reportDelivery(number, isEvent ? .event : isPatch ? .patch : .snapshot, bytes, to: subscription)
         }
     }
 
     @inline(never)
-    private func tellDelivery(
+    private func reportDelivery(
         _ number: UInt64, _ form: ServerEvent.Delivery.Form, _ bytes: Int, to subscription: StreamSubscription
     ) {
         guard let label else { return }
@@ -130,7 +132,7 @@ extension Broadcaster {
     }
 
     /// Returns the whole value of the version that a subscriber was last sent, if that is the newest one and its value is here.
-    package func whole(behind subscription: StreamSubscription) -> SharedBytes? {
+    package func snapshotBytes(for subscription: StreamSubscription) -> SharedBytes? {
         guard let newest = recent.newest, newest.sequence == subscription.sent else { return nil }
         return newest.current
     }

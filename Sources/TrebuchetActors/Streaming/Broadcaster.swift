@@ -25,7 +25,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// The log of the received updates.
     var recent: VersionLog
     /// The last whole value that the source has sent on request, until all subscribers have been served.
-    var whole: StateUpdate?
+    var requestedSnapshot: StateUpdate?
     /// The updates since all subscribers were last served.
     private(set) var fresh = TurnUpdates()
     private(set) var subscriptions: [StreamSubscription] = []
@@ -36,18 +36,18 @@ package final class Broadcaster: @unchecked Sendable {
     private(set) var isMarked = false
     /// The state of a pass: subscribers from this index on were served. When a subscriber leaves, the last one replaces it, so
     /// none is skipped.
-    private var written: Int?
+    private var servedFromIndex: Int?
     private var changedMeanwhile = false
     /// The newest version at the start of the pass. At its end every writable subscriber has this version.
     private var passBegan: UInt64 = 0
     /// Set if a subscriber was not writable in the last pass.
-    private var leftBehind = false
+    private var hasBlockedSubscriber = false
     private var inspectorCount = 0
     private var users = 0
     /// The counts of what its subscribers were sent so far.
     var sends = SharedFrameCache.Sends()
     /// Set until a requested whole value has arrived.
-    var awaitsWhole = false
+    var awaitsSnapshot = false
     /// Set with the first event of the source.
     private var isFed = false
     /// Set when the source must not send any more. Guarded by the producer's lock, because producer and broadcaster live on
@@ -62,7 +62,7 @@ package final class Broadcaster: @unchecked Sendable {
         self.producer = hub
         self.label = label
         // A filter does not keep earlier versions; otherwise the log comes with the first event of the source.
-        recent = VersionLog(keepingEach: hub.asksForFirst ? hub.buffer : nil)
+        recent = VersionLog(keepingEach: hub.requestsCurrentValue ? hub.buffer : nil)
         self.shard = shard
     }
 
@@ -70,10 +70,10 @@ package final class Broadcaster: @unchecked Sendable {
     package var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
 
     /// Whether no request to the source is pending.
-    package var isUpToDate: Bool { end != nil || isFed && !awaitsWhole }
+    package var isUpToDate: Bool { end != nil || isFed && !awaitsSnapshot }
 
     /// Whether a pass has served a part of the subscribers and continues in later turns.
-    var isUnderWay: Bool { written != nil }
+    var isUnderWay: Bool { servedFromIndex != nil }
 
     // MARK: From the source
 
@@ -94,7 +94,7 @@ package final class Broadcaster: @unchecked Sendable {
         isFed = true
         handle(event)
         guard isUpToDate else { return }
-        for reader in readers { reader.streamsMayShow() }
+        for reader in readers { reader.streamDidCatchUp() }
     }
 
     private func handle(_ event: StateEvent) {
@@ -108,26 +108,26 @@ package final class Broadcaster: @unchecked Sendable {
             self.recent = recent
             guard let newest = recent.newest else { return mark() }
             // Requested immediately, because responses wait for the value.
-            if lacksWhole(newest) { requestWhole() }
+            if needsSnapshot(newest) { requestSnapshot() }
             receiveUpdate(newest)
-        case .whole(let update):
-            let wasAwaited = awaitsWhole
-            awaitsWhole = false
+        case .snapshot(let update):
+            let wasAwaited = awaitsSnapshot
+            awaitsSnapshot = false
             // The current value of a filter is for the subscribers that have requested it. Others have received it, or receive
             // it when it is due.
-            guard !producer.asksForFirst else { return serveNewcomers(update) }
+            guard !producer.requestsCurrentValue else { return serveNewcomers(update) }
             if update.sequence >= newestSequence {
                 recent.newest = update
             } else if recent.updates(since: update.sequence) == nil {
                 // Newer versions have arrived that do not continue from this one.
-                if wasAwaited, let newest = recent.newest, lacksWhole(newest) { requestWhole() }
+                if wasAwaited, let newest = recent.newest, needsSnapshot(newest) { requestSnapshot() }
                 return
             }
-            if wasAwaited || isMarked { whole = update }
+            if wasAwaited || isMarked { requestedSnapshot = update }
             // On the home reactor, the value comes immediately, for the subscriber that needs it.
             if wasAwaited { mark() }
         case .nothing:
-            awaitsWhole = false
+            awaitsSnapshot = false
             newcomers = [:]
         case .failed(let error):
             finish(.error, error)
@@ -137,13 +137,13 @@ package final class Broadcaster: @unchecked Sendable {
     }
 
     private func receiveUpdate(_ update: StateUpdate) {
-        fresh.append(update.isLargePatch ? update.withoutWhole : update)
+        fresh.append(update.isLargePatch ? update.withoutSnapshot : update)
         mark()
     }
 
     private func mark() {
         shard.didChange(self)
-        changedMeanwhile = written != nil
+        changedMeanwhile = servedFromIndex != nil
         guard !isMarked else { return }
         isMarked = true
         shard.mark(self)
@@ -153,16 +153,16 @@ package final class Broadcaster: @unchecked Sendable {
 
     /// Brings the writable subscribers up to date within the time slice. At the end of a turn.
     func flush(_ slice: inout FlushBudget) -> Pass {
-        var place = min(written ?? subscriptions.count, subscriptions.count)
-        if written == nil {
+        var place = min(servedFromIndex ?? subscriptions.count, subscriptions.count)
+        if servedFromIndex == nil {
             changedMeanwhile = false
-            leftBehind = false
+            hasBlockedSubscriber = false
             passBegan = newestSequence
         }
-        written = place
+        servedFromIndex = place
         while place > 0 {
             guard !slice.isOver else {
-                written = place
+                servedFromIndex = place
                 return .underWay
             }
             place -= 1
@@ -173,7 +173,7 @@ package final class Broadcaster: @unchecked Sendable {
             // This and other subscribers may have been removed.
             place = min(place, subscriptions.count)
         }
-        written = nil
+        servedFromIndex = nil
         shard.commonFrames.clear()
         if let made = recent.newest?.made, made > 0 {
             shard.counts.count(.deliveries, took: MonotonicClock.now &- made)
@@ -184,9 +184,9 @@ package final class Broadcaster: @unchecked Sendable {
         }
         isMarked = false
         fresh.removeAll()
-        whole = nil
+        requestedSnapshot = nil
         // New subscribers do not receive this text, and no other subscriber needs it.
-        if producer.asksForFirst, !leftBehind { recent.newest = recent.newest?.withoutText }
+        if producer.requestsCurrentValue, !hasBlockedSubscriber { recent.newest = recent.newest?.withoutText }
         return .done
     }
 
@@ -198,8 +198,8 @@ package final class Broadcaster: @unchecked Sendable {
             return subscriber.inOneWrite { catchUp(subscription) }
         }
         switch common.lookUp(subscription, framing, newest: newestSequence) {
-        case .fits:
-            guard subscriber.sendAgain(common.frames.bytes) else { return catchUp(subscription) }
+        case .usable:
+            guard subscriber.sendSharedFrames(common.frames.bytes) else { return catchUp(subscription) }
             let again = common.sends
             subscription.didSend(newestSequence)
             sends += again
@@ -208,7 +208,7 @@ package final class Broadcaster: @unchecked Sendable {
             shard.counts.count(.patchesDelivered, again.patches)
             shard.counts.count(.wholesDelivered, again.wholes)
             shard.counts.count(.eventsDelivered, again.events)
-        case .isToBeKept:
+        case .cacheable:
             let before = sends
             common.clear()
             subscriber.inOneWrite {
@@ -223,10 +223,10 @@ package final class Broadcaster: @unchecked Sendable {
     }
 
     /// Handles a subscriber that is not writable: its updates are kept until it is writable again.
-    func leaveBehind(_ subscription: StreamSubscription) {
-        leftBehind = true
-        shard.counts.count(.subscribersBehind)
-        subscription.subscriber.fellBehind(subscription)
+    func markBlocked(_ subscription: StreamSubscription) {
+        hasBlockedSubscriber = true
+        shard.counts.count(.subscribersBlocked)
+        subscription.subscriber.didBlock(subscription)
         guard shard.events.isEnabled(for: .deliveries), let label else { return }
         shard.events.emit(
             .subscriberFellBehind(label, connection: subscription.subscriber.connectionNumber, at: subscription.sent))
@@ -234,7 +234,7 @@ package final class Broadcaster: @unchecked Sendable {
 
     /// Handles a subscriber that has caught up: updates kept for it may be released.
     func didCatchUp() {
-        if leftBehind, producer.asksForFirst, written == nil { mark() }
+        if hasBlockedSubscriber, producer.requestsCurrentValue, servedFromIndex == nil { mark() }
     }
 
     // MARK: Subscriptions
@@ -242,10 +242,10 @@ package final class Broadcaster: @unchecked Sendable {
     func addSubscription(_ subscription: StreamSubscription) {
         if let end { return subscription.subscriber.endStream(subscription, reason: end.reason, error: end.error) }
         subscriptions.append(subscription)
-        subscription.place = subscriptions.count - 1
+        subscription.index = subscriptions.count - 1
         count(subscription, 1)
         // The version sent last may no longer satisfy the filter.
-        if subscription.sent == 0, producer.asksForFirst, recent.newest != nil {
+        if subscription.sent == 0, producer.requestsCurrentValue, recent.newest != nil {
             return requestFirstValue(for: subscription)
         }
         catchUp(subscription)
@@ -255,15 +255,15 @@ package final class Broadcaster: @unchecked Sendable {
     func requestFirstValue(for subscription: StreamSubscription) {
         subscription.markSent(upTo: newestSequence)
         newcomers[ObjectIdentifier(subscription)] = (subscription, subscription.sent)
-        requestWhole()
+        requestSnapshot()
     }
 
     /// Repeats the request for a subscriber that was not writable when the value arrived.
-    func askAgain(for subscription: StreamSubscription) {
+    func repeatRequest(for subscription: StreamSubscription) {
         guard !newcomers.isEmpty, subscription.subscriber.isWritable,
             newcomers[ObjectIdentifier(subscription)] != nil
         else { return }
-        requestWhole()
+        requestSnapshot()
     }
 
     private func serveNewcomers(_ update: StateUpdate) {
@@ -273,7 +273,7 @@ package final class Broadcaster: @unchecked Sendable {
             // A subscriber with a newer version needs nothing.
             guard subscription.sent == sent, sent <= update.sequence else { continue }
             guard subscription.subscriber.isWritable else {
-                subscription.subscriber.fellBehind(subscription)
+                subscription.subscriber.didBlock(subscription)
                 newcomers[ObjectIdentifier(subscription)] = (subscription, sent)
                 continue
             }
@@ -286,10 +286,10 @@ package final class Broadcaster: @unchecked Sendable {
 
     /// Requests the whole value of the newest version from the source. On the home reactor it is available on return, unless it
     /// may not be shown yet.
-    package func requestWhole() {
-        guard !awaitsWhole, end == nil else { return }
-        awaitsWhole = true
-        producer.enter { self.producer.whole(for: self) }
+    package func requestSnapshot() {
+        guard !awaitsSnapshot, end == nil else { return }
+        awaitsSnapshot = true
+        producer.enter { self.producer.sendSnapshot(to: self) }
     }
 
     /// Removes a subscriber; the last one in the list takes its index.
@@ -297,38 +297,38 @@ package final class Broadcaster: @unchecked Sendable {
     /// - Parameter isLost: whether its connection has broken, so that its client may resume.
     package func remove(_ subscription: StreamSubscription, isLost: Bool = false) {
         if isLost { wasLost = true }
-        let place = subscription.place
+        let place = subscription.index
         guard place >= 0, place < subscriptions.count, subscriptions[place] === subscription else { return }
         let last = subscriptions.removeLast()
         if last !== subscription {
             subscriptions[place] = last
-            last.place = place
+            last.index = place
         }
-        subscription.place = -1
+        subscription.index = -1
         if !newcomers.isEmpty { newcomers[ObjectIdentifier(subscription)] = nil }
         count(subscription, -1)
         if subscriptions.isEmpty { shard.release(self) } else { didCatchUp() }
     }
 
     private func count(_ subscription: StreamSubscription, _ change: Int) {
-        let before = isLookedAtAlone
-        if subscription.subscriber.isLooking { inspectorCount += change } else { users += change }
+        let before = hasOnlyInspectors
+        if subscription.subscriber.isInspector { inspectorCount += change } else { users += change }
         if !subscription.subscriber.isLocal { producer.countSubscriber(change) }
-        if isLookedAtAlone != before { producer.countLookedAtAlone(before ? -1 : 1) }
+        if hasOnlyInspectors != before { producer.addInspectorOnlyBroadcasters(before ? -1 : 1) }
     }
 
     /// Whether all its subscribers are inspectors, for which the actor is not kept.
-    private var isLookedAtAlone: Bool { inspectorCount > 0 && users == 0 }
+    private var hasOnlyInspectors: Bool { inspectorCount > 0 && users == 0 }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {
         // Updates marked for the end of the turn would otherwise be lost.
-        if isMarked { sendRest() }
+        if isMarked { sendRemaining() }
         end = (reason, error)
         let ended = subscriptions
         subscriptions = []
         newcomers = [:]
         for subscription in ended {
-            subscription.place = -1
+            subscription.index = -1
             count(subscription, -1)
             subscription.subscriber.endStream(subscription, reason: reason, error: error)
         }

@@ -16,11 +16,11 @@ final class ResumeRetention: Sendable {
     func extend(for time: Duration, at now: UInt64) { until.max(now &+ time.nanoseconds, ordering: .relaxed) }
 
     /// Reads the clock only after a first retention, because most sources never have one.
-    func isKept(on home: SystemShard?) -> Bool {
-        until.load(ordering: .relaxed) > 0 && isKept(at: Self.now(on: home))
+    func isRetained(on home: SystemShard?) -> Bool {
+        until.load(ordering: .relaxed) > 0 && isRetained(at: Self.now(on: home))
     }
 
     private static func now(on home: SystemShard?) -> UInt64 { home?.reactor.now ?? MonotonicClock.now }
 
-    func isKept(at now: UInt64) -> Bool { now < until.load(ordering: .relaxed) }
+    func isRetained(at now: UInt64) -> Bool { now < until.load(ordering: .relaxed) }
 }

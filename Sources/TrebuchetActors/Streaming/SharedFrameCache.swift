@@ -49,9 +49,9 @@ package final class SharedFrameCache {
 
     /// The result of a lookup.
     enum LookupResult {
-        case fits
+        case usable
         /// The previous subscriber was in the same state, so the next ones may be too.
-        case isToBeKept
+        case cacheable
         case other
     }
 
@@ -72,7 +72,7 @@ package final class SharedFrameCache {
         let isAlike =
             self.framing == framing && from == subscription.sent && countsDeliveries == subscription.countsDeliveries
             && broadcaster == ObjectIdentifier(subscription.broadcaster) && streamID == subscription.streamID
-        if isAlike { return to == newest && newest > from ? .fits : .isToBeKept }
+        if isAlike { return to == newest && newest > from ? .usable : .cacheable }
         broadcaster = ObjectIdentifier(subscription.broadcaster)
         (self.framing, from, countsDeliveries) = (framing, subscription.sent, subscription.countsDeliveries)
         (streamID, to) = (subscription.streamID, 0)
@@ -83,7 +83,7 @@ package final class SharedFrameCache {
     func storeFrames(_ sends: Sends, for subscription: StreamSubscription, newest: UInt64) {
         let head = UInt64(StreamDataEncoding.prefixCount + streamID.count)
         let least = sends.bytes &+ sends.messages &* head
-        guard subscription.place >= 0, subscription.sent == newest, sends.messages > 0,
+        guard subscription.index >= 0, subscription.sent == newest, sends.messages > 0,
             frames.count >= least, frames.count <= Self.maximumBytes
         else { return clear() }
         self.sends = sends

@@ -40,7 +40,7 @@ package class StreamProducer: @unchecked Sendable {
     private let carriers = Atomic<Int>(0)
     private let subscribers = Atomic<Int>(0)
     /// The number of broadcasters with only inspector subscribers.
-    private let lookedAt = Atomic<Int>(0)
+    private let inspectorOnlyBroadcasters = Atomic<Int>(0)
     private let encodes = Atomic<Int>(0)
     /// The resume retention. A filter shares that of its state and does not extend it.
     private let memory: ResumeRetention
@@ -48,7 +48,7 @@ package class StreamProducer: @unchecked Sendable {
     private let expected = StreamPosition.Expected()
 
     /// Whether subscribers have to request an ended stream of another node again. Nil for a stream of a local actor.
-    package var goesOnElsewhere: Bool? { nil }
+    package var requiresNewRequest: Bool? { nil }
 
     /// The newest versions; empty for a filter.
     final var recent: VersionLog
@@ -83,13 +83,13 @@ package class StreamProducer: @unchecked Sendable {
     func first(for broadcaster: Broadcaster) { broadcaster.send(.attached(recent)) }
 
     /// Sends the whole value to a broadcaster without usable versions: immediately, or when it may be shown.
-    func whole(for broadcaster: Broadcaster) { first(for: broadcaster) }
+    func sendSnapshot(to broadcaster: Broadcaster) { first(for: broadcaster) }
 
     /// The number of the last version or event that subscribers may know.
-    var shownPosition: UInt64 { recent.position }
+    var visiblePosition: UInt64 { recent.position }
 
-    /// Whether `first(for:)` and `whole(for:)` send immediately, instead of after a store write.
-    var showsAtOnce: Bool { true }
+    /// Whether `first(for:)` and `sendSnapshot(to:)` send immediately, instead of after a store write.
+    var sendsImmediately: Bool { true }
 
     /// Publishes the newest version, if it was not published yet. Returns its share of the turn's budget: 0 if there is none,
     /// or for events, which are sent immediately.
@@ -120,10 +120,10 @@ package class StreamProducer: @unchecked Sendable {
     }
 
     /// The incarnations that the stream continues. In the actor's isolation.
-    package final var lives: [StreamIncarnation] { (origin ?? self).earlier }
+    package final var incarnations: [StreamIncarnation] { (origin ?? self).earlier }
 
     /// Returns whether a subscriber with this version of this epoch can continue from there.
-    package final func goesOn(from number: UInt64, in epoch: String) -> Bool {
+    package final func canResume(from number: UInt64, in epoch: String) -> Bool {
         if self.epoch.utf8.elementsEqual(epoch.utf8) { return true }
         return (origin ?? self).earlier.contains { $0.epoch.utf8.elementsEqual(epoch.utf8) && number <= $0.lastVersion }
     }
@@ -145,22 +145,23 @@ package class StreamProducer: @unchecked Sendable {
     /// The identity of the producer in which the changes originate.
     package final var root: ObjectIdentifier { ObjectIdentifier(origin ?? self) }
     /// Whether a new subscriber receives the current value, and not the one sent last.
-    final var asksForFirst: Bool { kind == .filter }
+    final var requestsCurrentValue: Bool { kind == .filter }
     /// The number of current network subscribers; for a filter, those of the state.
     package final var subscriberCount: Int { (origin ?? self).subscribers.load(ordering: .relaxed) }
     final func countSubscriber(_ change: Int) { (origin ?? self).subscribers.add(change, ordering: .relaxed) }
     /// The number of versions encoded so far.
     package final var encodeCount: Int { (origin ?? self).encodes.load(ordering: .relaxed) }
 
-    final func countLookedAtAlone(_ change: Int) { lookedAt.add(change, ordering: .relaxed) }
+    final func addInspectorOnlyBroadcasters(_ change: Int) { inspectorOnlyBroadcasters.add(change, ordering: .relaxed) }
 
     /// Whether the stream has a subscriber, or had a network subscriber that may resume. Inspectors do not count.
     final var isObserved: Bool {
-        subscriberCount > 0 || broadcasterCount > lookedAt.load(ordering: .relaxed) || memory.isKept(on: home)
+        subscriberCount > 0 || broadcasterCount > inspectorOnlyBroadcasters.load(ordering: .relaxed)
+            || memory.isRetained(on: home)
     }
     /// Whether the stream runs as if it had a subscriber: for one that is about to subscribe, and, while the server has memory
     /// for it, for one that has lost its connection.
-    final var isKept: Bool { expected.isAny || memory.isKept(on: home) && memoryBudget?.isExhausted != true }
+    final var isRetained: Bool { expected.isAny || memory.isRetained(on: home) && memoryBudget?.isExhausted != true }
 
     /// Runs work in the actor's isolation: immediately, if the caller is in it, or soon.
     final func enter(_ work: @escaping @Sendable () -> Void) {
@@ -199,11 +200,11 @@ package class StreamProducer: @unchecked Sendable {
     package final func position(keptFor time: Duration) -> StreamPosition? {
         guard kind == .events else { return nil }
         memory.extend(for: time, on: home)
-        return StreamPosition(shownPosition, expected)
+        return StreamPosition(visiblePosition, expected)
     }
 
     /// Whether a subscriber that has lost its connection may resume.
-    package final var expectsReturns: Bool { memory.isKept(on: home) }
+    package final var expectsReturns: Bool { memory.isRetained(on: home) }
 
     // MARK: Broadcasters
 
@@ -249,5 +250,5 @@ package class StreamProducer: @unchecked Sendable {
     }
 
     /// Runs a body while there are no broadcasters and none can join.
-    final func whileAlone(_ body: () -> Void) { broadcasters.withLock { if $0.isEmpty { body() } } }
+    final func whileUnused(_ body: () -> Void) { broadcasters.withLock { if $0.isEmpty { body() } } }
 }

@@ -12,7 +12,7 @@ package protocol StreamSubscriber: AnyObject {
     /// Whether updates to it are counted as deliveries. Updates that another node forwards are counted there.
     var countsDeliveries: Bool { get }
     /// Whether it is an inspector, for which the actor is not kept active.
-    var isLooking: Bool { get }
+    var isInspector: Bool { get }
     /// Whether responses wait for stream updates, of this or other subscribers of the same loop.
     var isAwaited: Bool { get }
 
@@ -25,21 +25,21 @@ package protocol StreamSubscriber: AnyObject {
     var framing: UInt8 { get }
     /// Sends bytes that a subscriber with the same framing was sent, at most `SharedFrameCache.maximumBytes`. Returns false if it
     /// accepts no data now.
-    func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool
+    func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool
     /// Records that it was not writable. It catches up when it becomes writable.
-    func fellBehind(_ subscription: StreamSubscription)
+    func didBlock(_ subscription: StreamSubscription)
     /// Sends the part after the stream's identifier of a message with a value or a delta.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes)
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?)
     /// Reports that a stream it observes is up to date, so responses that waited for it may be sent.
-    func streamsMayShow()
+    func streamDidCatchUp()
 }
 
 extension StreamSubscriber {
     package var connectionNumber: UInt64 { 0 }
     package var countsDeliveries: Bool { true }
-    package var isLooking: Bool { false }
+    package var isInspector: Bool { false }
     package func inOneWrite(_ body: () -> Void, showing look: (UnsafeRawBufferPointer) -> Void) { inOneWrite(body) }
     package var framing: UInt8 { 0 }
-    package func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool { false }
+    package func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool { false }
 }

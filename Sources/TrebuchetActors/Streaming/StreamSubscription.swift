@@ -6,16 +6,16 @@ package final class StreamSubscription {
     unowned let subscriber: any StreamSubscriber
     /// The sequence number up to which the subscriber is up to date; 0 if it has nothing.
     package private(set) var sent: UInt64 = 0
-    private var shortPlace: Int32 = -1
+    private var shortIndex: Int32 = -1
     /// Set if it also counts as a filtered one in its subscriber's quotas.
     package let isFiltered: Bool
     /// The subscriber's value, which never changes.
     let countsDeliveries: Bool
 
     /// The index in the broadcaster's list; -1 if it is not in the list.
-    package var place: Int {
-        get { Int(shortPlace) }
-        set { shortPlace = Int32(newValue) }
+    package var index: Int {
+        get { Int(shortIndex) }
+        set { shortIndex = Int32(newValue) }
     }
 
     package init(streamID: [UInt8], broadcaster: Broadcaster, subscriber: any StreamSubscriber, isFiltered: Bool) {

@@ -59,7 +59,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     }
 
     /// Releases the coders after the server or client is gone, so that the actor system they refer to can be freed.
-    package func takeApart() {
+    package func releaseCoders() {
         userInfo = [:]
         coder = ValueCoder()
         wholeSecondsCoder = ValueCoder(dates: .wholeSeconds)

@@ -143,10 +143,11 @@ enum AdminCommand {
             try await AdminListing(
                 columns: ["MEMBER", "ACCOUNT", "HOST", "PRESENCE"],
                 page: { .members(room: room, after: $0, limit: $1) },
-                entries: { if case .members(let found) = $0 { found } else { nil } }, name: { $0.stay },
+                entries: { if case .members(let found) = $0 { found } else { nil } }, name: { $0.membershipID },
                 cells: { member in
                     [
-                        member.stay, member.principal ?? "-", member.host ?? (member.isConnected ? "-" : "away"),
+                        member.membershipID, member.principal ?? "-",
+                        member.host ?? (member.isConnected ? "-" : "away"),
                         member.presence.map { shortened(JSONArgument.text($0)) } ?? "-",
                     ]
                 }
@@ -162,7 +163,8 @@ enum AdminCommand {
         run: { arguments in
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
-            let answer = try await AdminClient(arguments).request(.kick(stay: member, room: room, seconds: seconds))
+            let answer = try await AdminClient(arguments).request(
+                .kick(membershipID: member, room: room, seconds: seconds))
             try done(answer, else: "member '\(member)' does not exist in room '\(room)'")
             Console.print("removed member '\(member)' from room '\(room)' for \(seconds) s")
         })

@@ -100,7 +100,7 @@ enum AccountCommand {
                 guard let email = user.email else { throw AuthError.notFresh }
                 let sent = try await auth.sendMagicCode(to: email)
                 let command = "trebuchet account delete\(RemoteURL.words(arguments)) --code CODE"
-                let done: Void? = try await SignInCommand.askForCode(sent, at: email, else: command) { code in
+                let done: Void? = try await SignInCommand.promptForCode(sent, at: email, else: command) { code in
                     try await auth.deleteAccount(code: code)
                 }
                 if done == nil { return }
@@ -125,7 +125,7 @@ enum AccountCommand {
             } else {
                 let sent = try await auth.sendAddressCode(to: address)
                 let command = "trebuchet account change-email\(RemoteURL.words(arguments)) \(address) --code CODE"
-                user = try await SignInCommand.askForCode(sent, at: address, else: command) { code in
+                user = try await SignInCommand.promptForCode(sent, at: address, else: command) { code in
                     try await auth.changeAddress(to: address, code: code)
                 }
             }

@@ -3,7 +3,7 @@ import Trebuchet
 
 /// Reports on standard error when the connection of a command is lost and when it is restored, each once.
 struct ConnectionReporter {
-    private var isGone = false
+    private var hasEnded = false
 
     /// Observes a connected client until the task is cancelled.
     static func follow(_ client: TrebuchetClient, of command: String) -> Task<Void, Never> {
@@ -20,11 +20,11 @@ struct ConnectionReporter {
     mutating func report(_ state: TrebuchetClient.ConnectionState) -> String? {
         switch state {
         case .connected:
-            defer { isGone = false }
-            return isGone ? "reconnected" : nil
+            defer { hasEnded = false }
+            return hasEnded ? "reconnected" : nil
         case .connecting(_, let error), .disconnected(let error):
-            defer { isGone = true }
-            guard !isGone else { return nil }
+            defer { hasEnded = true }
+            guard !hasEnded else { return nil }
             return "connection lost\(error.map { ": \(LogLine.of($0.message))" } ?? ""); reconnecting"
         case .draining, .closed: return nil
         }

@@ -109,7 +109,7 @@ struct HostedServices {
     }
 
     /// Reloads and applies the rules. Throws, and keeps the current ones, if the file is invalid.
-    func readRulesAgain() throws(RulesFileError) -> RulesFile {
+    func reloadRules() throws(RulesFileError) -> RulesFile {
         guard let rulesFile else { return rules }
         let rules = try RulesFile(contentsOfFile: rulesFile)
         collections?.replaceRules(rules)

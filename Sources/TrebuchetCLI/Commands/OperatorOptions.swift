@@ -121,7 +121,7 @@ struct OperatorOptions: Sendable {
             let port = try text.isEmpty ? 0 : arguments.int("--inspector", in: 0...65_535) ?? 0
             return Admin(host: "127.0.0.1", port: port, tls: nil, token: token)
         }
-        let (host, port) = try place("--inspector", text)
+        let (host, port) = try parseEndpoint("--inspector", text)
         // At a loopback address the certificate, which has another name, would be invalid.
         let isOwn = ["127.0.0.1", "localhost", "::1"].contains(host)
         return Admin(host: host, port: port, tls: isOwn ? nil : tls, token: token)
@@ -172,7 +172,7 @@ struct OperatorOptions: Sendable {
             if let option = others.first(where: arguments.has) { throw UsageError("\(option) requires --admin") }
             return nil
         }
-        let (host, port) = try place("--admin", text)
+        let (host, port) = try parseEndpoint("--admin", text)
         var tls = tls
         switch (arguments.string("--admin-tls-cert"), arguments.string("--admin-tls-key")) {
         case (let certificate?, let key?):
@@ -185,7 +185,8 @@ struct OperatorOptions: Sendable {
             token: try token("--admin-token-file", or: "TREBUCHET_ADMIN_TOKEN", arguments))
     }
 
-    private static func place(_ option: String, _ text: String) throws(UsageError) -> (host: String, port: Int) {
+    private static func parseEndpoint(_ option: String, _ text: String) throws(UsageError) -> (host: String, port: Int)
+    {
         guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
             (0...65_535).contains(port), colon > text.startIndex
         else { throw UsageError("\(option): '\(text)' is not HOST:PORT, such as 127.0.0.1:9464") }

@@ -33,7 +33,7 @@ enum ProviderFile {
 
     /// A value with the byte offset where it begins.
     private struct Member {
-        let place: Int
+        let offset: Int
         let texts: [String]
         var flag: Bool?
     }
@@ -52,14 +52,14 @@ enum ProviderFile {
                 return try read(&json)
             }
         } catch let error as ReadError {
-            throw problem(error.place, error.text)
+            throw problem(error.offset, error.text)
         } catch {
             throw problem(cursorPlace, "invalid JSON: \(error)")
         }
         for entry in entries {
             let provider: OpenIDProvider
             do throws(MemberError) { provider = try Self.provider(entry.members) } catch {
-                let place = error.member.flatMap { entry.members[$0]?.place } ?? entry.place
+                let place = error.member.flatMap { entry.members[$0]?.offset } ?? entry.place
                 throw problem(place, (error.member.map { "\($0): " } ?? "") + error.text)
             }
             guard !providers.contains(where: { $0.name.utf8.elementsEqual(provider.name.utf8) }) else {
@@ -74,7 +74,7 @@ enum ProviderFile {
 
     /// The error of invalid JSON, with its byte offset.
     private struct ReadError: Error {
-        let place: Int
+        let offset: Int
         let text: String
     }
 
@@ -82,12 +82,12 @@ enum ProviderFile {
 
     private static func read(_ json: inout JSONCursor) throws -> [(place: Int, members: [String: Member])] {
         var entries: [(place: Int, members: [String: Member])] = []
-        guard json.consume(UInt8(ascii: "[")) else { throw ReadError(place: json.at, text: "not a list") }
+        guard json.consume(UInt8(ascii: "[")) else { throw ReadError(offset: json.at, text: "not a list") }
         if !json.consume(UInt8(ascii: "]")) {
             repeat {
                 _ = json.peek()
                 let place = json.at
-                guard json.peek() == UInt8(ascii: "{") else { throw ReadError(place: place, text: "not an object") }
+                guard json.peek() == UInt8(ascii: "{") else { throw ReadError(offset: place, text: "not an object") }
                 entries.append((place, try members(&json)))
             } while json.consume(UInt8(ascii: ","))
             try json.expect(UInt8(ascii: "]"))
@@ -106,9 +106,9 @@ enum ProviderFile {
             let name = json.text(range)
             guard known.contains(name) else {
                 let hint = NearestMatch.find(name, in: known).map { "; did you mean '\($0)'?" } ?? ""
-                throw ReadError(place: place, text: "unknown member '\(name.prefix(64))'\(hint)")
+                throw ReadError(offset: place, text: "unknown member '\(name.prefix(64))'\(hint)")
             }
-            guard members[name] == nil else { throw ReadError(place: place, text: "\(name): duplicate member") }
+            guard members[name] == nil else { throw ReadError(offset: place, text: "\(name): duplicate member") }
             members[name] = try member(name, &json)
         }
     }
@@ -120,19 +120,19 @@ enum ProviderFile {
         case ("linksAddresses", _):
             let word = String(decoding: json.bytes(try json.value()), as: UTF8.self)
             guard ["true", "false"].contains(word) else {
-                throw ReadError(place: place, text: "\(name): must be true or false")
+                throw ReadError(offset: place, text: "\(name): must be true or false")
             }
-            return Member(place: place, texts: [], flag: word == "true")
-        case (_, UInt8(ascii: "\"")): return Member(place: place, texts: [json.text(try json.string())])
+            return Member(offset: place, texts: [], flag: word == "true")
+        case (_, UInt8(ascii: "\"")): return Member(offset: place, texts: [json.text(try json.string())])
         case ("audience", UInt8(ascii: "[")):
             var texts: [String] = []
             try json.expect(UInt8(ascii: "["))
             repeat { texts.append(json.text(try json.string())) } while json.consume(UInt8(ascii: ","))
             try json.expect(UInt8(ascii: "]"))
-            return Member(place: place, texts: texts)
+            return Member(offset: place, texts: texts)
         default:
             throw ReadError(
-                place: place, text: "\(name): must be a string\(name == "audience" ? " or a list of strings" : "")")
+                offset: place, text: "\(name): must be a string\(name == "audience" ? " or a list of strings" : "")")
         }
     }
 

@@ -181,7 +181,7 @@ enum ServeCommand {
         let operators = try OperatorOptions(arguments, tls: tls)
         defer { operators.log?.flush() }
         // Before it listens, so that an early signal also ends it in order.
-        let signals = ShutdownSignals(givingUp: TrebuchetServer.givenUpAtOnce) { line in
+        let signals = ShutdownSignals(givingUp: TrebuchetServer.secondSignalLoss) { line in
             operators.logNotice(line)
             operators.log?.flush()
         }
@@ -193,7 +193,7 @@ enum ServeCommand {
         var transport: TrebuchetTransport = .webSocket(host: host, port: port, tls: tls)
         if arguments.has("--compression") { transport = transport.compressed() }
         // Before it waits for the store or creates one.
-        tellWarnings(of: try HostedServices.rules(arguments), operators)
+        logWarnings(of: try HostedServices.rules(arguments), operators)
         try HostedServices.checkMailCommand(arguments)
         let file = try await store(arguments, signals, operators)
         let isTormented = arguments.has("--torment")
@@ -281,7 +281,7 @@ enum ServeCommand {
         try outcome.get()
     }
 
-    private static func tellWarnings(of rules: RulesFile, _ operators: OperatorOptions) {
+    private static func logWarnings(of rules: RulesFile, _ operators: OperatorOptions) {
         for warning in rules.warnings { operators.logLine(.warning, "warning: \(LogLine.of("\(warning)"))") }
     }
 
@@ -290,9 +290,9 @@ enum ServeCommand {
     ) {
         signals.onHangUp {
             do throws(RulesFileError) {
-                let rules = try services.readRulesAgain()
+                let rules = try services.reloadRules()
                 operators.logNotice("rules reloaded")
-                tellWarnings(of: rules, operators)
+                logWarnings(of: rules, operators)
             } catch {
                 for problem in error.problems {
                     operators.logLine(

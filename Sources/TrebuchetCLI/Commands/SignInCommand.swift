@@ -58,7 +58,7 @@ enum SignInCommand {
         if let code = arguments.string("--code") { return try await auth.verifyMagicCode(email: email, code: code) }
         let sent = try await auth.sendMagicCode(to: email)
         let command = "trebuchet sign-in\(RemoteURL.words(arguments)) --email \(email) --code CODE"
-        return try await askForCode(sent, at: email, else: command) { code in
+        return try await promptForCode(sent, at: email, else: command) { code in
             try await auth.verifyMagicCode(email: email, code: code)
         }
     }
@@ -66,7 +66,7 @@ enum SignInCommand {
     /// Asks for a code that was sent, until it is correct or the attempts are used up.
     ///
     /// - Parameter command: the command to suggest if standard input is no terminal; then nil is returned.
-    static func askForCode<Output>(
+    static func promptForCode<Output>(
         _ sent: SendMagicCodeResponse, at email: String, else command: String, _ use: (String) async throws -> Output
     ) async throws -> Output? {
         Console.print("a code was sent to \(email); it is valid for \(sent.validSeconds / 60) minutes")

@@ -157,7 +157,7 @@ enum InspectCommand {
         if arguments.has("--json") {
             return Console.print(LogLine.ofJSON(String(decoding: try await inspector.get(path, query), as: UTF8.self)))
         }
-        for line in lines(try await inspector.shown(path, query)) { Console.print(LogLine.of(line)) }
+        for line in lines(try await inspector.fetchJSON(path, query)) { Console.print(LogLine.of(line)) }
     }
 
     private static func foot(_ shown: LenientJSON, _ what: String, all: Int) -> String {
@@ -228,7 +228,7 @@ enum InspectCommand {
         if !isRaw { Console.print(callTable.line(widened: &widths)) }
         var (last, noted, pauses) = (0, 0, 0)
         while true {
-            let shown = try await inspector.shown("calls", [("after", "\(last)"), ("limit", "2000")])
+            let shown = try await inspector.fetchJSON("calls", [("after", "\(last)"), ("limit", "2000")])
             let calls = shown["calls"].list
             // Recording has restarted, or the server is another one: the numbers start again.
             let isNew = shown["last"].count < last

@@ -37,11 +37,11 @@ enum InspectLogs {
             let asked: [(name: String, value: String?)] = [
                 ("after", "\(last)"), ("limit", "\(last == 0 ? limit : 2_000)"),
             ]
-            var shown = try await inspector.shown("log", query + asked)
+            var shown = try await inspector.fetchJSON("log", query + asked)
             // Recording has restarted, or the server is another one: the numbers start again.
             if shown["last"].count < last {
                 (last, pauses) = (0, 0)
-                shown = try await inspector.shown("log", query + [("limit", "2000")])
+                shown = try await inspector.fetchJSON("log", query + [("limit", "2000")])
             }
             for line in shown["lines"].list.reversed() {
                 Console.print(isRaw ? LogLine.ofJSON(line.json) : text(of: line))

@@ -66,7 +66,7 @@ struct InspectorClient: Sendable {
         return reply.body
     }
 
-    func shown(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> LenientJSON {
+    func fetchJSON(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> LenientJSON {
         guard let shown = LenientJSON(try await get(path, query)) else {
             throw RequestRejected(description: "the inspector returned invalid JSON; is it of another version?")
         }

@@ -24,10 +24,10 @@ enum TopCommand {
         let isScreen = isatty(STDOUT_FILENO) != 0 && !isOnce
         let screen = isScreen ? Screen() : nil
         let looking = Task {
-            var before = try await inspector.shown("overview")
+            var before = try await inspector.fetchJSON("overview")
             while true {
                 try await Task.sleep(for: pause)
-                let now = try await inspector.shown("overview")
+                let now = try await inspector.fetchJSON("overview")
                 let lines = TopMetricsView.lines(of: now, since: before)
                 before = now
                 if let screen { screen.show(lines) } else { Console.print(lines.joined(separator: "\n")) }

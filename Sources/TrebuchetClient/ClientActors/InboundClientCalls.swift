@@ -167,8 +167,8 @@ final class InboundClientCalls {
     }
 
     private func message(_ callID: [UInt8], _ outcome: CallOutcome) -> [UInt8] {
-        let coder = core.system?.takeCoder() ?? ValueCoder()
-        defer { core.system?.giveBack(coder) }
+        let coder = core.system?.acquireCoder() ?? ValueCoder()
+        defer { core.system?.releaseCoder(coder) }
         let limit = core.answerSize
         var buffer = ByteBuffer()
         do {

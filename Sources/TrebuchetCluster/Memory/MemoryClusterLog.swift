@@ -61,7 +61,7 @@ struct MemoryClusterLog {
     }
 
     func read(after position: LogPosition?, limit: Int, bytes: Int) -> LogReadResult {
-        if let position, fence(at: position.offset) == position.fence, isWhole(behind: position.offset) {
+        if let position, fence(at: position.offset) == position.fence, isComplete(after: position.offset) {
             return LogReadResult(.resumed, some(behind: position.offset, limit, bytes), head: top)
         }
         guard let snapshot else { return LogReadResult(.start, some(behind: 0, limit, bytes), head: top) }
@@ -69,7 +69,7 @@ struct MemoryClusterLog {
     }
 
     /// Returns true if all entries after that offset are stored.
-    private func isWhole(behind offset: UInt64) -> Bool { UInt64(entries.count) >= top.offset - offset }
+    private func isComplete(after offset: UInt64) -> Bool { UInt64(entries.count) >= top.offset - offset }
 
     private func some(behind offset: UInt64, _ limit: Int, _ bytes: Int) -> [ClusterLogEntry] {
         var left = bytes

@@ -332,12 +332,12 @@ public final class MemoryEngine: ClusterEngine {
             contents.isNotifying = true
             return (result, true)
         }
-        if mustTell { tellNews() }
+        if mustTell { notifyChanges() }
         guard let result else { throw ClusterEngineError(.closed, "the coordination store was closed") }
         return result
     }
 
-    private func tellNews() {
+    private func notifyChanges() {
         while true {
             let news = contents.withLock { contents in
                 defer { contents.pendingNotifications = [] }

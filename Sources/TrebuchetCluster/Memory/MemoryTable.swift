@@ -55,7 +55,7 @@ struct MemoryTable {
         entries = entries.filter { $0.value.isThere(now) }
         let new = change.writes.count { $0.operation != .delete && entries[ByteText($0.name)] == nil }
         guard new == 0 || entries.count + new <= limits.valuesPerTable else { return .full }
-        if incarnation == nil { incarnation = ClusterTable.newLife() }
+        if incarnation == nil { incarnation = ClusterTable.makeIncarnation() }
         top += 1
         for write in change.writes { apply(write, now) }
         if let bytes = change.notice {
@@ -122,7 +122,7 @@ extension Duration {
 
 extension ClusterTable {
     /// Returns a unique incarnation for a table.
-    package static func newLife() -> String {
+    package static func makeIncarnation() -> String {
         var random = SystemRandomNumberGenerator()
         return String(random.next(), radix: 16) + String(random.next(), radix: 16)
     }

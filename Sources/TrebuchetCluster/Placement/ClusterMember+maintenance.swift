@@ -13,7 +13,7 @@ extension ClusterMember {
         await retryReleases()
         guard await checkGeneration(), await refreshNodes() else { return }
         await claim()
-        giveAway()
+        beginHandovers()
     }
 
     /// For tests: returns when all current handovers are complete.
@@ -51,14 +51,14 @@ extension ClusterMember {
 
     private func announce() async {
         let now = clock()
-        await asking(isWrite: true) { () async throws(ClusterEngineError) in
+        await performRequest(isWrite: true) { () async throws(ClusterEngineError) in
             try await engine.renewNode(node, info: state.withLock { $0.info }, duration: settings.leaseDuration)
             state.withLock { $0.announcedAt = now }
         }
     }
 
     private func withdraw() async {
-        await asking { () async throws(ClusterEngineError) in
+        await performRequest { () async throws(ClusterEngineError) in
             try await engine.removeNode(node)
             state.withLock { $0.isWithdrawn = true }
         }
@@ -66,7 +66,7 @@ extension ClusterMember {
 
     private func renew(_ lease: SlotLease) async {
         let askedAt = clock()
-        await asking(isWrite: true) { () async throws(ClusterEngineError) in
+        await performRequest(isWrite: true) { () async throws(ClusterEngineError) in
             let isRenewed = try await engine.renewLease(lease, duration: settings.leaseDuration)
             state.withLock { state in
                 if isRenewed {
@@ -83,7 +83,7 @@ extension ClusterMember {
     /// is acquired.
     private func checkGeneration() async -> Bool {
         let known = state.withLock { $0.generation }
-        let isSame = await asking { () async throws(ClusterEngineError) -> Bool in
+        let isSame = await performRequest { () async throws(ClusterEngineError) -> Bool in
             guard let known else {
                 let begun = try await engine.createGeneration()
                 state.withLock { $0.generation = begun }
@@ -97,7 +97,7 @@ extension ClusterMember {
 
     /// Reads the live nodes, and makes a new plan if they have changed. Returns false if they are unknown.
     private func refreshNodes() async -> Bool {
-        let live = await asking { () async throws(ClusterEngineError) in try await engine.nodes() }
+        let live = await performRequest { () async throws(ClusterEngineError) in try await engine.nodes() }
         guard let live else { return false }
         // Removes duplicates, whatever the response contains.
         var seen: Set<ClusterNode> = []
@@ -134,7 +134,7 @@ extension ClusterMember {
 
     private func claim(_ slot: ClusterSlot, in generation: String?) async {
         let askedAt = clock()
-        await asking { () async throws(ClusterEngineError) in
+        await performRequest { () async throws(ClusterEngineError) in
             let claim = try await engine.acquireSlot(
                 slot, for: node, duration: settings.leaseDuration, generation: generation)
             if case .acquired(let lease) = claim { listener?.slotWillBeAssigned(lease) }
@@ -142,7 +142,7 @@ extension ClusterMember {
             try state.withLock { state throws(ClusterEngineError) in
                 guard state.phase != .ended, state.failure == nil else { return }
                 switch claim {
-                case .ownedByOther(let holder): try state.book.isHeld(holder, at: now)
+                case .ownedByOther(let holder): try state.book.recordOwner(holder, at: now)
                 case .acquired(let lease):
                     if try state.book.acquired(lease, askedAt: askedAt, now: now) {
                         state.hasLapsed = false
@@ -156,11 +156,11 @@ extension ClusterMember {
 
     // MARK: Handing over slots
 
-    private func giveAway() {
+    private func beginHandovers() {
         let now = clock()
         state.withLock { state in
             let (isDraining, plan, node) = (state.isDraining, state.plan, node)
-            let leaving = state.book.giveAway(atMost: handoverLimit(state), at: now) { slot in
+            let leaving = state.book.beginHandovers(atMost: handoverLimit(state), at: now) { slot in
                 isDraining || plan.owner(of: slot).map { $0 != node } ?? false
             }
             state.pendingChanges += leaving.map { .revoking($0) }
@@ -183,7 +183,7 @@ extension ClusterMember {
     }
 
     private func release(_ lease: SlotLease) async {
-        await asking { () async throws(ClusterEngineError) in
+        await performRequest { () async throws(ClusterEngineError) in
             _ = try await engine.releaseLease(lease)
             state.withLock { $0.book.didRelease(lease) }
         }
@@ -211,7 +211,7 @@ extension ClusterMember {
     ///
     /// - Parameter isWrite: whether the response confirms that the coordination store accepts writes.
     @discardableResult
-    private func asking<Answer>(
+    private func performRequest<Answer>(
         isWrite: Bool = false, _ body: () async throws(ClusterEngineError) -> Answer
     ) async -> Answer? {
         let begunAt = clock()

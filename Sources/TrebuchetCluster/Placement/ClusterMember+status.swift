@@ -35,19 +35,19 @@ extension ClusterMember {
     /// Handles a write under this lease that was refused because of a data loss. The node owns nothing from then on.
     package func didLose(_ lease: SlotLease, _ error: ClusterEngineError) {
         // An error of an earlier generation does not concern this one.
-        guard error.code == .dataLoss, state.withLock({ $0.book.holds(lease) }) else { return }
+        guard error.code == .dataLoss, state.withLock({ $0.book.isOwned(lease) }) else { return }
         fail(error)
     }
 
     /// Restarts the member after `run()` has thrown `dataLoss`, in the current generation of the coordination store.
-    package func beginAgain() -> Bool {
+    package func restart() -> Bool {
         state.withLock { state in
             guard state.failure?.code == .dataLoss, state.phase == .ended, !state.isDraining else { return false }
             var next = ClusterMember.State(book: LeaseTable(span: span), info: state.info)
             // Running work ends in its order.
             (next.contact, next.handovers) = (state.contact, state.handovers)
             (next.pendingChanges, next.isNotifying) = (state.pendingChanges, state.isNotifying)
-            next.contact.beginAgain()
+            next.contact.reset()
             state = next
             return true
         }

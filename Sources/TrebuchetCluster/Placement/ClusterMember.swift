@@ -106,7 +106,7 @@ public final class ClusterMember: Sendable {
     package func knownLease(of slot: ClusterSlot) -> SlotLease? { state.withLock { $0.book.known(slot) } }
 
     /// Returns true if the node owns the slot and is not handing it over, so that new work may begin there.
-    package func keeps(_ slot: ClusterSlot) -> Bool {
+    package func mayStartWork(in slot: ClusterSlot) -> Bool {
         let now = clock()
         return state.withLock { $0.handovers[slot] == nil && $0.book.lease(of: slot, at: now) != nil }
     }
@@ -118,7 +118,7 @@ public final class ClusterMember: Sendable {
     public var liveNodes: [ClusterNode] { state.withLock { $0.live } }
 
     /// True if the node owns the planned number of slots among the nodes that it sees.
-    package var ownsItsPart: Bool {
+    package var ownsPlannedSlots: Bool {
         let planned = state.withLock { $0.plan.slots(of: node).count }
         return planned == slotCount
     }

@@ -42,7 +42,7 @@ struct EngineConnectivity {
     }
 
     /// Clears the earlier state; running requests continue.
-    mutating func beginAgain() { (error, confirmedAt) = (nil, nil) }
+    mutating func reset() { (error, confirmedAt) = (nil, nil) }
 
     /// Returns the last error of the coordination store, or its silence; nil when it responds.
     func trouble(at now: UInt64) -> ClusterEngineError? {

@@ -7,7 +7,7 @@ struct LeaseTable: Sendable {
     /// An owned slot.
     private struct OwnedSlot {
         let lease: SlotLease
-        var askedAt: UInt64
+        var requestedAt: UInt64
         /// The time since which the slot is being handed over.
         var leavingSince: UInt64?
     }
@@ -47,17 +47,17 @@ struct LeaseTable: Sendable {
     func known(_ slot: ClusterSlot) -> SlotLease? { ownedSlots[slot]?.lease }
 
     /// Returns true if the lease counts as owned, even if it has just expired.
-    func holds(_ lease: SlotLease) -> Bool { known(lease.slot) == lease }
+    func isOwned(_ lease: SlotLease) -> Bool { known(lease.slot) == lease }
 
     /// The time at which the first lease ends.
     var nextEnd: UInt64? { ownedSlots.values.map { expiration(of: $0) }.min() }
 
     /// Returns the leases to renew.
     func due(at now: UInt64) -> [SlotLease] {
-        ownedSlots.values.filter { now >= $0.askedAt &+ renewal }.map(\.lease).sorted { $0.slot < $1.slot }
+        ownedSlots.values.filter { now >= $0.requestedAt &+ renewal }.map(\.lease).sorted { $0.slot < $1.slot }
     }
 
-    private func expiration(of held: OwnedSlot) -> UInt64 { held.askedAt &+ span }
+    private func expiration(of held: OwnedSlot) -> UInt64 { held.requestedAt &+ span }
 
     // MARK: Results of the coordination store
 
@@ -67,14 +67,14 @@ struct LeaseTable: Sendable {
         fences[lease.slot] = lease.fence
         elsewhere[lease.slot] = nil
         guard now < askedAt &+ span else { return false }
-        ownedSlots[lease.slot] = OwnedSlot(lease: lease, askedAt: askedAt)
+        ownedSlots[lease.slot] = OwnedSlot(lease: lease, requestedAt: askedAt)
         return true
     }
 
     /// Records the other owner of a slot. Throws if the coordination store has lost fences of leases that this node
     /// was given. The fence of another node's lease may be unconfirmed by replicas, and is then lost in a regular
     /// failover.
-    mutating func isHeld(_ holder: SlotOwner, at now: UInt64) throws(ClusterEngineError) {
+    mutating func recordOwner(_ holder: SlotOwner, at now: UInt64) throws(ClusterEngineError) {
         try check(holder.lease)
         elsewhere[holder.lease.slot] = now &+ holder.remaining.nanoseconds
     }
@@ -88,7 +88,7 @@ struct LeaseTable: Sendable {
 
     mutating func renewed(_ lease: SlotLease, askedAt: UInt64) {
         guard let known = ownedSlots[lease.slot], known.lease == lease else { return }
-        ownedSlots[lease.slot]?.askedAt = max(known.askedAt, askedAt)
+        ownedSlots[lease.slot]?.requestedAt = max(known.requestedAt, askedAt)
     }
 
     /// Removes a lease; false if it was not present.
@@ -101,7 +101,7 @@ struct LeaseTable: Sendable {
     /// Removes and returns the expired leases.
     mutating func expire(at now: UInt64) -> [SlotLease] {
         let span = span
-        return remove { now >= $0.askedAt &+ span }
+        return remove { now >= $0.requestedAt &+ span }
     }
 
     mutating func loseAll() -> [SlotLease] { remove { _ in true } }
@@ -139,7 +139,7 @@ struct LeaseTable: Sendable {
     }
 
     /// Begins handovers of the first slots for which `isOthers` is true, so that at most `limit` are in progress.
-    mutating func giveAway(atMost limit: Int, at now: UInt64, _ isOthers: (ClusterSlot) -> Bool) -> [SlotLease] {
+    mutating func beginHandovers(atMost limit: Int, at now: UInt64, _ isOthers: (ClusterSlot) -> Bool) -> [SlotLease] {
         let free = limit - leavingCount
         guard free > 0 else { return [] }
         let leaving = ownedSlots.values.filter { $0.leavingSince == nil && isOthers($0.lease.slot) }.map(\.lease)

@@ -12,7 +12,7 @@ public final class SlotDirectory: Sendable {
         /// Owners that accept no more calls for their slots, although their leases are still valid.
         var excluded: [ClusterSlot: ClusterNode] = [:]
         /// The lookups in progress, which concurrent callers share.
-        var asking: [ClusterSlot: OwnerLookup] = [:]
+        var lookups: [ClusterSlot: OwnerLookup] = [:]
         /// The pauses before further lookups.
         var pauses: [ClusterSlot: Set<Task<Void, Never>>] = [:]
         var willKnow: (@Sendable (ClusterSlot, ClusterNode) -> Void)?
@@ -50,17 +50,17 @@ public final class SlotDirectory: Sendable {
 
     /// Returns the owner as `owner(of:)`, as far as it is known without a lookup.
     package func knownOwner(of slot: ClusterSlot) -> ClusterNode? {
-        if let member, member.keeps(slot) { return member.node }
+        if let member, member.mayStartWork(in: slot) { return member.node }
         return state.withLock { $0.owners[slot] }
     }
 
     /// Returns the node that owns a slot, which may have changed since the lookup; nil if there is none now.
     public func owner(of slot: ClusterSlot) async throws(ClusterEngineError) -> ClusterNode? {
-        if let member, member.keeps(slot) { return member.node }
+        if let member, member.mayStartWork(in: slot) { return member.node }
         let (known, asking) = state.withLock { state -> (ClusterNode?, OwnerLookup?) in
             if let known = state.owners[slot] { return (known, nil) }
-            let asking = state.asking[slot] ?? startLookup(slot)
-            state.asking[slot] = asking
+            let asking = state.lookups[slot] ?? startLookup(slot)
+            state.lookups[slot] = asking
             return (nil, asking)
         }
         guard let asking else { return known }
@@ -98,7 +98,7 @@ public final class SlotDirectory: Sendable {
         let pause = Task<Void, Never> { try? await Task.sleep(for: delay) }
         state.withLock { _ = $0.pauses[slot, default: []].insert(pause) }
         // The node may have acquired the slot before the pause was recorded.
-        if member?.keeps(slot) == true { pause.cancel() }
+        if member?.mayStartWork(in: slot) == true { pause.cancel() }
         await withTaskCancellationHandler {
             await pause.value
         } onCancel: {
@@ -154,7 +154,7 @@ public final class SlotDirectory: Sendable {
                 }
             }
             state.withLock { state in
-                state.asking[slot] = nil
+                state.lookups[slot] = nil
                 // The node may have been excluded meanwhile: its caller looks the owner up again.
                 if case .success(let owner?) = answer, !state.isExcluded(owner, slot) { state.owners[slot] = owner }
             }

@@ -112,7 +112,7 @@ extension RedisClient {
             RedisCommand("SUNSUBSCRIBE", [.bytes(channel)], then: RedisCommand("PING")), now: now, deadline: .max,
             expecting: .left(channel)
         ) { _ in }
-        sweep(at: now &+ settings.commandTimeout.nanoseconds)
+        scheduleDeadlineCheck(at: now &+ settings.commandTimeout.nanoseconds)
     }
 
     func sendSubscribe(_ topic: RedisChannelSubscribers, over connection: RedisConnection) {
@@ -120,7 +120,7 @@ extension RedisClient {
         connection.send(topic.join, now: now, deadline: .max, expecting: .joined(topic.name)) { [weak self] outcome in
             self?.didSubscribe(topic, outcome)
         }
-        sweep(at: now &+ settings.commandTimeout.nanoseconds)
+        scheduleDeadlineCheck(at: now &+ settings.commandTimeout.nanoseconds)
     }
 
     private func didSubscribe(_ topic: RedisChannelSubscribers, _ outcome: Result<RESPValue, RedisError>) {
@@ -138,7 +138,7 @@ extension RedisClient {
             finishJoining(topic, nil)
         case .failure(.reply(let reply)): endSubscription(topic, .reply(reply))
         // The connection is lost. Unconfirmed subscriptions fail; the others continue with the next one.
-        case .failure(let error): leaveJoining(topic, error)
+        case .failure(let error): failJoining(topic, error)
         }
     }
 
@@ -149,7 +149,7 @@ extension RedisClient {
         for done in joining.values { done(error) }
     }
 
-    private func leaveJoining(_ topic: RedisChannelSubscribers, _ error: RedisError) {
+    private func failJoining(_ topic: RedisChannelSubscribers, _ error: RedisError) {
         for number in topic.joining.keys { topic.subscribers[number] = nil }
         subscriberCount -= topic.joining.count
         if topic.subscribers.isEmpty { topics[topic.name] = nil }
@@ -167,7 +167,7 @@ extension RedisClient {
 
     /// Fails unconfirmed subscriptions, because there is no connection, and will be none soon.
     func failTopics(_ error: RedisError) {
-        for topic in topics.values { leaveJoining(topic, error) }
+        for topic in topics.values { failJoining(topic, error) }
     }
 
     /// Ends all subscriptions, because there will be no more connections.

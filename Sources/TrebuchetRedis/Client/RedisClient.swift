@@ -31,7 +31,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     }
 
     /// The lifetime below which a connection counts as a failed attempt.
-    private static let shortLife = Duration.seconds(1).nanoseconds
+    private static let shortLifetime = Duration.seconds(1).nanoseconds
 
     package let reactor: Reactor
     private let target: RedisTarget
@@ -45,8 +45,8 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     private var failures = 0
     private var openedAt: UInt64 = 0
     private var greetingTimer: LoopTimer?
-    private var sweepTimer: LoopTimer?
-    private var sweepAt = UInt64.max
+    private var deadlineTimer: LoopTimer?
+    private var deadlineTimerTime = UInt64.max
     /// State of `RedisClient+channels.swift`: the channels, the number of subscribers so far, the current number, and
     /// the number of unconfirmed ones.
     var topics: [[UInt8]: RedisChannelSubscribers] = [:]
@@ -143,7 +143,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         case .pausing(_, let reason): return done(.failure(.unavailable(reason)))
         case .closed: return done(.failure(.closed))
         }
-        sweep(at: deadline)
+        scheduleDeadlineCheck(at: deadline)
     }
 
     func excess(_ command: RedisCommand, _ count: Int, _ bytes: Int) -> RedisError? {
@@ -167,7 +167,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
             let before = self.state
             self.state = .closed
             self.greetingTimer?.cancel()
-            self.sweepTimer?.cancel()
+            self.deadlineTimer?.cancel()
             switch before {
             case .greeting(let connection), .open(let connection): connection.close()
             case .pausing(let timer, _): timer.cancel()
@@ -271,7 +271,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
                 connection.send(waiting.command, now: openedAt, deadline: waiting.deadline, waiting.done)
             }
         }
-        sweep(at: openedAt &+ settings.commandTimeout.nanoseconds)
+        scheduleDeadlineCheck(at: openedAt &+ settings.commandTimeout.nanoseconds)
     }
 
     private func didFail(_ reason: String) {
@@ -301,7 +301,7 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
         case .greeting(let current) where current === connection: didFail(reason)
         case .open(let current) where current === connection:
             for topic in topics.values { topic.isConfirmed = false }
-            guard reactor.now &- openedAt >= Self.shortLife else { return didFail(reason) }
+            guard reactor.now &- openedAt >= Self.shortLifetime else { return didFail(reason) }
             failures = 0
             connect()
         default: break
@@ -311,17 +311,17 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
     // MARK: Deadlines
 
     /// Schedules a check of deadlines at this time or earlier.
-    func sweep(at deadline: UInt64) {
-        guard deadline < sweepAt else { return }
-        sweepAt = deadline
-        sweepTimer?.cancel()
+    func scheduleDeadlineCheck(at deadline: UInt64) {
+        guard deadline < deadlineTimerTime else { return }
+        deadlineTimerTime = deadline
+        deadlineTimer?.cancel()
         let now = reactor.now
         let delay = Duration.nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))
-        sweepTimer = reactor.schedule(after: delay, for: self) { $0.sweep() }
+        deadlineTimer = reactor.schedule(after: delay, for: self) { $0.checkDeadlines() }
     }
 
-    private func sweep() {
-        sweepAt = .max
+    private func checkDeadlines() {
+        deadlineTimerTime = .max
         let now = reactor.now
         let late = waiting.filter { $0.deadline <= now }
         if !late.isEmpty {
@@ -329,12 +329,12 @@ package final class RedisClient: RedisConnectionOwner, @unchecked Sendable {
             waitingBytes -= late.reduce(0) { $0 + $1.command.bytes.count }
             for waiting in late { waiting.done(.failure(.unavailable("connecting to Redis timed out"))) }
         }
-        if let next = waiting.map(\.deadline).min() { sweep(at: next) }
+        if let next = waiting.map(\.deadline).min() { scheduleDeadlineCheck(at: next) }
         guard case .open(let connection) = state else { return }
-        if let next = connection.expire(now: now) { return sweep(at: next) }
+        if let next = connection.expire(now: now) { return scheduleDeadlineCheck(at: next) }
         // No command is waiting: checks whether the server still responds, which subscribers alone would not notice.
         connection.send(RedisCommand("PING"), now: now, deadline: .max) { _ in }
-        sweep(at: now &+ settings.commandTimeout.nanoseconds)
+        scheduleDeadlineCheck(at: now &+ settings.commandTimeout.nanoseconds)
     }
 }
 

@@ -110,7 +110,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
         do throws(RESPViolation) {
             while channel.isOpen, let value = try parser.next(&rest) { receiveValue(value) }
         } catch {
-            giveUp("invalid RESP3: \(error)")
+            fail("invalid RESP3: \(error)")
         }
     }
 
@@ -122,7 +122,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
             default: owner?.connection(self, didPush: elements); return
             }
         } else if head == pending.count {
-            return giveUp("reply without a command")
+            return fail("reply without a command")
         } else if case .left = pending[head].expected, case .error = value, !pending[head].hasError {
             pending[head].hasError = true
             return
@@ -142,7 +142,7 @@ final class RedisConnection: ByteChannelDelegate, @unchecked Sendable {
         if case .error(let reply) = value { done(.failure(.reply(reply))) } else { done(.success(value)) }
     }
 
-    private func giveUp(_ reason: String) {
+    private func fail(_ reason: String) {
         violation = reason
         channel.reset(TransportError(.handshake, "\(endpoint): \(reason)"))
     }

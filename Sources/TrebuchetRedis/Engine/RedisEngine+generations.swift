@@ -5,7 +5,7 @@ extension RedisEngine {
     /// Returns the generation of the server's data; nil if none has begun.
     public func generation() async throws(ClusterEngineError) -> String? {
         let key = keys.generation
-        return try await asking { () async throws(RedisError) in
+        return try await performRequest { () async throws(RedisError) in
             try await route.send(RedisCommand("HGET", [.bytes(key), "name"]), key: key)
         }.text
     }
@@ -15,7 +15,7 @@ extension RedisEngine {
     public func createGeneration() async throws(ClusterEngineError) -> String {
         while true {
             let words =
-                try await run(EngineScripts.beginGeneration, [keys.generation], [.text(ClusterTable.newLife())])
+                try await run(EngineScripts.beginGeneration, [keys.generation], [.text(ClusterTable.makeIncarnation())])
                 .elements ?? []
             guard words.count == 2, let name = words[0].text, let isWhole = words[1].number else {
                 throw Self.damaged("the generation")

@@ -56,7 +56,8 @@ extension RedisEngine {
     public func apply(_ change: TableChange, to table: ClusterTable) async throws(ClusterEngineError) -> TableOutcome {
         try limits.check(change, of: table)
         var arguments: [RedisArgument] = [
-            .text(change.tableIncarnation ?? ""), .text(ClusterTable.newLife()), .integer(Int64(limits.valuesPerTable)),
+            .text(change.tableIncarnation ?? ""), .text(ClusterTable.makeIncarnation()),
+            .integer(Int64(limits.valuesPerTable)),
             .integer(Int64(limits.noticesPerTable)), .bytes(keys.part(.published, of: table)),
             change.notice == nil ? "" : "n", .bytes(change.notice ?? []), .integer(Int64(change.preconditions.count)),
         ]
@@ -148,7 +149,7 @@ extension RedisEngine {
         try limits.check(table)
         try limits.check(key)
         let set = keys.rate(key.kind, of: table)
-        _ = try await asking { () async throws(RedisError) in
+        _ = try await performRequest { () async throws(RedisError) in
             try await route.send(RedisCommand("ZREM", [.bytes(set), .text(key.name)]), key: set)
         }
     }

@@ -71,7 +71,9 @@ public final class RedisEngine: ClusterEngine {
     /// - Throws: `unfit`, with the problem and its remedy; `unavailable`.
     public func check() async throws(ClusterEngineError) -> [String] {
         var warnings: [String] = []
-        let all = try await asking { () async throws(RedisError) in try await route.sendToAll(RedisCommand("INFO")) }
+        let all = try await performRequest { () async throws(RedisError) in
+            try await route.sendToAll(RedisCommand("INFO"))
+        }
         for info in all {
             let findings = RedisServerRequirements(info: info.text ?? "", durability, hasSentinels: hasSentinels)
             guard findings.problems.isEmpty else {
@@ -84,7 +86,7 @@ public final class RedisEngine: ClusterEngine {
     }
 
     private func checkSync() async throws(ClusterEngineError) {
-        let all = try await asking { () async throws(RedisError) in
+        let all = try await performRequest { () async throws(RedisError) in
             try await route.sendToAll(RedisCommand("CONFIG", ["GET", "appendfsync"]))
         }
         for setting in all where setting.elements?.last?.isText("always") != true {
@@ -103,12 +105,12 @@ public final class RedisEngine: ClusterEngine {
     func run(
         _ script: RedisScript, _ keys: [[UInt8]], _ arguments: [RedisArgument], _ confirmation: RedisConfirmation? = nil
     ) async throws(ClusterEngineError) -> RESPValue {
-        try await asking { () async throws(RedisError) in
+        try await performRequest { () async throws(RedisError) in
             try await route.run(script, keys: keys, arguments, confirmation)
         }
     }
 
-    func asking<Answer>(
+    func performRequest<Answer>(
         _ body: () async throws(RedisError) -> Answer
     ) async throws(ClusterEngineError) -> Answer {
         do throws(RedisError) { return try await body() } catch { throw ClusterEngineError(error) }
@@ -132,7 +134,7 @@ public final class RedisEngine: ClusterEngine {
     /// Removes a node when the server executes the request.
     public func removeNode(_ node: ClusterNode) async throws(ClusterEngineError) {
         let key = keys.nodes[0]
-        _ = try await asking { () async throws(RedisError) in
+        _ = try await performRequest { () async throws(RedisError) in
             try await route.send(RedisCommand("ZREM", [.bytes(key), .text(node.description)]), key: key)
         }
     }
@@ -326,7 +328,7 @@ public final class RedisEngine: ClusterEngine {
         try limits.check(log)
         try limits.check(callID: callID)
         let key = keys.part(.done, of: log)
-        return try await asking { () async throws(RedisError) in
+        return try await performRequest { () async throws(RedisError) in
             try await route.send(RedisCommand("HGET", [.bytes(key), .text(callID)]), key: key)
         }.bytes
     }
@@ -366,7 +368,7 @@ public final class RedisEngine: ClusterEngine {
     public func sendMessage(_ message: [UInt8], to node: ClusterNode) async throws(ClusterEngineError) -> Bool {
         try limits.check(message: message)
         let inbox = keys.inbox(of: node)
-        let listeners = try await asking { () async throws(RedisError) in
+        let listeners = try await performRequest { () async throws(RedisError) in
             try await route.send(RedisCommand("SPUBLISH", [.bytes(inbox), .bytes(message)]), key: inbox)
         }
         return listeners.number ?? 0 > 0
@@ -376,15 +378,15 @@ public final class RedisEngine: ClusterEngine {
         _ channel: [UInt8], _ subscriber: @escaping RedisSubscriber
     ) async throws(ClusterEngineError) -> any ClusterSubscription {
         EngineSubscription(
-            try await asking { () async throws(RedisError) in try await route.subscribe(channel, subscriber) })
+            try await performRequest { () async throws(RedisError) in try await route.subscribe(channel, subscriber) })
     }
 }
 
 /// A subscription of the engine, which owns the one of the route.
 private final class EngineSubscription: ClusterSubscription {
-    private let held: any RedisCancellable
+    private let subscription: any RedisCancellable
 
-    init(_ held: any RedisCancellable) { self.held = held }
+    init(_ held: any RedisCancellable) { self.subscription = held }
 
-    func cancel() { held.cancel() }
+    func cancel() { subscription.cancel() }
 }

@@ -149,14 +149,14 @@ final class RedisClusterRoute: RedisRoute {
             if let reading = state.reading { return reading }
             let reading = Task<RedisError?, Never> { [weak self] in
                 guard let self else { return .closed }
-                return await self.askForMap()
+                return await self.requestSlotMap()
             }
             state.reading = reading
             return reading
         }
     }
 
-    private func askForMap() async -> RedisError? {
+    private func requestSlotMap() async -> RedisError? {
         let known = state.withLock { Array($0.nodes.keys) }
         var failure = RedisError.unavailable("no node of the Redis Cluster is reachable")
         var found: SlotMap?

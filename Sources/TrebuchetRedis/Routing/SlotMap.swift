@@ -16,7 +16,7 @@ struct SlotMap: Equatable, Sendable {
             else { return nil }
             // A node that does not know its own host name omits it.
             let host = node[0].text.flatMap { $0.isEmpty || $0.utf8.elementsEqual("?".utf8) ? nil : $0 } ?? asked.host
-            let place = place(of: RedisURL.Endpoint(host: host, port: Int(port)))
+            let place = index(of: RedisURL.Endpoint(host: host, port: Int(port)))
             for slot in Int(first)...Int(last) { places[slot] = place }
         }
     }
@@ -25,9 +25,9 @@ struct SlotMap: Equatable, Sendable {
 
     subscript(slot: Int) -> RedisURL.Endpoint? { places[slot] < 0 ? nil : endpoints[Int(places[slot])] }
 
-    mutating func set(_ slot: Int, _ endpoint: RedisURL.Endpoint) { places[slot] = place(of: endpoint) }
+    mutating func set(_ slot: Int, _ endpoint: RedisURL.Endpoint) { places[slot] = index(of: endpoint) }
 
-    private mutating func place(of endpoint: RedisURL.Endpoint) -> Int32 {
+    private mutating func index(of endpoint: RedisURL.Endpoint) -> Int32 {
         if let place = endpoints.firstIndex(of: endpoint) { return Int32(place) }
         endpoints.append(endpoint)
         return Int32(endpoints.count - 1)

@@ -54,7 +54,7 @@ package struct RESPParser: Sendable {
     }
 
     /// The number of buffered bytes and elements.
-    package var keptCount: Int { bufferedBytes.count + open.reduce(0) { $0 + $1.elements.count } }
+    package var bufferedCount: Int { bufferedBytes.count + open.reduce(0) { $0 + $1.elements.count } }
 
     /// Consumes `rest` up to the end of a value; nil if all was consumed and more is needed.
     package mutating func next(_ rest: inout UnsafeRawBufferPointer) throws(RESPViolation) -> RESPValue? {

@@ -71,13 +71,13 @@ struct AdminCommandHandler: Sendable {
                 throw CommandRejected("room '\(room)' does not exist")
             }
             return .members(
-                part(of: members, after, try page(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.stay }))
-        case .kick(let stay, let room, let seconds):
+                part(of: members, after, try page(limit), { $0.presence?.byteCount ?? 0 }, by: { $0.membershipID }))
+        case .kick(let membershipID, let room, let seconds):
             let host = try hosted(rooms, RoomHost.name)
             guard (0...86_400).contains(seconds) else {
                 throw CommandRejected("the duration of a kick must be 0 to 86400 seconds")
             }
-            return .done(await host.kick(stay, from: room, for: .seconds(seconds)))
+            return .done(await host.kick(membershipID, from: room, for: .seconds(seconds)))
         case .export: return .end(0)
         case .accounts, .account, .sessions, .setRole, .removeAccount, .endSession:
             return try await answer(request, with: hosted(accounts, AuthService.name))

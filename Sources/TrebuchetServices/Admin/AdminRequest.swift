@@ -13,7 +13,7 @@ package enum AdminRequest: Codable, Sendable {
     case rooms(after: String?, limit: Int)
     /// Sorted by the bytes of their identifiers; the page is limited as with documents.
     case members(room: String, after: String?, limit: Int)
-    case kick(stay: String, room: String, seconds: Int)
+    case kick(membershipID: String, room: String, seconds: Int)
     case accounts(after: String?, limit: Int)
     /// Accounts are named by their ids or mail addresses.
     case account(name: String)
@@ -22,7 +22,7 @@ package enum AdminRequest: Codable, Sendable {
     case removeAccount(name: String)
     case endSession(name: String)
 
-    private enum KickCodingKeys: String, CodingKey { case stay = "session", room, seconds }
+    private enum KickCodingKeys: String, CodingKey { case membershipID = "session", room, seconds }
 
     /// The text for the log.
     var text: String {
@@ -37,7 +37,8 @@ package enum AdminRequest: Codable, Sendable {
             "import \(documents.count) documents into '\(collection)', \(replaces ? "replacing" : "skipping") existing ones"
         case .rooms: "list rooms"
         case .members(let room, _, _): "list members of '\(room)'"
-        case .kick(let stay, let room, let seconds): "kick member '\(stay)' from room '\(room)' for \(seconds) s"
+        case .kick(let membershipID, let room, let seconds):
+            "kick member '\(membershipID)' from room '\(room)' for \(seconds) s"
         case .accounts: "list accounts"
         case .account(let name): "get account '\(name)'"
         case .sessions(let account, _, _): "list sessions\(account.map { " of '\($0)'" } ?? "")"

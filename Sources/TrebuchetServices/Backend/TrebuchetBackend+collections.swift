@@ -24,7 +24,7 @@ extension TrebuchetBackend {
         in folder: URL, limit: Int = 64 << 20, log: @escaping @Sendable (String) -> Void = ServerLog.standardError
     ) {
         persistPendingWrites(in: folder)
-        collections.keepResults { QueryResultCache(in: $0, server: client.address, limit: limit, log: log) }
+        collections.storeResults { QueryResultCache(in: $0, server: client.address, limit: limit, log: log) }
     }
 
     /// Stores pending writes to collections in a folder, one file for each account and collection. After a restart they are
@@ -40,7 +40,7 @@ extension TrebuchetBackend {
     ///
     /// - Parameter files: Default: the disk, with files that only their owner can read.
     public func persistPendingWrites(in folder: URL, files: any FileStorage = DiskFileStorage.secrets) {
-        collections.keepWrites(in: folder, files)
+        collections.storeWrites(in: folder, files)
     }
 
     /// Closes the backend. It sends pending writes if that takes at most two seconds, stores results, closes the client and

@@ -59,14 +59,14 @@ public struct CollectionLimits: Sendable {
     /// The maximum size of one mutation in bytes of JSON; a larger one is not decoded.
     static let mutationBytes = 512 << 10
     /// The maximum nesting depth of a document, itself included. Clients receive it inside other values.
-    static let deepest = JSONValue.deepest
+    static let maximumDepth = JSONValue.maximumDepth
     static let maximumLifetime = Duration.seconds(100 * 366 * 86_400)
 
     /// The maximum size of a collection in the coordination store of a cluster, whatever the limits are: a store keeps 16 MiB
     /// of one.
-    static let placedBytes = 8 << 20
-    static let placedDocuments = 10_000
-    static let placedClients = 2_000
+    static let clusteredBytes = 8 << 20
+    static let clusteredDocuments = 10_000
+    static let clusteredClients = 2_000
 
     /// The maximum number of writes in a call, and of recorded writes for each client.
     static let mutationsPerCall = 32

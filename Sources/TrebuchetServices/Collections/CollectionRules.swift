@@ -58,7 +58,7 @@ public enum ReaderGroup: Sendable, Hashable {
     /// All callers with the same group name may read the same.
     case named(String)
     /// Each principal has separate queries.
-    case alone
+    case separate
 }
 
 /// Authorization rules for collections. The methods run on a reactor and must not block.
@@ -84,7 +84,7 @@ public protocol CollectionRules: Sendable {
     func hasUniformReaders(in collection: String) -> Bool
 
     /// Returns the group of callers that may read the same as a principal. By default it is `everybody` where readers are
-    /// alike, otherwise `alone`.
+    /// alike, otherwise `separate`.
     func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup
 
     /// Returns the limits of a collection. By default they are the server's limits, which are the second argument.
@@ -102,9 +102,9 @@ extension CollectionRules {
     /// Returns false: each principal has separate queries.
     public func hasUniformReaders(in collection: String) -> Bool { false }
 
-    /// Returns `everybody` where readers are alike, otherwise `alone`.
+    /// Returns `everybody` where readers are alike, otherwise `separate`.
     public func readerGroup(for principal: Principal?, in collection: String) -> ReaderGroup {
-        hasUniformReaders(in: collection) ? .everybody : .alone
+        hasUniformReaders(in: collection) ? .everybody : .separate
     }
 
     /// Returns the server's limits.

@@ -16,14 +16,14 @@ protocol ServiceActor: DistributedActor where ActorSystem == TrebuchetActorSyste
 /// The actors of a service, each under `<service>/<name>`.
 final class ServiceActors<Part: ServiceActor>: Sendable {
     private struct Weak {
-        weak var part: Part?
+        weak var actor: Part?
     }
 
     private let service: String
     private let limit: Int
     private weak let server: TrebuchetServer?
     /// Active actors, and reserved names (with a nil reference) of actors that are being created.
-    private let parts = Mutex<[ByteText: Weak]>([:])
+    private let actors = Mutex<[ByteText: Weak]>([:])
 
     /// - Parameter limit: the maximum number of actors at once.
     init(of service: String, at server: TrebuchetServer, limit: Int) {
@@ -32,21 +32,21 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
         self.limit = limit
     }
 
-    var count: Int { parts.withLock { $0.count } }
+    var count: Int { actors.withLock { $0.count } }
 
     /// All active actors with their names.
     var all: [(name: String, part: Part)] {
-        parts.withLock { $0.compactMap { name, weak in weak.part.map { (name.text, $0) } } }
+        actors.withLock { $0.compactMap { name, weak in weak.actor.map { (name.text, $0) } } }
     }
 
-    subscript(name: String) -> Part? { parts.withLock { $0[ByteText(name)]?.part } }
+    subscript(name: String) -> Part? { actors.withLock { $0[ByteText(name)]?.actor } }
 
     /// Returns the name within the service: `chat-lobby` for `rooms/chat-lobby`.
     func name(ofActor name: String) -> String { name.dropFirst(bytes: service.utf8.count + 1) }
 
     /// Reserves a name for an actor that is to be created; returns false at the limit.
     func reserve(_ name: String) -> Bool {
-        parts.withLock { parts in
+        actors.withLock { parts in
             guard parts.count < limit else { return false }
             parts[ByteText(name)] = Weak()
             return true
@@ -57,17 +57,17 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
     func isCurrent(_ part: Part, _ name: String) -> Bool { self[name] === part }
 
     /// Releases the name of an ended actor, unless it has a successor.
-    func giveBack(_ name: String, of part: Part) {
-        parts.withLock { parts in
-            if parts[ByteText(name)]?.part === part { parts[ByteText(name)] = nil }
+    func releaseName(_ name: String, of part: Part) {
+        actors.withLock { parts in
+            if parts[ByteText(name)]?.actor === part { parts[ByteText(name)] = nil }
         }
     }
 
     /// Releases the reservation of an actor whose creation or activation failed, unless its name has an actor again.
-    func giveBackIfGone(_ name: String) {
+    func releaseUnusedName(_ name: String) {
         // Returned, so that a last reference is released without the lock: its deinitializer takes the lock again.
-        _ = parts.withLock { parts in
-            let part = parts[ByteText(name)]?.part
+        _ = actors.withLock { parts in
+            let part = parts[ByteText(name)]?.actor
             if part == nil { parts[ByteText(name)] = nil }
             return part
         }
@@ -80,7 +80,7 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
         _ part: Part, as name: String, after time: Duration, _ look: @escaping @Sendable (isolated Part) -> Void
     ) {
         // Even without the reservation, which the end of an earlier actor of the name may have released.
-        parts.withLock { $0[ByteText(name)] = Weak(part: part) }
+        actors.withLock { $0[ByteText(name)] = Weak(actor: part) }
         Task { [weak part] in
             try? await Task.sleep(for: time)
             await part?.whenLocal(look)
@@ -100,7 +100,7 @@ final class ServiceActors<Part: ServiceActor>: Sendable {
             part.deactivationDidFinish(goes)
             guard goes else { return }
             gone()
-            self.giveBack(name, of: part)
+            self.releaseName(name, of: part)
         }
     }
 }

@@ -2,35 +2,35 @@ internal import Platform
 internal import Synchronization
 internal import Trebuchet
 
-/// The state of one connection in a service: its used places, its rates, and the actors to notify when its authorization
+/// The state of one connection in a service: its uses, its rates, and the actors to notify when its authorization
 /// changes. One object serves all actors of the service.
 final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashable & Sendable>: Sendable {
     private struct Weak {
-        weak var part: Followed?
+        weak var actor: Followed?
     }
 
     private struct Usage {
-        var places = 0
+        var uses = 0
         /// Actors to notify when the connection's principal or roles change. Freed actors are removed when the number exceeds
         /// `maximumObserved`.
-        var followed: [ObjectIdentifier: Weak] = [:]
+        var registeredActors: [ObjectIdentifier: Weak] = [:]
         var maximumObserved = 64
         var buckets: [Rate: (limit: RateLimit, bucket: TokenBucket)] = [:]
     }
 
     /// Above this number, full buckets are removed: they are equal to new ones.
-    private static var bucketsKept: Int { 64 }
+    private static var maximumBuckets: Int { 64 }
 
     let connection: CallerConnection
     let host: CallerHost?
-    /// The maximum number of places at once: joined rooms or open queries.
-    let placeLimit: Int
+    /// The maximum number of concurrent uses: joined rooms or open queries.
+    let maximumUses: Int
     private let usage = Mutex(Usage())
 
-    init(_ connection: CallerConnection, places: Int) {
+    init(_ connection: CallerConnection, maximumUses: Int) {
         self.connection = connection
         host = connection.host
-        placeLimit = places
+        self.maximumUses = maximumUses
     }
 
     /// The principal and host whose quotas the connection uses.
@@ -41,7 +41,7 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
     func consume(_ count: Int = 1, of rate: Rate, _ limit: RateLimit) -> Int? {
         let now = MonotonicClock.now
         return usage.withLock { usage in
-            if usage.buckets.count > Self.bucketsKept, usage.buckets[rate] == nil {
+            if usage.buckets.count > Self.maximumBuckets, usage.buckets[rate] == nil {
                 usage.buckets = usage.buckets.filter { !$0.value.bucket.isFull(at: now) }
             }
             if usage.buckets[rate]?.limit != limit { usage.buckets[rate] = (limit, TokenBucket(limit, now: now)) }
@@ -49,31 +49,31 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
         }
     }
 
-    /// Takes one place; returns false when all are in use.
-    func enter() -> Bool {
+    /// Reserves one use; returns false at the limit.
+    func reserveUse() -> Bool {
         usage.withLock { usage in
-            guard usage.places < placeLimit else { return false }
-            usage.places += 1
+            guard usage.uses < maximumUses else { return false }
+            usage.uses += 1
             return true
         }
     }
 
-    func leave() { usage.withLock { $0.places -= 1 } }
+    func releaseUse() { usage.withLock { $0.uses -= 1 } }
 
     /// Registers an actor to notify when the connection's principal or its roles change.
-    func follows(_ part: Followed) {
+    func registerActor(_ actor: Followed) {
         usage.withLock { usage in
-            usage.followed[ObjectIdentifier(part)] = Weak(part: part)
-            guard usage.followed.count > usage.maximumObserved else { return }
-            usage.followed = usage.followed.filter { $0.value.part != nil }
-            usage.maximumObserved = max(64, 2 * usage.followed.count)
+            usage.registeredActors[ObjectIdentifier(actor)] = Weak(actor: actor)
+            guard usage.registeredActors.count > usage.maximumObserved else { return }
+            usage.registeredActors = usage.registeredActors.filter { $0.value.actor != nil }
+            usage.maximumObserved = max(64, 2 * usage.registeredActors.count)
         }
     }
 
-    func follows(noMore part: Followed) { usage.withLock { $0.followed[ObjectIdentifier(part)] = nil } }
+    func unregisterActor(_ actor: Followed) { usage.withLock { $0.registeredActors[ObjectIdentifier(actor)] = nil } }
 
     /// The registered actors that still exist.
-    var followed: [Followed] { usage.withLock { $0.followed.values.compactMap(\.part) } }
+    var registeredActors: [Followed] { usage.withLock { $0.registeredActors.values.compactMap(\.actor) } }
 }
 
 extension ServiceConnectionState: Hashable {

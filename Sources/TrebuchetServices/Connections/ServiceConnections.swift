@@ -3,37 +3,37 @@ internal import Trebuchet
 
 /// The state of each connection that uses a service: created by its first call, removed when the connection closes.
 final class ServiceConnections<ServiceConnectionState: AnyObject & Sendable>: Sendable {
-    private let known = Mutex<[CallerConnection: ServiceConnectionState]>([:])
+    private let states = Mutex<[CallerConnection: ServiceConnectionState]>([:])
 
     /// The states of open connections.
-    var all: [ServiceConnectionState] { known.withLock { Array($0.values) } }
+    var all: [ServiceConnectionState] { states.withLock { Array($0.values) } }
 
     /// The number of close handlers on all known connections, from any service; for tests.
-    var closeHandlerCount: Int { known.withLock { $0.keys.reduce(0) { $0 + $1.closeHandlerCount } } }
+    var closeHandlerCount: Int { states.withLock { $0.keys.reduce(0) { $0 + $1.closeHandlerCount } } }
 
     /// Returns the state of a connection and creates it when there is none.
     ///
     /// - Parameter principalChanged: called when the connection's principal or its roles change.
-    func visitor(
-        _ connection: CallerConnection, make: () -> ServiceConnectionState,
+    func state(
+        of connection: CallerConnection, make: () -> ServiceConnectionState,
         principalChanged: @escaping @Sendable (ServiceConnectionState) -> Void
     ) -> ServiceConnectionState {
-        let (visitor, isNew) = known.withLock { known in
-            if let visitor = known[connection] { return (visitor, false) }
-            let visitor = make()
-            known[connection] = visitor
-            return (visitor, true)
+        let (state, isNew) = states.withLock { states in
+            if let state = states[connection] { return (state, false) }
+            let state = make()
+            states[connection] = state
+            return (state, true)
         }
         if isNew {
             connection.onClose { [weak self, weak connection] in self?.remove(connection) }
-            connection.onPrincipalChange { [weak visitor] in if let visitor { principalChanged(visitor) } }
+            connection.onPrincipalChange { [weak state] in if let state { principalChanged(state) } }
         }
-        return visitor
+        return state
     }
 
     private func remove(_ connection: CallerConnection?) {
         guard let connection else { return }
-        let removed = known.withLock { $0.removeValue(forKey: connection) }
+        let removed = states.withLock { $0.removeValue(forKey: connection) }
         _ = removed
     }
 }

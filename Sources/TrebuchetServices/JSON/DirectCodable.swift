@@ -15,7 +15,7 @@ extension DirectJSON where Self: Codable {
 extension JSONCursor {
     /// Reads an object and calls `body` to read the value of each member.
     mutating func eachMember(depth: Int, _ body: (inout JSONCursor, _ name: String) throws -> Void) throws {
-        guard depth < JSONCursor.deepest else { throw tooDeep() }
+        guard depth < JSONCursor.maximumDepth else { throw tooDeep() }
         try expect(UInt8(ascii: "{"))
         var isFirst = true
         while let name = try name(&isFirst) { try body(&self, text(name)) }

@@ -14,7 +14,7 @@ extension JSONValue: DirectJSON {
     }
 
     private static func object(_ json: inout JSONCursor, depth: Int) throws -> JSONObject {
-        guard depth < JSONCursor.deepest else { throw json.tooDeep() }
+        guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
         try json.expect(UInt8(ascii: "{"))
         var members = JSONObject()
         var isFirst = true
@@ -110,7 +110,7 @@ extension JSONValue: DirectJSON {
 
     /// The maximum nesting depth of persisted values. Clients receive them inside other values, in messages of at most 64
     /// levels.
-    static let deepest = 48
+    static let maximumDepth = 48
 }
 
 extension Int64 {

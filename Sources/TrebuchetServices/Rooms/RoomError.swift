@@ -52,7 +52,7 @@ public enum RoomError: Error, Codable, Sendable, Hashable {
 
 extension RoomError {
     /// True when the client must no longer see the members of the room.
-    var keepsOut: Bool {
+    var hidesMembers: Bool {
         switch self {
         case .forbidden, .kicked: true
         default: false

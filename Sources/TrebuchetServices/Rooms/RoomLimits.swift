@@ -48,15 +48,15 @@ public struct RoomLimits: Sendable {
 
     /// The maximum nesting depth of a presence or an event. Clients receive them inside other values, in messages of at most 64
     /// levels.
-    static let deepest = JSONValue.deepest
+    static let maximumDepth = JSONValue.maximumDepth
     /// The bytes that each member counts in addition to its presence.
     static let memberOverhead = 256
 
     /// The maximum number of bytes of a presence or an event in a room that writes notes for its next owner.
     static let maximumRecordedEntries = 512 << 10
-    /// The interval between two notes of presences. At the next owner a presence is at most this much older, until the client
+    /// The interval between two writes of presences. At the next owner a presence is at most this much older, until the client
     /// has joined there.
-    static let notingInterval = Duration.seconds(1)
+    static let presenceRecordInterval = Duration.seconds(1)
 
     /// Creates limits with the default values.
     public init() {}

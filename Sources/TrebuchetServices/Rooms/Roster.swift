@@ -29,36 +29,36 @@ struct Roster: Sendable, Equatable {
     var members: [Member] { byNumber.sorted { $0.key < $1.key }.map(\.value) }
 
     /// The presence of a membership, or nil.
-    subscript(stay: String) -> JSONValue? { numbers[stay].flatMap { byNumber[$0]?.data } }
+    subscript(membershipID: String) -> JSONValue? { numbers[membershipID].flatMap { byNumber[$0]?.data } }
 
     /// Returns whether setting this presence would change nothing.
-    func shows(_ data: JSONValue?, of stay: String, _ principal: String?) -> Bool {
-        let member = numbers[stay].flatMap { byNumber[$0] }
+    func hasPresence(_ data: JSONValue?, of membershipID: String, _ principal: String?) -> Bool {
+        let member = numbers[membershipID].flatMap { byNumber[$0] }
         return member?.data == data
             && (data == nil || member?.principal.map { ByteText($0) } == principal.map { ByteText($0) })
     }
 
     /// Sets the presence of a membership; nil removes it.
-    mutating func set(_ data: JSONValue?, of stay: String, principal: String? = nil) {
-        let known = numbers[stay]
+    mutating func set(_ data: JSONValue?, of membershipID: String, principal: String? = nil) {
+        let known = numbers[membershipID]
         guard let data else {
             guard let known else { return }
             recordEventNumber(known)
             byNumber[known] = nil
-            numbers[stay] = nil
+            numbers[membershipID] = nil
             // The observers have never received this member.
             if case .some(.none) = sent[known] { sent[known] = nil }
             return
         }
         // A member that has signed in since gets a new number, because the principal of an entry never changes.
         if let known, byNumber[known]?.principal.map({ ByteText($0) }) != principal.map({ ByteText($0) }) {
-            set(nil, of: stay)
+            set(nil, of: membershipID)
         }
-        let number = numbers[stay] ?? lastNumber + 1
+        let number = numbers[membershipID] ?? lastNumber + 1
         recordEventNumber(number)
         lastNumber = max(lastNumber, number)
-        numbers[stay] = number
-        byNumber[number] = Member(id: stay, principal: principal, data: data)
+        numbers[membershipID] = number
+        byNumber[number] = Member(id: membershipID, principal: principal, data: data)
     }
 
     /// Above this number of bytes, a changed presence is sent in parts only when the parts are shorter than the whole.
@@ -81,7 +81,7 @@ extension Roster: DeltaState {
             case (let before?, let member?):
                 let path = path + ["data"]
                 var room = max(Self.smallestCut, member.data.byteCount)
-                if before.tells(member.data, at: 0, within: &room) {
+                if before.patchFits(to: member.data, at: 0, within: &room) {
                     changes.change(before, to: member.data, at: path)
                 } else {
                     changes.replace(member.data, atPath: path)
@@ -147,7 +147,7 @@ extension JSONValue {
 
     /// Returns whether the operations that turn this value into `other`, each with its full path, fit into `room` bytes.
     /// Subtracts their size from `room`, and stops once it is exceeded.
-    fileprivate func tells(_ other: JSONValue, at path: Int, within room: inout Int) -> Bool {
+    fileprivate func patchFits(to other: JSONValue, at path: Int, within room: inout Int) -> Bool {
         guard room >= 0 else { return false }
         guard self != other else { return true }
         guard case .object(let old) = self, case .object(let new) = other else {
@@ -161,7 +161,7 @@ extension JSONValue {
         for (name, value) in new {
             let path = path + Self.pathBytes(name)
             if let present = old[name] {
-                guard present.tells(value, at: path, within: &room) else { return false }
+                guard present.patchFits(to: value, at: path, within: &room) else { return false }
             } else {
                 room -= Self.operationBytes + path + value.byteCount
                 guard room >= 0 else { return false }
@@ -261,12 +261,12 @@ extension Roster: Codable {}
 /// The response to a join.
 struct RoomTicket: Codable, Sendable, Equatable {
     /// The identifier under which other members see the client.
-    let stay: String
+    let membershipID: String
     /// A secret that the client sends when it joins again, to resume its membership.
     let token: String
     /// The position in the room's events at the join. The client receives all later events, even if it starts to observe them
     /// later.
     let events: EventPosition
 
-    private enum CodingKeys: String, CodingKey { case stay = "session", token, events }
+    private enum CodingKeys: String, CodingKey { case membershipID = "session", token, events }
 }

@@ -84,8 +84,8 @@ struct CollectionRuleEntry: Sendable {
         guard let roles = permissions[.read]?.roles else { return .named("nobody") }
         if roles.admitsEverybody { return .everybody }
         if roles.admits(principal) { return .named("all") }
-        guard roles.looksAtDocuments else { return .named("nobody") }
+        guard roles.dependsOnDocument else { return .named("nobody") }
         // Callers that are not signed in see at most documents without a creator.
-        return principal == nil ? .named("not signed in") : .alone
+        return principal == nil ? .named("not signed in") : .separate
     }
 }

@@ -50,7 +50,7 @@ struct LocatedJSON {
     }
 
     private init(_ cursor: inout JSONCursor, depth: Int) throws {
-        guard depth < JSONCursor.deepest else { throw cursor.tooDeep() }
+        guard depth < JSONCursor.maximumDepth else { throw cursor.tooDeep() }
         let first = cursor.peek()
         offset = cursor.at
         var isFirst = true

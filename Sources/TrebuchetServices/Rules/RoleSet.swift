@@ -50,7 +50,7 @@ struct RoleSet: Sendable, Hashable {
     }
 
     /// True when the decision can depend on the document.
-    var looksAtDocuments: Bool { admitsCreator || admitsNoCreator }
+    var dependsOnDocument: Bool { admitsCreator || admitsNoCreator }
     var admitsEverybody: Bool { admitsAnyone }
 
     var text: String { names.joined(separator: ", ") }

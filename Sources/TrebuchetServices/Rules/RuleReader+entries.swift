@@ -30,7 +30,7 @@ extension RuleReader {
 
     private mutating func fields(_ value: LocatedJSON, _ path: String) -> [FieldRule] {
         // Field names may be any string and are compared by their bytes.
-        allMembers(of: value, path).map { field($0.name, $0.value, "\(path).\(Self.shown($0.name))") }.sorted {
+        allMembers(of: value, path).map { field($0.name, $0.value, "\(path).\(Self.excerpt(of: $0.name))") }.sorted {
             $0.name.precedesInBytes($1.name)
         }
     }
@@ -57,7 +57,7 @@ extension RuleReader {
             var hint = "known types are \(known.joined(separator: ", "))"
             var what = "must be the name of a type"
             if case .scalar(.string(let name)) = value.content {
-                what = "'\(Self.shown(name))' is not a type"
+                what = "'\(Self.excerpt(of: name))' is not a type"
                 hint = Self.hint(name, known) ?? hint
             }
             recordError(value.offset, path, "\(what); \(hint)")

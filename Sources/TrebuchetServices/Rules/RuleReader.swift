@@ -31,7 +31,7 @@ struct RuleReader {
     }
 
     /// Shortens a name for messages.
-    static func shown(_ name: String) -> String {
+    static func excerpt(of name: String) -> String {
         name.utf8.count <= 256 ? name : String(decoding: name.utf8.prefix(256), as: UTF8.self) + "…"
     }
 
@@ -62,7 +62,8 @@ struct RuleReader {
             (places[trap.member] ?? 0, trap)
         }.sorted { $0.0 < $1.0 }.prefix(Self.maximumWarnings).map { offset, trap in
             RuleProblem(
-                file: file, line: line(offset), column: nil, member: Self.shown(trap.member), message: trap.message)
+                file: file, line: line(offset), column: nil, member: Self.excerpt(of: trap.member),
+                message: trap.message)
         }
         return book
     }
@@ -107,7 +108,7 @@ struct RuleReader {
             guard known.contains(member.name) else {
                 recordError(
                     member.offset, path,
-                    "unknown member '\(Self.shown(member.name))'; "
+                    "unknown member '\(Self.excerpt(of: member.name))'; "
                         + (Self.hint(member.name, known) ?? "known are \(known.joined(separator: ", "))"))
                 continue
             }
@@ -131,7 +132,7 @@ struct RuleReader {
         var names: Set<ByteText> = []
         return all.filter { member in
             let isNew = names.insert(ByteText(member.name)).inserted
-            if !isNew { recordError(member.offset, path, "duplicate member '\(Self.shown(member.name))'") }
+            if !isNew { recordError(member.offset, path, "duplicate member '\(Self.excerpt(of: member.name))'") }
             return isNew
         }
     }
@@ -151,10 +152,11 @@ struct RuleReader {
             if !isName || member.name.isEmpty {
                 recordError(
                     member.offset, path,
-                    "'\(Self.shown(member.name))' is not a valid name; use letters, digits, -, _ and ., and * for any")
+                    "'\(Self.excerpt(of: member.name))' is not a valid name; use letters, digits, -, _ and ., and * for any"
+                )
             }
             places["\(path).\(member.name)"] = member.offset
-            return make(&self, NamePattern(member.name), member.value, "\(path).\(Self.shown(member.name))")
+            return make(&self, NamePattern(member.name), member.value, "\(path).\(Self.excerpt(of: member.name))")
         }
     }
 
@@ -192,7 +194,7 @@ struct RuleReader {
             if !knownRoles.contains(name) {
                 recordError(
                     element.offset, path,
-                    "'\(Self.shown(name))' is not a role; "
+                    "'\(Self.excerpt(of: name))' is not a role; "
                         + (Self.hint(name, known) ?? "declare custom roles in 'roles' at the top level"))
             } else if RoleSet.ofDocuments.contains(name), !isOfDocument {
                 recordError(

@@ -10,14 +10,14 @@ extension RulesFile {
         let entry = collection(own.pattern.someName)
         guard let create = entry.permissions[.create], let read = entry.permissions[.read] else { return nil }
         let member = "collections.\(own.pattern.text)"
-        switch (create.roles.admitsNobody, read.roles.admitsNobody) {
+        switch (create.roles.admitsNone, read.roles.admitsNone) {
         case (false, true):
             return (
                 member, "documents can be created (\(create.roles.text)), but no client can read them (\(read.rule))"
             )
         case (true, true) where own.permissions[.create] == nil && own.permissions[.read] == nil && !own.pattern.isAny:
             return (member, "no client can create documents (\(create.rule)) or read them (\(read.rule))")
-        case (false, false) where create.roles.admitsEverybody && read.roles.admitsCreatorAlone:
+        case (false, false) where create.roles.admitsEverybody && read.roles.admitsCreatorOnly:
             let hint = "set create to '\(RoleSet.signedIn)', or add '\(RoleSet.noCreator)' to read"
             return (
                 member, "documents of clients that are not signed in can be read by no client (\(read.rule)); \(hint)"
@@ -27,7 +27,7 @@ extension RulesFile {
     }
 
     private func trap(_ own: RoomRuleEntry) -> Trap? {
-        guard own.join == nil, !own.pattern.isAny, let join = room("\(own.pattern.someName)-x").join, join.admitsNobody
+        guard own.join == nil, !own.pattern.isAny, let join = room("\(own.pattern.someName)-x").join, join.admitsNone
         else { return nil }
         return (
             "rooms.\(own.pattern.text)", "no client can join: 'join' is absent, and a more general entry has 'nobody'"
@@ -44,6 +44,6 @@ extension NamePattern {
 }
 
 extension RoleSet {
-    fileprivate var admitsNobody: Bool { names == [Self.nobody] }
-    fileprivate var admitsCreatorAlone: Bool { names == [Self.creator] }
+    fileprivate var admitsNone: Bool { names == [Self.nobody] }
+    fileprivate var admitsCreatorOnly: Bool { names == [Self.creator] }
 }

@@ -38,7 +38,7 @@ struct PausedFrame {
     let level: Int
     /// The parent and the position in it: an index, or the text offset of the name.
     let parent: UInt64
-    let place: Int
+    let position: Int
     let isNamed: Bool
     /// The offset in the text at which it ends.
     let end: Int

@@ -127,7 +127,9 @@ struct JSONIndex: ~Copyable {
     }
 
     private mutating func startContainer(_ cursor: inout JSONCursor, _ level: Int) throws(EnvelopeError) -> Int {
-        guard level < JSONWriter.deepest else { throw cursor.error("values nest deeper than \(JSONWriter.deepest)") }
+        guard level < JSONWriter.maximumDepth else {
+            throw cursor.error("values nest deeper than \(JSONWriter.maximumDepth)")
+        }
         let mark = count
         append(cursor.at, 0)
         append(mark + 2, 0)

@@ -18,7 +18,7 @@ final class JSONReader {
     /// True if the tape describes the text.
     @exclusivity(unchecked) private(set) var isScanned = false
     /// True if a value has read all of the text itself.
-    @exclusivity(unchecked) var isTaken = false
+    @exclusivity(unchecked) var isInUse = false
     /// The offset at which generated code met unknown text; -1 if it did not.
     @exclusivity(unchecked) private var unknownAt = -1
     /// The values that are being decoded, each inside the previous one.
@@ -51,7 +51,7 @@ final class JSONReader {
         // A byte order mark is allowed and ignored.
         let hasMark = bytes.count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
         text = JSONCursor(hasMark ? UnsafeRawBufferPointer(rebasing: bytes[3...]) : bytes)
-        isTaken = false
+        isInUse = false
         unknownAt = -1
         if Self.isReadHere(type) {
             try scan()
@@ -59,7 +59,7 @@ final class JSONReader {
         }
         let value = try Value(from: ValueDecoder(reader: self, mark: 0))
         // The value may have read nothing; the text must be valid nevertheless.
-        if !isTaken { try scan() }
+        if !isInUse { try scan() }
         return value
     }
 
@@ -107,7 +107,7 @@ final class JSONReader {
         do {
             let value = try Value(_wire: &wire)
             if !isScanned { try wire.expectEnd() }
-            isTaken = true
+            isInUse = true
             return value
         } catch {
             unknownAt = wire.cursor.at
@@ -165,7 +165,7 @@ final class JSONReader {
     // MARK: Members
 
     /// Returns the mark of a member's value, or nil if the object has no such member. The search starts behind the last member
-    /// found with `isTaken`, because members are usually read in order.
+    /// found with `isInUse`, because members are usually read in order.
     @inline(__always)
     func member(_ name: String, of object: Int, isTaken: Bool) -> Int? {
         var name = name
@@ -218,7 +218,7 @@ final class JSONReader {
 
     private func placeInTable(_ name: UnsafeRawBufferPointer, _ object: Int) -> Int? {
         if tables[object] == nil { _ = makeTable(of: object) }
-        return tables[object]?.place(of: name) { self.name($0) }
+        return tables[object]?.index(of: name) { self.name($0) }
     }
 
     /// Creates the name table of an object, in which the first of several members with a name counts. Returns whether a name

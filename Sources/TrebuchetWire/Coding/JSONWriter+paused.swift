@@ -48,7 +48,7 @@ extension JSONWriter {
         let outer = depth > 0 ? frames[depth - 1] : nil
         return PausedFrame(
             serial: frame.serial, kind: frame.kind, count: frame.count, level: frame.level,
-            parent: outer?.serial ?? 0, place: outer.map { $0.kind == .single ? -1 : lastPlace(of: $0) } ?? -1,
+            parent: outer?.serial ?? 0, position: outer.map { $0.kind == .single ? -1 : lastPlace(of: $0) } ?? -1,
             isNamed: outer?.kind == .object, end: end)
     }
 
@@ -127,7 +127,7 @@ extension JSONWriter {
                 }
         }
         guard let entry = pausedIndex(serial).map({ paused[$0] }) else { return nil }
-        return (path(to: entry.parent) ?? []) + (entry.place < 0 ? [] : [step(entry.isNamed, entry.place)])
+        return (path(to: entry.parent) ?? []) + (entry.position < 0 ? [] : [step(entry.isNamed, entry.position)])
     }
 
     /// The step from the top frame to the part that is being written.

@@ -12,9 +12,9 @@ internal import Bytes
 /// computed from the text on demand.
 final class JSONWriter {
     /// The maximum nesting of arrays and objects; deeper text could not be read again.
-    static let deepest = 512
+    static let maximumDepth = 512
     /// The maximum nesting of values, including those that are neither arrays nor objects, because each uses stack space.
-    static let deepestScopes = 4 * deepest
+    static let deepestScopes = 4 * maximumDepth
 
     let dates: DateEncoding
     let userInfo: [CodingUserInfoKey: any Sendable]
@@ -137,7 +137,7 @@ final class JSONWriter {
     func open(_ kind: JSONFrame.Kind) {
         frames[top].kind = kind
         frames[top].level += 1
-        if frames[top].level > Self.deepest { isTooDeep = true }
+        if frames[top].level > Self.maximumDepth { isTooDeep = true }
         buffer.append(kind == .object ? 0x7B : 0x5B)
     }
 
@@ -180,7 +180,7 @@ final class JSONWriter {
     func writeDirectly<Value: DirectJSON>(_ value: Value) throws {
         let mark = mark
         do {
-            if frames[top].level + JSONCursor.deepest > Self.deepest { throw tooDeep(value) }
+            if frames[top].level + JSONCursor.maximumDepth > Self.maximumDepth { throw tooDeep(value) }
             try value.write(json: &buffer)
         } catch {
             undo(mark)
@@ -234,7 +234,8 @@ final class JSONWriter {
             value,
             .init(
                 codingPath: [],
-                debugDescription: "the value nests deeper than \(Self.deepest) arrays and objects, or contains itself"))
+                debugDescription:
+                    "the value nests deeper than \(Self.maximumDepth) arrays and objects, or contains itself"))
     }
 
     // MARK: Members

@@ -109,14 +109,14 @@ final class KeyedDecodingState: PooledContainerState {
     /// The reader. It is alive during the decoding, when the caller retains it; afterwards `retainOwner` retains it for the container.
     var reader: Unmanaged<JSONReader>
     var mark: Int
-    private var kept: JSONReader?
+    private var retainedReader: JSONReader?
 
     init(_ reader: JSONReader, _ mark: Int) {
         self.reader = .passUnretained(reader)
         self.mark = mark
     }
 
-    func retainOwner() { kept = reader.takeUnretainedValue() }
+    func retainOwner() { retainedReader = reader.takeUnretainedValue() }
 }
 
 extension JSONReader {
@@ -134,7 +134,7 @@ extension JSONReader {
     @inline(never)
     private func newContainer<Key: CodingKey>(_ type: Key.Type, _ mark: Int) -> KeyedDecodingContainer<Key> {
         let place = KeyedDecodingState(self, mark)
-        let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(place: place))
+        let container = KeyedDecodingContainer(KeyedValueDecoder<Key>(state: place))
         if isPooling { keyed.insert(container, place, ObjectIdentifier(type)) } else { place.retainOwner() }
         return container
     }
@@ -148,13 +148,13 @@ final class KeyedEncodingState: PooledContainerState {
     var writer: Unmanaged<JSONWriter>
     var depth: Int
     var serial: UInt64
-    private var kept: JSONWriter?
+    private var retainedWriter: JSONWriter?
 
     init(_ place: JSONWriterPosition) {
         (writer, depth, serial) = (.passUnretained(place.writer), place.depth, place.serial)
     }
 
-    func retainOwner() { kept = writer.takeUnretainedValue() }
+    func retainOwner() { retainedWriter = writer.takeUnretainedValue() }
 }
 
 extension JSONWriterPosition {

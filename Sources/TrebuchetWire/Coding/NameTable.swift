@@ -31,7 +31,7 @@ struct NameTable {
     }
 
     /// Returns the position of a name, or nil.
-    func place(of bytes: UnsafeRawBufferPointer, _ name: (Int) -> UnsafeRawBufferPointer) -> Int? {
+    func index(of bytes: UnsafeRawBufferPointer, _ name: (Int) -> UnsafeRawBufferPointer) -> Int? {
         let place = slots[slot(of: bytes, hash(bytes), name)].place
         return place < 0 ? nil : Int(place)
     }

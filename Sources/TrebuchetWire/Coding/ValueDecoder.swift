@@ -26,12 +26,12 @@ struct ValueDecoder: Decoder {
 
 /// A keyed container of an object that is being decoded.
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let place: KeyedDecodingState
+    let state: KeyedDecodingState
 
     /// Calls `body` with the reader, without reference counting: it is alive as long as the place.
     @inline(__always)
     private func reading<Value>(_ body: (_ reader: JSONReader, _ mark: Int) throws -> Value) rethrows -> Value {
-        try place.reader._withUnsafeGuaranteedRef { try body($0, place.mark) }
+        try state.reader._withUnsafeGuaranteedRef { try body($0, state.mark) }
     }
 
     var codingPath: [any CodingKey] { reading { $0.path(to: $1) } }
@@ -88,7 +88,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try decode(key) { try $0.integer(type, $1) }
     }
     func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-        try decode(key) { try $0.read(type, $1, in: place.mark, $1 - 1) }
+        try decode(key) { try $0.read(type, $1, in: state.mark, $1 - 1) }
     }
 
     func decodeIfPresent(_ type: Bool.Type, forKey key: Key) throws -> Bool? {
@@ -104,7 +104,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try decodeIfPresent(key) { try $0.integer(type, $1) }
     }
     func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
-        try decodeIfPresent(key) { try $0.read(type, $1, in: place.mark, $1 - 1) }
+        try decodeIfPresent(key) { try $0.read(type, $1, in: state.mark, $1 - 1) }
     }
 
     func nestedContainer<NestedKey: CodingKey>(
@@ -258,7 +258,7 @@ extension DirectJSON {
         do {
             let value = try Self(json: &cursor, depth: 0)
             if isAll { try cursor.expectEnd() }
-            decoder.reader.isTaken = true
+            decoder.reader.isInUse = true
             return value
         } catch let error as EnvelopeError {
             throw ValueError("\(Self.self) does not decode: \(error.message)")

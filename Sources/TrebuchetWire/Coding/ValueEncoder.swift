@@ -1,23 +1,23 @@
 /// The encoder of one value: a position of a `JSONWriter`.
 struct ValueEncoder: Encoder {
-    let place: JSONWriterPosition
+    let position: JSONWriterPosition
 
-    init(_ place: JSONWriterPosition) { self.place = place }
+    init(_ place: JSONWriterPosition) { self.position = place }
 
-    var codingPath: [any CodingKey] { place.codingPath }
-    var userInfo: [CodingUserInfoKey: Any] { place.writer.userInfo }
+    var codingPath: [any CodingKey] { position.codingPath }
+    var userInfo: [CodingUserInfoKey: Any] { position.writer.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        place.opened(.object).container(type)
+        position.opened(.object).container(type)
     }
 
-    func unkeyedContainer() -> any UnkeyedEncodingContainer { UnkeyedValueEncoder(place: place.opened(.array)) }
+    func unkeyedContainer() -> any UnkeyedEncodingContainer { UnkeyedValueEncoder(position: position.opened(.array)) }
 
-    func singleValueContainer() -> any SingleValueEncodingContainer { SingleValueEncoder(place: place) }
+    func singleValueContainer() -> any SingleValueEncodingContainer { SingleValueEncoder(position: position) }
 
     /// Writes a value by the code generated for its type. Returns false, with nothing written, if that is not possible.
     func write<Value: _WireValue>(wire value: Value) -> Bool {
-        let writer = place.resumed(.empty)
+        let writer = position.resumed(.empty)
         // Members are added to an existing object.
         guard writer.frames[writer.top].kind == .empty else { return false }
         return writer.write(wire: value)
@@ -29,18 +29,18 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let at: KeyedEncodingState
 
     @inline(__always)
-    private var place: JSONWriterPosition {
+    private var position: JSONWriterPosition {
         JSONWriterPosition(writer: at.writer.takeUnretainedValue(), depth: at.depth, serial: at.serial)
     }
 
-    var codingPath: [any CodingKey] { place.codingPath }
+    var codingPath: [any CodingKey] { position.codingPath }
 
     /// Calls `body` with the writer, without reference counting: it is alive as long as the place.
     @inline(__always)
     private func writing<Result>(_ body: (JSONWriter) throws -> Result) rethrows -> Result {
         try at.writer._withUnsafeGuaranteedRef { writer in
             if writer.top == at.depth, writer.frames[at.depth].serial == at.serial { return try body(writer) }
-            return try body(place.resumed(.object))
+            return try body(position.resumed(.object))
         }
     }
 
@@ -85,37 +85,37 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type, forKey key: Key
     ) -> KeyedEncodingContainer<NestedKey> {
-        encode(key) { place.nested($0, .object).container(keyType) }
+        encode(key) { position.nested($0, .object).container(keyType) }
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-        encode(key) { UnkeyedValueEncoder(place: place.nested($0, .array)) }
+        encode(key) { UnkeyedValueEncoder(position: position.nested($0, .array)) }
     }
 
     func superEncoder() -> any Encoder {
-        encode(JSONStep(stringValue: "super")) { ValueEncoder(place.nested($0, .empty)) }
+        encode(JSONStep(stringValue: "super")) { ValueEncoder(position.nested($0, .empty)) }
     }
 
-    func superEncoder(forKey key: Key) -> any Encoder { encode(key) { ValueEncoder(place.nested($0, .empty)) } }
+    func superEncoder(forKey key: Key) -> any Encoder { encode(key) { ValueEncoder(position.nested($0, .empty)) } }
 }
 
 /// An unkeyed container of an array that is being encoded.
 struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
-    let place: JSONWriterPosition
+    let position: JSONWriterPosition
 
-    var codingPath: [any CodingKey] { place.codingPath }
-    var count: Int { place.count }
+    var codingPath: [any CodingKey] { position.codingPath }
+    var count: Int { position.count }
 
     @inline(__always)
     private func startedArray() -> JSONWriter {
-        let writer = place.resumed(.array)
+        let writer = position.resumed(.array)
         writer.element()
         return writer
     }
 
     @inline(__always)
     private func write<Value: Encodable>(_ value: Value) throws {
-        let writer = place.resumed(.array)
+        let writer = position.resumed(.array)
         let mark = writer.mark
         writer.element()
         try writer.write(value, mark)
@@ -143,28 +143,28 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type
     ) -> KeyedEncodingContainer<NestedKey> {
-        place.nested(startedArray(), .object).container(keyType)
+        position.nested(startedArray(), .object).container(keyType)
     }
 
     func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
-        UnkeyedValueEncoder(place: place.nested(startedArray(), .array))
+        UnkeyedValueEncoder(position: position.nested(startedArray(), .array))
     }
 
-    func superEncoder() -> any Encoder { ValueEncoder(place.nested(startedArray(), .empty)) }
+    func superEncoder() -> any Encoder { ValueEncoder(position.nested(startedArray(), .empty)) }
 }
 
 /// A container for a single value in place of another.
 struct SingleValueEncoder: SingleValueEncodingContainer {
-    let place: JSONWriterPosition
+    let position: JSONWriterPosition
 
-    var codingPath: [any CodingKey] { place.codingPath }
+    var codingPath: [any CodingKey] { position.codingPath }
 
     /// Returns the writer. Throws if a value is written already.
     @inline(__always)
     fileprivate func startedValue() throws -> JSONWriter {
-        let writer = place.resumed(.empty)
+        let writer = position.resumed(.empty)
         guard writer.frames[writer.top].kind == .empty else {
-            throw place.refusal("another value was already encoded at the same position")
+            throw position.refusal("another value was already encoded at the same position")
         }
         writer.frames[writer.top].kind = .single
         return writer
@@ -201,7 +201,7 @@ extension DirectJSON {
     /// type.
     package func writeDirectly(to encoder: any Encoder) throws -> Bool {
         guard let encoder = encoder as? ValueEncoder else { return false }
-        let writer = try SingleValueEncoder(place: encoder.place).startedValue()
+        let writer = try SingleValueEncoder(position: encoder.position).startedValue()
         try writer.writeDirectly(self)
         return true
     }

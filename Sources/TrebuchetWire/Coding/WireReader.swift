@@ -45,7 +45,7 @@ public struct _WireReader: ~Copyable {
 
     /// Reads the start of an object.
     public mutating func begin() throws {
-        guard depth < JSONCursor.deepest, cursor.consume(0x7B) else { throw WireCodeFallback() }
+        guard depth < JSONCursor.maximumDepth, cursor.consume(0x7B) else { throw WireCodeFallback() }
         depth &+= 1
         isFirst = true
     }
@@ -150,7 +150,7 @@ public struct _WireReader: ~Copyable {
 
     /// Reads the start of an array.
     public mutating func beginArray() throws {
-        guard depth < JSONCursor.deepest, cursor.consume(0x5B) else { throw WireCodeFallback() }
+        guard depth < JSONCursor.maximumDepth, cursor.consume(0x5B) else { throw WireCodeFallback() }
         depth &+= 1
     }
 

@@ -56,7 +56,7 @@ public struct _WireWriter: ~Copyable {
     }
 
     private mutating func open() throws {
-        guard level < JSONWriter.deepest else { throw WireCodeFallback() }
+        guard level < JSONWriter.maximumDepth else { throw WireCodeFallback() }
         level &+= 1
     }
 
@@ -106,7 +106,7 @@ public struct _WireWriter: ~Copyable {
 
     private func encode<Value: Encodable>(_ value: Value) throws {
         // The other encoder does not count the nesting of its output.
-        guard level < JSONCursor.deepest else { throw WireCodeFallback() }
+        guard level < JSONCursor.maximumDepth else { throw WireCodeFallback() }
         if let coder { return try coder._withUnsafeGuaranteedRef { try $0.encode(value, into: &buffer.pointee) } }
         let userInfo = source?._withUnsafeGuaranteedRef { $0.userInfo } ?? [:]
         try ValueCoder(dates: dates, userInfo: userInfo).encode(value, into: &buffer.pointee)

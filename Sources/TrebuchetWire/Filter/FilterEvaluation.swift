@@ -46,7 +46,7 @@ package struct FilterEvaluation {
 
     /// Evaluates a version, whose parts are shared with other filters.
     package mutating func evaluate(_ state: UnsafeRawBufferPointer, _ parts: inout FilterOperands) -> Outcome {
-        guard holds(for: state, &parts) else { return .refused }
+        guard isSatisfied(by: state, &parts) else { return .refused }
         guard skipsEqual else { return .counts }
         let mark = parts.mark(of: pointer, in: state, after: last)
         if let last, last.isSame(as: mark) { return .same }
@@ -60,13 +60,13 @@ package struct FilterEvaluation {
         return last.isSame(as: mark)
     }
 
-    private func holds(for state: UnsafeRawBufferPointer, _ parts: inout FilterOperands) -> Bool {
+    private func isSatisfied(by state: UnsafeRawBufferPointer, _ parts: inout FilterOperands) -> Bool {
         guard let condition else { return true }
         let part = parts.scalar(condition.pointer, of: state)
         let value = condition.value
         if condition.comparesNumbersAlone {
             guard let order = value.flatMap({ part?.numericOrder($0) }) else { return true }
-            return condition.comparison.holds(for: order)
+            return condition.comparison.isSatisfied(by: order)
         }
         func order() -> FilterScalar.Order? { value.flatMap { part?.order($0) } }
         switch condition.comparison {
@@ -84,7 +84,7 @@ package struct FilterEvaluation {
 
 extension StreamCondition.Comparison {
     /// Returns whether the comparison is true for two comparable values in this order.
-    fileprivate func holds(for order: FilterScalar.Order) -> Bool {
+    fileprivate func isSatisfied(by order: FilterScalar.Order) -> Bool {
         switch self {
         case .eq: order == .equal
         case .ne: order != .equal

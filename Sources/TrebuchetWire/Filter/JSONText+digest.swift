@@ -17,7 +17,7 @@ extension JSONText {
         let first = cursor.peek()
         switch first {
         case 0x7B, 0x5B:
-            guard depth < JSONCursor.deepest else { throw cursor.tooDeep() }
+            guard depth < JSONCursor.maximumDepth else { throw cursor.tooDeep() }
             cursor.at += 1
             hasher.combine(first)
             if first == 0x7B {

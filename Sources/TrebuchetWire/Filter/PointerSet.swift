@@ -76,7 +76,7 @@ package struct PointerSet: Sendable {
         if steps[step].isLast || first != 0x7B && first != 0x5B {
             _ = try cursor.value(depth: depth)
         } else {
-            guard depth < JSONCursor.deepest else { throw cursor.tooDeep() }
+            guard depth < JSONCursor.maximumDepth else { throw cursor.tooDeep() }
             cursor.at += 1
             if first == 0x7B {
                 try findMembers(step, &cursor, depth, &places)

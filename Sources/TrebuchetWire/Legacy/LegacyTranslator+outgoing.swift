@@ -42,7 +42,7 @@ extension LegacyTranslator {
             return refusal(of: stream, callID, text: text)
         }
         return [
-            Self.written { buffer in
+            Self.makeBytes { buffer in
                 buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
                 quote(callID, &buffer)
                 buffer.append(#","result":""# as StaticString)
@@ -56,7 +56,7 @@ extension LegacyTranslator {
     ///
     /// - Parameter text: the escaped text of a JSON string.
     private func failure(_ callID: [UInt8], text: UnsafeRawBufferPointer) -> [UInt8] {
-        Self.written { buffer in
+        Self.makeBytes { buffer in
             buffer.append(#"{"type":"response","payload":{"callID":"# as StaticString)
             quote(callID, &buffer)
             buffer.append(#","errorMessage":""# as StaticString)
@@ -80,7 +80,7 @@ extension LegacyTranslator {
         // A number that the server never assigns.
         refusedCount += 1
         let streamID = names.toClient(Array("s\(1 << 47 + refusedCount)".utf8))
-        let start = Self.written { buffer in
+        let start = Self.makeBytes { buffer in
             head(streamID, callID, &buffer)
             JSONString.append(stream.actor, to: &buffer)
             buffer.append(#"},"targetIdentifier":"# as StaticString)
@@ -97,7 +97,7 @@ extension LegacyTranslator {
         requestedStreams[callID] = nil
         // The name of a resumed stream is also its callID. A client may request another stream with the same callID.
         let isResumed = callID == name && resumed.remove(name) != nil
-        return Self.written { buffer in
+        return Self.makeBytes { buffer in
             head(streamID, isResumed ? streamID : callID, &buffer)
             quote(scanned.actorID, of: message, &buffer)
             buffer.append(#"},"targetIdentifier":"# as StaticString)
@@ -122,7 +122,7 @@ extension LegacyTranslator {
     }
 
     private func streamData(_ message: UnsafeRawBufferPointer) -> [UInt8] {
-        Self.written { buffer in
+        Self.makeBytes { buffer in
             buffer.append(#"{"type":"streamData","payload":{"streamID":"# as StaticString)
             quote(names.toClient(Array(scanned.streamID.bytes(in: message))), &buffer)
             buffer.append(#","sequenceNumber":"# as StaticString)
@@ -139,7 +139,7 @@ extension LegacyTranslator {
     private mutating func streamEnd(_ message: UnsafeRawBufferPointer) -> [UInt8] {
         let streamID = ending(message)
         let reason = StreamEndReason(rawValue: scanned.string(scanned.reason, in: message))
-        return Self.written { buffer in
+        return Self.makeBytes { buffer in
             buffer.append(#"{"type":"streamEnd","payload":{"streamID":"# as StaticString)
             quote(streamID, &buffer)
             buffer.append(#","reason":"# as StaticString)
@@ -151,7 +151,7 @@ extension LegacyTranslator {
     }
 
     private func streamError(_ streamID: [UInt8], text: UnsafeRawBufferPointer) -> [UInt8] {
-        Self.written { buffer in
+        Self.makeBytes { buffer in
             buffer.append(#"{"type":"streamError","payload":{"streamID":"# as StaticString)
             quote(streamID, &buffer)
             buffer.append(#","errorMessage":""# as StaticString)
@@ -160,7 +160,7 @@ extension LegacyTranslator {
         }
     }
 
-    private static func written(_ body: (inout ByteBuffer) -> Void) -> [UInt8] {
+    private static func makeBytes(_ body: (inout ByteBuffer) -> Void) -> [UInt8] {
         var buffer = ByteBuffer()
         body(&buffer)
         return Array(buffer.bytes)

@@ -75,7 +75,7 @@ package struct LegacyTranslator {
         }
         buffer.append(#"{"type":"invocation","payload":{"callID":"# as StaticString)
         quote(scanned.callID, of: message, &buffer)
-        place(in: message, &buffer)
+        writeAddress(in: message, &buffer)
         buffer.append(#","arguments":["# as StaticString)
         for (index, range) in scanned.arguments.enumerated() {
             if index > 0 { buffer.append(0x2C) }
@@ -114,7 +114,7 @@ package struct LegacyTranslator {
         let name = names.toServer(own)
         buffer.append(#"{"type":"streamResume","payload":{"streamID":"# as StaticString)
         quote(name, &buffer)
-        place(in: message, &buffer)
+        writeAddress(in: message, &buffer)
         buffer.append(#","lastSequence":"# as StaticString)
         buffer.append(decimal: scanned.lastSequence ?? 0)
         try filter(in: message, &buffer)
@@ -129,7 +129,7 @@ package struct LegacyTranslator {
     }
 
     /// Writes the actor and the target. Only the `id` of an older `actorID` is used.
-    private func place(in message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {
+    private func writeAddress(in message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer) {
         buffer.append(#","actorID":"# as StaticString)
         quote(scanned.actorID, of: message, &buffer)
         buffer.append(#","targetIdentifier":"# as StaticString)

@@ -92,7 +92,7 @@ struct ChangedSpan {
             switch first {
             case 0x7B, 0x5B:
                 if let inner { outer.append(inner) }
-                guard depth + outer.count < JSONCursor.deepest else { throw cursor.tooDeep() }
+                guard depth + outer.count < JSONCursor.maximumDepth else { throw cursor.tooDeep() }
                 isName = first == 0x7B
                 cursor.at += 1
                 inner = Frame(isObject: isName, start: cursor.at - 1 - start, childStart: cursor.at - start)

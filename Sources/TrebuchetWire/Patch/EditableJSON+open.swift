@@ -21,7 +21,7 @@ extension EditableJSON {
         guard depth < path.tokens.count, first == 0x7B || first == 0x5B else {
             return EditableJSONValue(cursor.bytes(try cursor.value(depth: depth)))
         }
-        guard depth < JSONCursor.deepest else { throw cursor.tooDeep() }
+        guard depth < JSONCursor.maximumDepth else { throw cursor.tooDeep() }
         cursor.at += 1
         // The number is assigned before those of the parts, which are opened meanwhile.
         let number = containers.count

@@ -151,17 +151,19 @@ struct EditableJSON: ~Copyable {
     {
         try spend(fullSize(of: part))
         guard fits(part, below: path.tokens.count) else {
-            throw JSONPatchError(.tooLarge, "at '\(path)' values would nest deeper than \(JSONCursor.deepest)")
+            throw JSONPatchError(.tooLarge, "at '\(path)' values would nest deeper than \(JSONCursor.maximumDepth)")
         }
         return part
     }
 
     private func fits(_ part: EditableJSONValue, below depth: Int) -> Bool {
         if let container = part.container {
-            return depth < JSONCursor.deepest
+            return depth < JSONCursor.maximumDepth
                 && containers[container].parts.allSatisfy { fits($0, below: depth + 1) }
         }
-        guard let first = part.text.first, first == 0x7B || first == 0x5B else { return depth <= JSONCursor.deepest }
+        guard let first = part.text.first, first == 0x7B || first == 0x5B else {
+            return depth <= JSONCursor.maximumDepth
+        }
         var cursor = JSONCursor(part.text)
         return (try? cursor.value(depth: depth)) != nil
     }

@@ -22,7 +22,7 @@ extension JSONPointer {
             let start = Int(value.offset)
             return depth == tokens.count ? start..<start + Int(value.count) : nil
         }
-        guard depth < JSONCursor.deepest else { throw cursor.tooDeep() }
+        guard depth < JSONCursor.maximumDepth else { throw cursor.tooDeep() }
         cursor.at += 1
         return first == 0x7B ? try findMember(depth, &cursor) : try findElement(depth, &cursor)
     }

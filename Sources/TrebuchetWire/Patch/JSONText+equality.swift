@@ -25,7 +25,7 @@ extension JSONText {
         switch first {
         case 0x7B, 0x5B:
             guard first == second else { return false }
-            guard depth < JSONCursor.deepest else { throw one.tooDeep() }
+            guard depth < JSONCursor.maximumDepth else { throw one.tooDeep() }
             one.at += 1
             other.at += 1
             return first == 0x7B ? try hasEqualMembers(&one, &other, depth) : try hasEqualElements(&one, &other, depth)

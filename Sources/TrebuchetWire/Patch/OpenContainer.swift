@@ -16,7 +16,7 @@ struct OpenContainer {
     /// Returns the index of the part that a token names, or nil.
     mutating func index(of token: JSONPointer.Token) throws(JSONPatchError) -> Int? {
         guard isObject else { return token.index.flatMap { $0 < parts.count ? $0 : nil } }
-        let found = token.bytes.withUnsafeBytes { place(of: JSONName($0)) }
+        let found = token.bytes.withUnsafeBytes { memberIndex(of: JSONName($0)) }
         guard found != -1 else {
             throw JSONPatchError(
                 .malformedDocument, "duplicate member '\(String(decoding: token.bytes, as: UTF8.self))' in its object")
@@ -24,7 +24,7 @@ struct OpenContainer {
         return found
     }
 
-    private mutating func place(of name: JSONName) -> Int? {
+    private mutating func memberIndex(of name: JSONName) -> Int? {
         if wasSearched, places == nil, names.count > Self.fewMembers {
             places = Dictionary(zip(names, names.indices), uniquingKeysWith: { _, _ in -1 })
         }

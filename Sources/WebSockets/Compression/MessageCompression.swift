@@ -7,8 +7,8 @@ final class MessageCompression {
     private let codecs: CompressionCodecs
     private let outgoingBits: Int
     private let incomingBits: Int
-    private let keepsOutgoing: Bool
-    private let keepsIncoming: Bool
+    private let retainsOutgoing: Bool
+    private let retainsIncoming: Bool
     /// The connection's own codecs, used only with context takeover, from the first message on.
     private var ownDeflater: Deflater?
     private var ownInflater: Inflater?
@@ -25,7 +25,7 @@ final class MessageCompression {
         let serverKeeps = !agreement.serverNoContextTakeover
         let clientKeeps = !agreement.clientNoContextTakeover
         (outgoingBits, incomingBits) = role == .server ? (serverBits, clientBits) : (clientBits, serverBits)
-        (keepsOutgoing, keepsIncoming) = role == .server ? (serverKeeps, clientKeeps) : (clientKeeps, serverKeeps)
+        (retainsOutgoing, retainsIncoming) = role == .server ? (serverKeeps, clientKeeps) : (clientKeeps, serverKeeps)
     }
 
     /// Appends the decompressed message to `target`, checked piece by piece.
@@ -33,7 +33,7 @@ final class MessageCompression {
         _ bytes: UnsafeRawBufferPointer, limit: Int, into target: inout ByteBuffer,
         check: (UnsafeRawBufferPointer) -> ProtocolViolation?
     ) -> ProtocolViolation? {
-        guard keepsIncoming else {
+        guard retainsIncoming else {
             return codecs.inflater.inflate(bytes, resetting: true, limit: limit, into: &target, check: check)
         }
         // zlib needs at least 9 bits, which also decodes a window of 8 bits.
@@ -50,17 +50,18 @@ final class MessageCompression {
         guard count >= threshold, count <= Int(UInt32.max), outgoingBits >= 9 else { return false }
         codecs.scratch.removeAll()
         let deflater: Deflater
-        if keepsOutgoing {
+        if retainsOutgoing {
             deflater = ownDeflater ?? Deflater(level: level, windowBits: outgoingBits)
             ownDeflater = deflater
         } else {
             deflater = codecs.deflater(level: level, windowBits: outgoingBits)
         }
         deflater.deflate(
-            UnsafeRawBufferPointer(rebasing: buffer.bytes[start...]), resetting: !keepsOutgoing, into: &codecs.scratch)
+            UnsafeRawBufferPointer(rebasing: buffer.bytes[start...]), resetting: !retainsOutgoing, into: &codecs.scratch
+        )
         defer { codecs.scratch.reset(keepingAtMost: CompressionCodecs.largestScratch) }
         // With context takeover the peer must receive the message that the compressor has added to its context.
-        guard keepsOutgoing || codecs.scratch.count < count else { return false }
+        guard retainsOutgoing || codecs.scratch.count < count else { return false }
         buffer.truncate(to: start)
         buffer.append(codecs.scratch.bytes)
         return true
@@ -71,7 +72,7 @@ final class MessageCompression {
     ///
     /// It does not refer to earlier bytes, so any blocks may precede it.
     func deflatedOnce(_ shared: SharedBytes) -> SharedBytes? {
-        guard !keepsOutgoing, outgoingBits >= 9, 1...Int(UInt32.max) ~= shared.count else { return nil }
+        guard !retainsOutgoing, outgoingBits >= 9, 1...Int(UInt32.max) ~= shared.count else { return nil }
         return shared.derived(level << 8 | outgoingBits) { bytes in
             codecs.scratch.removeAll()
             codecs.deflater(level: level, windowBits: outgoingBits)

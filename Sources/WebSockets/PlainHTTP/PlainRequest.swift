@@ -23,7 +23,7 @@ package enum PlainResponse: Sendable {
     /// The response, after which the connection may continue.
     case page(StreamedResponse)
     /// Computes the response with blocking disk access, on one of the `BlockingThreads` instead of the reactor.
-    case lookUp(@Sendable () -> StreamedResponse)
+    case blocking(@Sendable () -> StreamedResponse)
     /// Computes the response in a task, away from the reactor.
-    case ask(@Sendable () async -> StreamedResponse)
+    case asynchronous(@Sendable () async -> StreamedResponse)
 }

@@ -6,7 +6,7 @@ package struct StreamedResponse: Sendable {
     /// The response with the first piece of the body.
     package var response: HTTPResponse
     /// The remaining body, or nil if there is none.
-    package var rest: RemainingBody?
+    package var remainingBody: RemainingBody?
 
     /// The part of a body after the first piece.
     package struct RemainingBody: Sendable {
@@ -24,9 +24,9 @@ package struct StreamedResponse: Sendable {
         }
     }
 
-    package init(_ response: HTTPResponse, rest: RemainingBody? = nil) {
+    package init(_ response: HTTPResponse, remainingBody: RemainingBody? = nil) {
         self.response = response
-        self.rest = rest
+        self.remainingBody = remainingBody
     }
 
     /// Creates a response from a body that stays in memory; only one piece at a time is copied.
@@ -36,12 +36,12 @@ package struct StreamedResponse: Sendable {
         let first = response.body.count
         self.response = response
         guard body.count > first else { return }
-        rest = RemainingBody(count: body.count - first, blocks: false) { offset, count in
+        remainingBody = RemainingBody(count: body.count - first, blocks: false) { offset, count in
             let start = first + offset
             return start < body.count ? Array(body[start..<min(start + count, body.count)]) : nil
         }
     }
 
     /// The size of the whole body in bytes.
-    var length: Int { response.body.count + (rest?.count ?? 0) }
+    var length: Int { response.body.count + (remainingBody?.count ?? 0) }
 }

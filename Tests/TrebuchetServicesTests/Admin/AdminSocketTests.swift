@@ -172,12 +172,12 @@ import TrebuchetTesting
                 return
             }
             #expect(rooms == [RoomSummary(name: "chat-a", members: 2)])
-            #expect(Set(members.map(\.stay)) == [ticket.stay, other.stay])
-            let listed = try #require(members.first { $0.stay == ticket.stay })
+            #expect(Set(members.map(\.membershipID)) == [ticket.membershipID, other.membershipID])
+            let listed = try #require(members.first { $0.membershipID == ticket.membershipID })
             #expect(listed.principal == user.id && listed.host == "127.0.0.1" && listed.isConnected)
             #expect(listed.presence == .integer(1))
 
-            let kick = AdminRequest.kick(stay: ticket.stay, room: "chat-a", seconds: 3_600)
+            let kick = AdminRequest.kick(membershipID: ticket.membershipID, room: "chat-a", seconds: 3_600)
             #expect(try await admin.isDone(kick) == true)
             #expect(try await admin.isDone(kick) == false)
             let refused = await #expect(throws: RoomError.self) {
@@ -189,7 +189,7 @@ import TrebuchetTesting
             }
             _ = try await ada.client.resolve(Room.self, id: "rooms/chat-b").join(
                 presence: nil, token: nil, attempt: nil)
-            #expect(try await admin.isDone(.kick(stay: other.stay, room: "chat-a", seconds: 0)) == true)
+            #expect(try await admin.isDone(.kick(membershipID: other.membershipID, room: "chat-a", seconds: 0)) == true)
             _ = try await bobs.join(presence: nil, token: nil, attempt: nil)
             await #expect(throws: Admin.Failed(reason: "room 'none' does not exist")) {
                 try await admin.ask(.members(room: "none", after: nil, limit: 10))

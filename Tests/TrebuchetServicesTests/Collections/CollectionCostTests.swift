@@ -26,9 +26,9 @@ import Trebuchet
         let write = WriteCondition.field("o", equals: values[0])
         let cost = cost {
             for _ in 0..<10 {
-                for condition in conditions { #expect(!condition.holds(for: document)) }
-                for value in values { #expect(QueryCondition.notEqual("o", value).holds(for: document)) }
-                #expect(!write.holds(for: document))
+                for condition in conditions { #expect(!condition.matches(document)) }
+                for value in values { #expect(QueryCondition.notEqual("o", value).matches(document)) }
+                #expect(!write.isSatisfied(by: document))
             }
         }
         #expect(cost < .seconds(2))

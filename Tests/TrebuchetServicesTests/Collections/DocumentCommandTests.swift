@@ -182,8 +182,8 @@ import TrebuchetWire
             (.revision(3), false, false), (.absent, false, true),
         ]
         for (condition, forDocument, forNone) in table {
-            #expect(condition.holds(for: document) == forDocument, "\(condition)")
-            #expect(condition.holds(for: nil) == forNone, "\(condition)")
+            #expect(condition.isSatisfied(by: document) == forDocument, "\(condition)")
+            #expect(condition.isSatisfied(by: nil) == forNone, "\(condition)")
         }
         #expect(
             WriteCondition.fields(["n": .null, "t": .null, "m": .integer(1)]).failure("a", document)

@@ -227,10 +227,10 @@ import TrebuchetTesting
             try await todos.create(Todo(id: "1"))
             await shows(todos) { $0.items.ids == ["1"] && !$0.isSyncing }
             try await todos.update("1") { $0.title = "x" }
-            let shown = link.shown(of: .client).pending.show(over: KeyedCollection(), .all, seen: 0)
+            let shown = link.pendingWrites(of: .client).pending.apply(over: KeyedCollection(), .all, seen: 0)
             #expect(shown.map { $0.fields["title"] } == [.string("x")])
             link.remove(number)
-            #expect(await eventually { link.shown(of: .client).pending.entries.isEmpty })
+            #expect(await eventually { link.pendingWrites(of: .client).pending.entries.isEmpty })
             await guest.client.close()
         }
     }
@@ -241,7 +241,7 @@ import TrebuchetTesting
         var seen: Int { 0 }
 
         init(query: CollectionQuery) { self.query = query }
-        func isTold(_ shown: [String: Int], through revision: Int) {}
+        func applyPositions(_ shown: [String: Int], through revision: Int) {}
         func refresh() {}
         func report(_ error: any Error, of account: ClientAccount) {}
         func accountChanged() {}

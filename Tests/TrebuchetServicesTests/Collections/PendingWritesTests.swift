@@ -15,7 +15,7 @@ import Trebuchet
     private func shown(
         _ pending: PendingWrites, _ query: CollectionQuery = .all, _ documents: [Document], seen: Int? = 10
     ) -> [String] {
-        pending.show(over: KeyedCollection(documents), query, seen: seen).map {
+        pending.apply(over: KeyedCollection(documents), query, seen: seen).map {
             "\($0.id):\($0.fields["n"].map { "\($0)" } ?? "-")".replacing("integer", with: "")
         }
     }
@@ -31,7 +31,7 @@ import Trebuchet
     func damaged(text: String) throws {
         let folder = try TemporaryFolder()
         let url = URL(fileURLWithPath: folder.path)
-        let file = PendingWritesFile("todos", of: .nobody, in: OfflineFolder(url, DiskFileStorage.secrets))
+        let file = PendingWritesFile("todos", of: .signedOut, in: OfflineFolder(url, DiskFileStorage.secrets))
         try DiskFileStorage.secrets.replace(file.url, with: Data(text.utf8))
         #expect(throws: CollectionError.self) { try file.read() }
     }
@@ -90,12 +90,12 @@ import Trebuchet
     @Test("what may have been sent is sent again in its order, and cannot be taken back")
     func order() throws {
         var pending = try pending((1...40).map { .add("\($0)") })
-        let isTakenBack = pending.takeBack(5)
+        let isTakenBack = pending.withdraw(5)
         #expect(isTakenBack)
         let first = pending.beginSending().map(\.number)
         #expect(first == Array(1...4) + Array(6...33))
         #expect(pending.beginSending().map(\.number) == first)
-        let late = (pending.takeBack(6), pending.takeBack(40))
+        let late = (pending.withdraw(6), pending.withdraw(40))
         #expect(late == (false, true))
         for number in first { pending.settle(MutationOutcome(number: number, revision: number)) }
         #expect(pending.beginSending().map(\.number) == Array(34...39))
@@ -120,7 +120,7 @@ import Trebuchet
         func shown(_ pending: PendingWrites, _ result: QueryResult, _ kept: UncertainDocuments) -> JSONValue? {
             var kept = kept
             kept.remove(pending)
-            return pending.show(over: result.documents, .all, seen: result.revision, kept: kept.documents)
+            return pending.apply(over: result.documents, .all, seen: result.revision, kept: kept.documents)
                 .first?.fields["n"]
         }
         let increment = [DocumentWrite(.increment(id: "1", field: "n", by: .integer(1)))]

@@ -71,7 +71,7 @@ import Trebuchet
         #expect(ids(again, for: .user("ada")) == nil)
         #expect(ids(again, CollectionQuery(where: query.conditions, limit: 3), for: .user("ada")) == nil)
         #expect(ids(again, query, in: "todo", for: .user("ada")) == nil)
-        for other in [ClientAccount.user("bob"), .user("../ada"), .nobody, .client] {
+        for other in [ClientAccount.user("bob"), .user("../ada"), .signedOut, .client] {
             #expect(ids(again, query, for: other) == nil)
         }
         #expect(ids(bench.results(server: "ws://b:1"), query, for: .user("ada")) == nil)
@@ -99,23 +99,23 @@ import Trebuchet
         ]
         for (number, damage) in damages.enumerated() {
             let results = bench.results()
-            keep(result(["1"]), in: results, for: .nobody)
+            keep(result(["1"]), in: results, for: .signedOut)
             results.close()
             let file = URL(fileURLWithPath: try #require(bench.files.first))
             var status = stat()
             #expect(stat(file.path, &status) == 0 && status.st_mode & 0o777 == 0o600)
             #expect(stat(file.deletingLastPathComponent().path, &status) == 0 && status.st_mode & 0o777 == 0o700)
             try DiskFileStorage().replace(file, with: damage(try Data(contentsOf: file)))
-            #expect(ids(bench.results(), for: .nobody) == nil, "\(number)")
+            #expect(ids(bench.results(), for: .signedOut) == nil, "\(number)")
             #expect(bench.files.isEmpty)
             #expect(bench.log.withLock { $0.count } == number + 1)
         }
         let results = bench.results()
-        keep(result(["1"]), in: results, for: .nobody)
+        keep(result(["1"]), in: results, for: .signedOut)
         results.close()
         let file = try #require(bench.files.first)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
-        #expect(ids(bench.results(), for: .nobody) == nil)
+        #expect(ids(bench.results(), for: .signedOut) == nil)
         #expect(bench.log.withLock { $0.last?.contains("chmod 600") } == true)
     }
 
@@ -123,17 +123,17 @@ import Trebuchet
     func coalesced() async throws {
         let bench = try Bench()
         let results = bench.results()
-        for number in 1...100 { keep(result(["\(number)"]), in: results, for: .nobody) }
-        #expect(bench.files.isEmpty && ids(results, for: .nobody) == nil)
+        for number in 1...100 { keep(result(["\(number)"]), in: results, for: .signedOut) }
+        #expect(bench.files.isEmpty && ids(results, for: .signedOut) == nil)
         bench.pause.update(true)
-        #expect(await eventually { ids(results, for: .nobody) == ["100"] })
+        #expect(await eventually { ids(results, for: .signedOut) == ["100"] })
         bench.pause.update(false)
-        keep(result(["101"]), in: results, for: .nobody)
+        keep(result(["101"]), in: results, for: .signedOut)
         results.close()
-        #expect(ids(results, for: .nobody) == ["101"])
-        keep(result(["102"]), in: results, for: .nobody)
+        #expect(ids(results, for: .signedOut) == ["101"])
+        keep(result(["102"]), in: results, for: .signedOut)
         results.close()
-        #expect(ids(results, for: .nobody) == ["101"], "nothing is written once it is closed")
+        #expect(ids(results, for: .signedOut) == ["101"], "nothing is written once it is closed")
         bench.pause.update(true)
     }
 
@@ -143,25 +143,25 @@ import Trebuchet
         func query(_ number: Int) -> CollectionQuery { CollectionQuery(limit: number) }
         for number in 1...3 {
             let results = bench.results()
-            keep(result(["\(number)"]), in: results, query(number), for: .nobody)
+            keep(result(["\(number)"]), in: results, query(number), for: .signedOut)
             results.close()
         }
         let bytes = try bench.files.map { try Data(contentsOf: URL(fileURLWithPath: $0)).count }.max() ?? 0
-        #expect(ids(bench.results(), query(1), for: .nobody) == ["1"], "it is used now")
+        #expect(ids(bench.results(), query(1), for: .signedOut) == ["1"], "it is used now")
         let results = bench.results(limit: 3 * bytes + bytes / 2)
         keep(result(["4"]), in: results, query(4), for: .user("ada"))
         try Data().write(to: URL(fileURLWithPath: try #require(bench.files.first) + ".half"))
         results.close()
-        #expect(ids(results, query(2), for: .nobody) == nil)
-        #expect(ids(results, query(1), for: .nobody) == ["1"] && ids(results, query(3), for: .nobody) == ["3"])
+        #expect(ids(results, query(2), for: .signedOut) == nil)
+        #expect(ids(results, query(1), for: .signedOut) == ["1"] && ids(results, query(3), for: .signedOut) == ["3"])
         #expect(ids(results, query(4), for: .user("ada")) == ["4"])
         #expect(bench.files.count == 3)
         let left = FileManager.default.enumerator(atPath: bench.folder.path)?.compactMap { $0 as? String } ?? []
         #expect(!left.contains { $0.hasSuffix(".half") }, "what a crash has left is removed")
         let small = bench.results(limit: 3 * bytes)
-        keep(result((1...100).map { "\($0)" }), in: small, query(1), for: .nobody)
+        keep(result((1...100).map { "\($0)" }), in: small, query(1), for: .signedOut)
         small.close()
-        #expect(ids(small, query(1), for: .nobody) == nil && ids(small, query(3), for: .nobody) == ["3"])
+        #expect(ids(small, query(1), for: .signedOut) == nil && ids(small, query(3), for: .signedOut) == ["3"])
     }
 
     @Test("what an account has read is removed, also what is still to be written, and nothing of others")

@@ -147,7 +147,8 @@ import TrebuchetTesting
             await shows(other) { $0.items.ids == ["3", "2"] }
             // It changes nothing in the second query, which shows its number all the same.
             try await all.update("4") { $0.title = "done" }
-            #expect(await eventually { all.wrappedValue.link?.shown(of: .client).pending.entries.isEmpty == true })
+            #expect(
+                await eventually { all.wrappedValue.link?.pendingWrites(of: .client).pending.entries.isEmpty == true })
             #expect(top.wrappedValue.items.ids == ["3", "2"])
         }
     }

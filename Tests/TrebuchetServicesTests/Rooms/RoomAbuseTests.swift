@@ -19,7 +19,7 @@ import Trebuchet
             let ticket = try await ada.room().join(
                 presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
             let room = try eve.room()
-            for token in [ticket.stay, "", String(ticket.token.dropLast()), ticket.token.uppercased()] {
+            for token in [ticket.membershipID, "", String(ticket.token.dropLast()), ticket.token.uppercased()] {
                 await #expect(throws: RoomError.unknownToken) {
                     try await room.join(presence: nil, token: token, attempt: nil)
                 }
@@ -31,7 +31,7 @@ import Trebuchet
             #expect(
                 try await ada.room().join(presence: .object(["name": .string("Ada")]), token: nil, attempt: nil)
                     == ticket)
-            #expect(try await world.roster().members.map(\.id) == [ticket.stay])
+            #expect(try await world.roster().members.map(\.id) == [ticket.membershipID])
         }
     }
 
@@ -151,7 +151,7 @@ import Trebuchet
             #expect(refusals >= 500 - allowed, "all but \(allowed)")
             await #expect(throws: RoomError.payloadTooLarge(bytes: 20_002, limit: 16_384)) {
                 try await ada.publish(Emoji(name: ""))
-                let large = try #require(ada.wrappedValue.line?.publish(String(repeating: "x", count: 20_000)))
+                let large = try #require(ada.wrappedValue.sink?.publish(String(repeating: "x", count: 20_000)))
                 try await ada.start(.publishing(), until: large.outcome).value
             }
             try await ada.publish(Emoji(name: "calm"))

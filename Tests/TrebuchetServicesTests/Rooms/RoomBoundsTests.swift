@@ -107,13 +107,15 @@ import TrebuchetTesting
             let (ada, bob) = (try await connected(world), try await connected(world))
             let ticket = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
             let other = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil)
-            #expect(ticket.stay != other.stay && ticket.token != other.token && ticket.stay != ticket.token)
+            #expect(
+                ticket.membershipID != other.membershipID && ticket.token != other.token
+                    && ticket.membershipID != ticket.token)
             try await bob.room().leave(token: ticket.token)
             let room = try ada.room()
             await #expect(throws: RoomError.notJoined) { try await room.publish(topic: "t", payload: .null) }
-            #expect(try await world.roster().members.map(\.id) == [other.stay])
+            #expect(try await world.roster().members.map(\.id) == [other.membershipID])
             let again = try await ada.room().join(presence: nil, token: nil, attempt: nil)
-            #expect(again.stay != ticket.stay)
+            #expect(again.membershipID != ticket.membershipID)
         }
     }
 
@@ -135,7 +137,7 @@ import TrebuchetTesting
             ] as [(String?, Int?, Int?, [Int])] {
                 let found = try await bob.room().history(topic: topic, after: after, limit: limit)
                 #expect(found.map(\.number) == numbers)
-                #expect(found.allSatisfy { $0.peer == first.stay })
+                #expect(found.allSatisfy { $0.peer == first.membershipID })
             }
         }
     }
@@ -176,7 +178,7 @@ import TrebuchetTesting
         try await RoomWorld.run(limits) { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
             _ = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
-            let stay = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil).stay
+            let stay = try await bob.room().join(presence: .integer(2), token: nil, attempt: nil).membershipID
             let eve = try await connected(world)
             await #expect(throws: RoomError.roomFull(limit: 2)) {
                 try await eve.room().join(presence: nil, token: nil, attempt: nil)
@@ -214,7 +216,7 @@ import TrebuchetTesting
         let topic: String?
         private let entries = Mutex<[String]>([])
         init(topic: String? = nil) { self.topic = topic }
-        func show(_ status: RoomStatus) {
+        func applyStatus(_ status: RoomStatus) {
             entries.withLock { $0.append("\(status.isJoined) \(status.hasRoster) \(status.hasEvents)") }
         }
         var all: [String] { entries.withLock { $0 } }

@@ -14,61 +14,62 @@ import Testing
         made += 1
         let number = made
         return try membership.join(guest, principal: principal, token: token) {
-            .init(stay: "s\(number)", token: "t\(number)")
+            .init(membershipID: "s\(number)", token: "t\(number)")
         }
     }
 
     @Test("a connection has one stay, however often it joins")
     mutating func oneStay() throws {
-        #expect(try join(1) == .init(identity: .init(stay: "s1", token: "t1"), isNew: true, replaced: nil))
-        #expect(try join(1) == .init(identity: .init(stay: "s1", token: "t1"), isNew: false, replaced: nil))
-        #expect(try join(1, token: "t1").identity.stay == "s1")
+        #expect(try join(1) == .init(identity: .init(membershipID: "s1", token: "t1"), isNew: true, replaced: nil))
+        #expect(try join(1) == .init(identity: .init(membershipID: "s1", token: "t1"), isNew: false, replaced: nil))
+        #expect(try join(1, token: "t1").identity.membershipID == "s1")
         #expect(membership.count == 1)
     }
 
     @Test("a token takes the stay over from a connection that has gone")
     mutating func resumed() throws {
         _ = try join(1)
-        #expect(membership.lost(1, at: 100) == "s1")
-        #expect(membership.nextEnd == 110)
+        #expect(membership.startGracePeriod(of: 1, at: 100) == "s1")
+        #expect(membership.nextExpiry == 110)
         #expect(
-            try join(2, token: "t1") == .init(identity: .init(stay: "s1", token: "t1"), isNew: false, replaced: nil))
-        #expect(membership.nextEnd == nil)
-        #expect(membership.endOverdue(at: 1_000) == [])
+            try join(2, token: "t1")
+                == .init(identity: .init(membershipID: "s1", token: "t1"), isNew: false, replaced: nil))
+        #expect(membership.nextExpiry == nil)
+        #expect(membership.endExpired(at: 1_000) == [])
     }
 
     @Test("a token takes the stay over from a connection that is not known to be dead, which loses it at once")
     mutating func takenOver() throws {
         _ = try join(1)
         #expect(try join(2, token: "t1").replaced == 1)
-        #expect(throws: RoomError.notJoined) { try membership.stay(of: 1) }
-        #expect(try membership.stay(of: 2) == "s1")
-        #expect(membership.lost(1, at: 100) == nil, "that it dies later ends nothing")
-        #expect(membership.nextEnd == nil)
+        #expect(throws: RoomError.notJoined) { try membership.membershipID(of: 1) }
+        #expect(try membership.membershipID(of: 2) == "s1")
+        #expect(membership.startGracePeriod(of: 1, at: 100) == nil, "that it dies later ends nothing")
+        #expect(membership.nextExpiry == nil)
     }
 
     @Test("a stay without a connection ends when its grace is over, and not before")
     mutating func grace() throws {
         _ = try join(1)
         _ = try join(2)
-        _ = membership.lost(1, at: 100)
-        _ = membership.lost(2, at: 105)
-        #expect(membership.endOverdue(at: 109) == [])
-        #expect(membership.endOverdue(at: 110) == ["s1"])
-        #expect(membership.nextEnd == 115)
+        _ = membership.startGracePeriod(of: 1, at: 100)
+        _ = membership.startGracePeriod(of: 2, at: 105)
+        #expect(membership.endExpired(at: 109) == [])
+        #expect(membership.endExpired(at: 110) == ["s1"])
+        #expect(membership.nextExpiry == 115)
         #expect(throws: RoomError.unknownToken) { try join(3, token: "t1") }
-        #expect(membership.endOverdue(at: 115) == ["s2"])
+        #expect(membership.endExpired(at: 115) == ["s2"])
         #expect(membership.isEmpty)
     }
 
     @Test(
         "a join that is tried again with the same attempt makes no second stay, whichever connection it comes over")
     mutating func lostAnswer() throws {
-        let identity = { Membership.Identity(stay: "s", token: "t") }
+        let identity = { Membership.Identity(membershipID: "s", token: "t") }
         let first = try membership.join(1, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
         let again = try membership.join(2, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
         #expect(first.isNew && again == .init(identity: identity(), isNew: false, replaced: 1))
-        membership.endSession("s")
+        membership.endMembership("s")
         #expect(try membership.join(2, principal: nil, token: nil, attempt: "a", makeIdentity: identity).isNew)
         #expect(membership.count == 1)
     }
@@ -78,7 +79,7 @@ import Testing
         _ = try join(1)
         for token in ["", "t2", "s1"] {
             #expect(throws: RoomError.unknownToken) { try join(2, token: token) }
-            #expect(throws: RoomError.unknownToken) { try membership.stay(provedBy: token) }
+            #expect(throws: RoomError.unknownToken) { try membership.membershipID(provenBy: token) }
         }
         #expect(membership.count == 1)
     }
@@ -89,9 +90,9 @@ import Testing
         _ = try join(2, as: "bob")
         #expect(throws: RoomError.alreadyJoined) { try join(2, token: "t1") }
         #expect(throws: RoomError.notYours) { try join(3, as: "bob", token: "t1") }
-        #expect(try membership.stay(of: 1) == "s1")
+        #expect(try membership.membershipID(of: 1) == "s1")
         #expect(throws: RoomError.notSignedIn) { try join(4, token: "t1") }
-        #expect(try join(4, as: "ada", token: "t1").identity.stay == "s1")
+        #expect(try join(4, as: "ada", token: "t1").identity.membershipID == "s1")
         #expect(throws: RoomError.notYours) { try join(5, as: "bob", token: "t1") }
     }
 
@@ -99,10 +100,10 @@ import Testing
     mutating func full() throws {
         for guest in 1...3 { _ = try join(guest) }
         #expect(throws: RoomError.roomFull(limit: 3)) { try join(4) }
-        _ = membership.lost(2, at: 0)
+        _ = membership.startGracePeriod(of: 2, at: 0)
         #expect(throws: RoomError.roomFull(limit: 3)) { try join(4) }
-        #expect(try join(4, token: "t2").identity.stay == "s2")
-        #expect(membership.endSession("s1") == 1)
+        #expect(try join(4, token: "t2").identity.membershipID == "s2")
+        #expect(membership.endMembership("s1") == 1)
         #expect(try join(5).isNew)
     }
 
@@ -110,12 +111,12 @@ import Testing
     mutating func bytes() throws {
         let (composed, decomposed) = ("0123456789abcdef\u{e9}", "0123456789abcdefe\u{301}")
         let first = try membership.join(1, principal: composed, token: nil, attempt: composed) {
-            .init(stay: "s1", token: "t1")
+            .init(membershipID: "s1", token: "t1")
         }
         let second = try membership.join(2, principal: nil, token: nil, attempt: decomposed) {
-            .init(stay: "s2", token: "t2")
+            .init(membershipID: "s2", token: "t2")
         }
-        #expect(first.identity.stay == "s1" && second.identity.stay == "s2")
+        #expect(first.identity.membershipID == "s1" && second.identity.membershipID == "s2")
         #expect(throws: RoomError.notYours) { try join(3, as: decomposed, token: "t1") }
     }
 }

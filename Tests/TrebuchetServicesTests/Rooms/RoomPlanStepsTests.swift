@@ -5,7 +5,7 @@ import Trebuchet
 
 /// Each thing that may happen to a plan, and what it does next.
 @Suite("What a client does next about a room") struct RoomPlanStepsTests {
-    private let ticket = RoomTicket(stay: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
+    private let ticket = RoomTicket(membershipID: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
     private let quiet = JSONValue.object(["typing": .bool(false)])
     private let typing = JSONValue.object(["typing": .bool(true)])
     private let join = RoomPlan.Step.join(presence: .integer(1), token: "t")
@@ -14,7 +14,7 @@ import Trebuchet
     private func joinedPlan(attempt: String? = "a") -> RoomPlan {
         var plan = RoomPlan(attempt: attempt)
         plan.users = 1
-        plan.show(quiet)
+        plan.setPresence(quiet)
         plan.connected()
         plan.joined(ticket, showing: quiet)
         return plan
@@ -38,7 +38,7 @@ import Trebuchet
         var plan = joinedPlan()
         #expect(plan.isJoined && plan.ticket == ticket)
         #expect(plan.isSettled(quiet) && !plan.isSettled(typing) && !plan.isSettled(nil))
-        plan.show(typing)
+        plan.setPresence(typing)
         #expect(!plan.isSettled(typing))
         plan.showed(typing)
         #expect(plan.isSettled(typing))
@@ -55,12 +55,12 @@ import Trebuchet
     func turns(wasPublished: Bool) {
         var plan = joinedPlan()
         if wasPublished { plan.published() }
-        plan.show(typing)
+        plan.setPresence(typing)
         let patch = RoomPlan.Step.patch(.object(["typing": .bool(true)]))
         #expect(plan.next(hasEvents: true) == (wasPublished ? patch : .publish))
         #expect(plan.next(hasEvents: false) == patch)
         plan.published()
-        plan.show(quiet)
+        plan.setPresence(quiet)
         #expect(plan.next(hasEvents: true) == .publish)
         #expect(plan.next(hasEvents: false) == .wait)
     }
@@ -68,7 +68,7 @@ import Trebuchet
     @Test("what the server was shown is not known after a failure: then the whole is sent")
     func unknown() {
         var plan = joinedPlan()
-        plan.show(typing)
+        plan.setPresence(typing)
         let failure = TrebuchetError(.unknownOutcome, "cut")
         #expect(plan.failed(.patch(typing), with: failure) == .milliseconds(100))
         #expect(plan.next(hasEvents: false) == .wait)
@@ -155,16 +155,16 @@ import Trebuchet
     @Test("a presence that was refused is sent again when another one was taken between")
     func refused() {
         var plan = joinedPlan()
-        plan.show(typing)
+        plan.setPresence(typing)
         let error = RoomError.presenceTooLarge(bytes: 2, limit: 1)
         #expect(plan.failed(.patch(typing), with: error) == nil)
         #expect(plan.error as? RoomError == error)
         #expect(plan.next(hasEvents: false) == .wait)
         // Taking it away is not refused.
-        plan.show(nil)
+        plan.setPresence(nil)
         #expect(plan.next(hasEvents: false) == .set(nil))
         plan.showed(nil)
-        plan.show(typing)
+        plan.setPresence(typing)
         #expect(plan.next(hasEvents: false) == .set(typing))
     }
 

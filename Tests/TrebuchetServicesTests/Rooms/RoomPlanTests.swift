@@ -5,14 +5,14 @@ import Trebuchet
 
 @Suite struct RoomPlanTests {
     private let ticket = RoomTicket(
-        stay: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
+        membershipID: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
     private let quiet = JSONValue.object(["name": .string("Ada"), "typing": .bool(false)])
     private let typing = JSONValue.object(["name": .string("Ada"), "typing": .bool(true)])
 
     private func joinedPlan() -> RoomPlan {
         var plan = RoomPlan()
         plan.users = 1
-        plan.show(quiet)
+        plan.setPresence(quiet)
         plan.connected()
         plan.joined(ticket, showing: quiet)
         return plan
@@ -22,8 +22,8 @@ import Trebuchet
     func join() {
         var plan = RoomPlan()
         plan.users = 1
-        plan.show(quiet)
-        plan.show(typing)
+        plan.setPresence(quiet)
+        plan.setPresence(typing)
         #expect(plan.next(hasEvents: true) == .wait)
         plan.connected()
         #expect(plan.next(hasEvents: true) == .join(presence: typing, token: nil))
@@ -35,13 +35,13 @@ import Trebuchet
     @Test("what changes later is sent as what changed, or whole when a patch cannot say it")
     func patch() {
         var plan = joinedPlan()
-        plan.show(typing)
+        plan.setPresence(typing)
         #expect(plan.next(hasEvents: false) == .patch(.object(["typing": .bool(true)])))
         plan.showed(typing)
         #expect(plan.next(hasEvents: false) == .wait)
-        plan.show(.object(["name": .null]))
+        plan.setPresence(.object(["name": .null]))
         #expect(plan.next(hasEvents: false) == .set(.object(["name": .null])))
-        plan.show(nil)
+        plan.setPresence(nil)
         #expect(plan.next(hasEvents: false) == .set(nil))
     }
 
@@ -49,7 +49,7 @@ import Trebuchet
     func reconnect() {
         var plan = joinedPlan()
         plan.disconnected(nil)
-        plan.show(typing)
+        plan.setPresence(typing)
         #expect(plan.next(hasEvents: true) == .wait)
         plan.connected()
         #expect(plan.next(hasEvents: true) == .join(presence: typing, token: "t"))
@@ -90,7 +90,7 @@ import Trebuchet
     @Test("a room that was closed is joined anew, without the token of the old one")
     func closed() {
         var plan = joinedPlan()
-        plan.show(typing)
+        plan.setPresence(typing)
         let step = RoomPlan.Step.patch(.object(["typing": .bool(true)]))
         #expect(plan.failed(step, with: RoomError.roomClosed) == nil)
         #expect(plan.next(hasEvents: true) == .join(presence: typing, token: nil))
@@ -100,14 +100,14 @@ import Trebuchet
     func refused() {
         var plan = RoomPlan()
         plan.users = 1
-        plan.show(typing)
+        plan.setPresence(typing)
         plan.connected()
         let error = RoomError.presenceTooLarge(bytes: 2, limit: 1)
         #expect(plan.failed(.join(presence: typing, token: nil), with: error) == nil)
         #expect(plan.next(hasEvents: false) == .join(presence: nil, token: nil))
         plan.joined(ticket, showing: nil)
         #expect(plan.next(hasEvents: false) == .wait)
-        plan.show(quiet)
+        plan.setPresence(quiet)
         #expect(plan.next(hasEvents: false) == .set(quiet))
     }
 
@@ -134,11 +134,11 @@ import Trebuchet
     @Test("too many updates wait as long as the server says, and end in the newest")
     func rateLimited() {
         var plan = joinedPlan()
-        plan.show(typing)
+        plan.setPresence(typing)
         let wait = plan.failed(.patch(typing), with: RoomError.rateLimited(retryAfterMilliseconds: 40))
         #expect(wait == .milliseconds(40))
         #expect(plan.next(hasEvents: false) == .wait)
-        plan.show(.object(["name": .string("A"), "typing": .bool(true)]))
+        plan.setPresence(.object(["name": .string("A"), "typing": .bool(true)]))
         plan.retry()
         #expect(plan.next(hasEvents: false) == .patch(.object(["name": .string("A"), "typing": .bool(true)])))
     }
@@ -146,12 +146,12 @@ import Trebuchet
     @Test("presences and events take turns, so that neither holds up the other")
     func turns() {
         var plan = joinedPlan()
-        plan.show(typing)
+        plan.setPresence(typing)
         #expect(plan.next(hasEvents: true) == .publish)
         plan.published()
         #expect(plan.next(hasEvents: true) == .patch(.object(["typing": .bool(true)])))
         plan.showed(typing)
-        plan.show(quiet)
+        plan.setPresence(quiet)
         #expect(plan.next(hasEvents: true) == .publish)
     }
 
@@ -159,16 +159,16 @@ import Trebuchet
     func refusedAgain() {
         var plan = RoomPlan()
         plan.users = 1
-        plan.show(.integer(1))
+        plan.setPresence(.integer(1))
         plan.connected()
         let joining = plan.next(hasEvents: false)
         plan.joined(
-            RoomTicket(stay: "s", token: "t", events: EventPosition(epoch: "e", last: 0)), showing: .integer(1))
-        plan.show(.integer(2))
+            RoomTicket(membershipID: "s", token: "t", events: EventPosition(epoch: "e", last: 0)), showing: .integer(1))
+        plan.setPresence(.integer(2))
         let first = plan.next(hasEvents: false)
         _ = plan.failed(first, with: RoomError.presenceTooLarge(bytes: 2, limit: 1))
         let behind = plan.next(hasEvents: false)
-        plan.show(.integer(2))
+        plan.setPresence(.integer(2))
         let again = plan.next(hasEvents: false)
         #expect(joining == .join(presence: .integer(1), token: nil))
         #expect([first, behind, again] == [.set(.integer(2)), .wait, .set(.integer(2))])

@@ -36,7 +36,7 @@ import Trebuchet
     @Test("the stay of somebody who is signed in is nobody else's, not even with its token")
     func stolenToken() throws {
         var membership = RoomMembership<Int>(limit: 10, grace: 1)
-        let make = { RoomMembership<Int>.Identity(stay: "s", token: "t") }
+        let make = { RoomMembership<Int>.Identity(membershipID: "s", token: "t") }
         _ = try membership.join(1, principal: "ada", token: nil, makeIdentity: make)
         #expect(throws: RoomError.notSignedIn) {
             try membership.join(2, principal: nil, token: "t", makeIdentity: make)
@@ -114,18 +114,18 @@ import Trebuchet
         let ada = QuotaHolder(principal: "ada", host: nil)
         func join(_ guest: Int, _ holder: QuotaHolder?) throws {
             _ = try membership.join(guest, principal: holder?.principal?.text, holder: holder, token: nil) {
-                RoomMembership<Int>.Identity(stay: "s\(guest)", token: "t\(guest)")
+                RoomMembership<Int>.Identity(membershipID: "s\(guest)", token: "t\(guest)")
             }
         }
         try join(1, ada)
         try join(2, ada)
         #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(3, ada) }
         try join(4, QuotaHolder(principal: "bob", host: nil))
-        membership.endSession("s1")
+        membership.endMembership("s1")
         try join(5, ada)
-        _ = membership.lost(5, at: 0)
+        _ = membership.startGracePeriod(of: 5, at: 0)
         #expect(throws: RoomError.tooManySessions(limit: 2)) { try join(6, ada) }
-        _ = membership.endOverdue(at: 10)
+        _ = membership.endExpired(at: 10)
         try join(6, ada)
     }
 

@@ -106,7 +106,7 @@ struct RoomWorld {
         let room = try #require(host.room("chat-\(name)"))
         return try #require(
             await room.whenLocal { room in
-                room.showAll()
+                room.publishPresences()
                 return room.roster
             })
     }

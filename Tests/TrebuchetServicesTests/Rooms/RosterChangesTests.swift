@@ -38,13 +38,13 @@ import TrebuchetWire
     func shows() {
         var roster = Roster()
         roster.set(.integer(1), of: "a", principal: "ada")
-        #expect(roster.shows(.integer(1), of: "a", "ada"))
-        #expect(!roster.shows(.integer(2), of: "a", "ada"))
-        #expect(!roster.shows(.integer(1), of: "a", nil))
-        #expect(!roster.shows(.integer(1), of: "a", "eve"))
-        #expect(!roster.shows(nil, of: "a", "ada"))
-        #expect(!roster.shows(.integer(1), of: "b", "ada"))
-        #expect(roster.shows(nil, of: "b", "ada") && roster.shows(nil, of: "b", nil))
+        #expect(roster.hasPresence(.integer(1), of: "a", "ada"))
+        #expect(!roster.hasPresence(.integer(2), of: "a", "ada"))
+        #expect(!roster.hasPresence(.integer(1), of: "a", nil))
+        #expect(!roster.hasPresence(.integer(1), of: "a", "eve"))
+        #expect(!roster.hasPresence(nil, of: "a", "ada"))
+        #expect(!roster.hasPresence(.integer(1), of: "b", "ada"))
+        #expect(roster.hasPresence(nil, of: "b", "ada") && roster.hasPresence(nil, of: "b", nil))
     }
 
     @Test("who changes what it shows keeps its number; who is somebody else by now does not")
@@ -138,15 +138,15 @@ import TrebuchetWire
         var roster = Roster()
         var batch = PresenceBatch(limit: 10_000, interval: 50)
         func waits(at now: UInt64) -> UInt64? {
-            batch.show(.integer(Int64(now)), of: "a", principal: nil)
+            batch.setPresence(.integer(Int64(now)), of: "a", principal: nil)
             return batch.timeToWait(at: now)
         }
         #expect(waits(at: 7) == 0)
-        batch.bring(into: &roster, at: 7)
+        batch.applyChanges(to: &roster, at: 7)
         #expect(waits(at: 56) == 1)
         // Somebody waits for that.
         #expect(waits(at: 57) == nil)
-        batch.bring(into: &roster, at: 57)
+        batch.applyChanges(to: &roster, at: 57)
         #expect(roster["a"] == .integer(57))
         #expect(waits(at: 107) == 0)
         #expect(waits(at: 106) == 1)
@@ -156,17 +156,17 @@ import TrebuchetWire
     func bounds() throws {
         var batch = PresenceBatch(limit: 1_000, interval: 50)
         func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes - 2)) }
-        batch.show(text(244), of: "a", principal: nil)
+        batch.setPresence(text(244), of: "a", principal: nil)
         try batch.check(text(244), of: nil)
         #expect(throws: RoomError.roomTooLarge(limit: 1_000)) { try batch.check(text(245), of: nil) }
         try batch.check(text(744), of: "a")
         #expect(throws: RoomError.roomTooLarge(limit: 1_000)) { try batch.check(text(745), of: "a") }
         // Over the limit, by whatever way: who shows as much as before, or less, may.
-        batch.show(text(1_000), of: "b", principal: nil)
+        batch.setPresence(text(1_000), of: "b", principal: nil)
         try batch.check(text(244), of: "a")
         #expect(throws: RoomError.self) { try batch.check(text(245), of: "a") }
         try batch.check(nil, of: "c")
-        batch.show(nil, of: "b", principal: nil)
+        batch.setPresence(nil, of: "b", principal: nil)
         try batch.check(text(244), of: "c")
         #expect(throws: RoomError.self) { try batch.check(text(245), of: "c") }
     }
@@ -175,22 +175,22 @@ import TrebuchetWire
     func wanted() {
         var roster = Roster()
         var batch = PresenceBatch(limit: 10_000, interval: 50)
-        #expect(batch.wanted("a", in: roster) == nil)
-        batch.show(.integer(1), of: "a", principal: "ada")
-        #expect(batch.wanted("a", in: roster) == .integer(1))
-        batch.bring(into: &roster, at: 1)
-        #expect(batch.wanted("a", in: roster) == .integer(1))
+        #expect(batch.newestPresence(of: "a", in: roster) == nil)
+        batch.setPresence(.integer(1), of: "a", principal: "ada")
+        #expect(batch.newestPresence(of: "a", in: roster) == .integer(1))
+        batch.applyChanges(to: &roster, at: 1)
+        #expect(batch.newestPresence(of: "a", in: roster) == .integer(1))
         #expect(roster.members.first?.principal == "ada")
-        batch.show(nil, of: "a", principal: "ada")
-        #expect(batch.wanted("a", in: roster) == nil && roster["a"] == .integer(1))
-        batch.bring(into: &roster, at: 2)
+        batch.setPresence(nil, of: "a", principal: "ada")
+        #expect(batch.newestPresence(of: "a", in: roster) == nil && roster["a"] == .integer(1))
+        batch.applyChanges(to: &roster, at: 2)
         #expect(roster.members.isEmpty)
         // The same again changes nothing for those who observe.
-        batch.show(.integer(1), of: "a", principal: "ada")
-        batch.bring(into: &roster, at: 3)
+        batch.setPresence(.integer(1), of: "a", principal: "ada")
+        batch.applyChanges(to: &roster, at: 3)
         _ = roster.takeChanges()
-        batch.show(.integer(1), of: "a", principal: "ada")
-        batch.bring(into: &roster, at: 4)
+        batch.setPresence(.integer(1), of: "a", principal: "ada")
+        batch.applyChanges(to: &roster, at: 4)
         let changes = roster.takeChanges()
         #expect(changes?.operations.contains { _ in true } == false)
     }

@@ -88,17 +88,17 @@ import TrebuchetWire
     func batches() throws {
         var roster = Roster()
         var batch = PresenceBatch(limit: 1_000, interval: 50)
-        batch.show(.integer(1), of: "a", principal: nil)
+        batch.setPresence(.integer(1), of: "a", principal: nil)
         #expect(batch.timeToWait(at: 1_000) == 0)
-        batch.bring(into: &roster, at: 1_000)
-        batch.show(.integer(2), of: "a", principal: nil)
+        batch.applyChanges(to: &roster, at: 1_000)
+        batch.setPresence(.integer(2), of: "a", principal: nil)
         #expect(batch.timeToWait(at: 1_010) == 40)
-        batch.show(.integer(3), of: "b", principal: nil)
+        batch.setPresence(.integer(3), of: "b", principal: nil)
         #expect(batch.timeToWait(at: 1_020) == nil)
-        batch.show(.integer(4), of: "a", principal: nil)
-        #expect(batch.wanted("a", in: roster) == .integer(4))
+        batch.setPresence(.integer(4), of: "a", principal: nil)
+        #expect(batch.newestPresence(of: "a", in: roster) == .integer(4))
         #expect(roster["a"] == .integer(1))
-        batch.bring(into: &roster, at: 1_050)
+        batch.applyChanges(to: &roster, at: 1_050)
         #expect(roster["a"] == .integer(4))
         #expect(roster["b"] == .integer(3))
         #expect(throws: RoomError.roomTooLarge(limit: 1_000)) {
@@ -106,9 +106,9 @@ import TrebuchetWire
         }
         try batch.check(.string(String(repeating: "x", count: 200)), of: nil)
         try batch.check(.string(String(repeating: "x", count: 300)), of: "a")
-        batch.show(nil, of: "a", principal: nil)
+        batch.setPresence(nil, of: "a", principal: nil)
         try batch.check(.string(String(repeating: "x", count: 300)), of: nil)
-        batch.bring(into: &roster, at: 2_000)
+        batch.applyChanges(to: &roster, at: 2_000)
         #expect(roster.members.map(\.id) == ["b"])
     }
 
@@ -116,18 +116,18 @@ import TrebuchetWire
     func nothingToTell() {
         var batch = PresenceBatch(limit: 10_000, interval: 50)
         var roster = Roster()
-        batch.show(.integer(1), of: "a", principal: nil)
-        var isToTell = [batch.isToTell(roster, at: 1_000)]
-        batch.bring(into: &roster, at: 1_000)
-        batch.show(.integer(2), of: "a", principal: nil)
-        batch.show(.integer(1), of: "a", principal: nil)
-        batch.show(nil, of: "b", principal: nil)
+        batch.setPresence(.integer(1), of: "a", principal: nil)
+        var isToTell = [batch.hasChanges(to: roster, at: 1_000)]
+        batch.applyChanges(to: &roster, at: 1_000)
+        batch.setPresence(.integer(2), of: "a", principal: nil)
+        batch.setPresence(.integer(1), of: "a", principal: nil)
+        batch.setPresence(nil, of: "b", principal: nil)
         var waits = [batch.timeToWait(at: 1_010), batch.timeToWait(at: 1_010)]
-        isToTell.append(batch.isToTell(roster, at: 1_050))
-        batch.show(.integer(1), of: "a", principal: "ada")
+        isToTell.append(batch.hasChanges(to: roster, at: 1_050))
+        batch.setPresence(.integer(1), of: "a", principal: "ada")
         waits.append(batch.timeToWait(at: 1_060))
         #expect(waits == [40, nil, 40], "nobody waits any more behind the second")
-        isToTell.append(batch.isToTell(roster, at: 1_100))
+        isToTell.append(batch.hasChanges(to: roster, at: 1_100))
         #expect(isToTell == [true, false, true], "who it is has changed at last")
     }
 }

@@ -199,9 +199,9 @@ import Trebuchet
         arguments: [
             ("\"anyone\"", [.everybody, .everybody, .everybody, .everybody]),
             ("\"signed-in\"", [.named("nobody"), .named("all"), .named("all"), .named("all")]),
-            ("\"creator\"", [.named("not signed in"), .alone, .alone, .alone]),
-            ("[\"creator\", \"editor\"]", [.named("not signed in"), .alone, .alone, .named("all")]),
-            ("[\"no-creator\", \"user\"]", [.named("not signed in"), .alone, .named("all"), .named("all")]),
+            ("\"creator\"", [.named("not signed in"), .separate, .separate, .separate]),
+            ("[\"creator\", \"editor\"]", [.named("not signed in"), .separate, .separate, .named("all")]),
+            ("[\"no-creator\", \"user\"]", [.named("not signed in"), .separate, .named("all"), .named("all")]),
         ] as [(String, [ReaderGroup])])
     func readers(words: String, groups: [ReaderGroup]) throws {
         let book = try book(#"{"roles":["editor"],"collections":{"todos":{"read":\#(words)}}}"#)

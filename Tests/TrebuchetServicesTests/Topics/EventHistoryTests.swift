@@ -118,7 +118,7 @@ import Testing
         few.joined(at: position.bounded)
         #expect(all == few)
         var plan = RoomPlan()
-        plan.joined(RoomTicket(stay: "s", token: "t", events: position), showing: nil)
+        plan.joined(RoomTicket(membershipID: "s", token: "t", events: position), showing: nil)
         #expect(plan.ticket?.events == position.bounded)
     }
 

@@ -65,7 +65,7 @@ import TrebuchetTesting
             let carol = world.guest()
             let room = try carol.room()
             try await carol.client.connect()
-            let stay = try await room.join(presence: nil, token: nil, attempt: nil).stay
+            let stay = try await room.join(presence: nil, token: nil, attempt: nil).membershipID
             await wait(for: emoji) { $0.isConnected }
             await wait(for: bob) { $0.isConnected }
             try await room.publish(topic: "other", payload: .object(["name": .string("no")]))

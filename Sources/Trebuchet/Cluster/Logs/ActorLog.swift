@@ -20,10 +20,10 @@ struct ActorLogSize {
 final class ActorLog: Sendable {
     private struct State {
         var fence: UInt64 = 0
-        var place: LogPosition?
+        var position: LogPosition?
         /// The end of the log when this node last knew it, under that fence: a coordination store with less has lost entries.
-        var seen: LogPosition?
-        /// The newest acknowledged entries, up to `seen`.
+        var lastKnownEnd: LogPosition?
+        /// The newest acknowledged entries, up to `lastKnownEnd`.
         var recent = RestorableEntries()
         /// Indicates whether this node has loaded the log under that fence, and thereby started an incarnation of its streams.
         var hasBegun = false
@@ -65,7 +65,7 @@ final class ActorLog: Sendable {
     }
 
     /// Returns the position of the newest entry that this node knows under that fence.
-    func place(under fence: UInt64) -> LogPosition? { state.withLock { $0.fence == fence ? $0.place : nil } }
+    func position(under fence: UInt64) -> LogPosition? { state.withLock { $0.fence == fence ? $0.position : nil } }
 
     func loaded(under fence: UInt64) -> ActorLogContents? { state.withLock { $0.fence == fence ? $0.contents : nil } }
 
@@ -73,7 +73,7 @@ final class ActorLog: Sendable {
     /// its log recognizes entries of that fence.
     ///
     /// - Parameter hasLost: True if the coordination store may have lost entries of that fence.
-    func goesOn(at place: LogPosition, under fence: UInt64, hasLost: Bool = false) -> Bool {
+    func isContinuous(at place: LogPosition, under fence: UInt64, hasLost: Bool = false) -> Bool {
         state.withLock { $0.fence == fence && $0.hasBegun } || place.fence == fence && !hasLost
     }
 
@@ -81,8 +81,8 @@ final class ActorLog: Sendable {
 
     /// Returns the end of the log when this node last knew it under that fence, `start` for a log that it has removed; nil when it
     /// is unknown.
-    func seen(under fence: UInt64) -> LogPosition? {
-        state.withLock { $0.fence == fence ? $0.removal == .done ? .start : $0.seen : nil }
+    func lastKnownEnd(under fence: UInt64) -> LogPosition? {
+        state.withLock { $0.fence == fence ? $0.removal == .done ? .start : $0.lastKnownEnd : nil }
     }
 
     /// Returns whether this node has removed the log under that fence and has not written since.
@@ -97,13 +97,13 @@ final class ActorLog: Sendable {
     func didRead(to place: LogPosition?, under fence: UInt64) {
         state.withLock { state in
             if state.fence != fence {
-                (state.place, state.contents, state.seen, state.hasBegun) = (nil, nil, nil, false)
+                (state.position, state.contents, state.lastKnownEnd, state.hasBegun) = (nil, nil, nil, false)
                 (state.recent, state.removal) = (RestorableEntries(), .none)
             }
             state.fence = fence
             guard let place else { return }
-            if state.seen != place { state.recent = RestorableEntries() }
-            state.seen = place
+            if state.lastKnownEnd != place { state.recent = RestorableEntries() }
+            state.lastKnownEnd = place
         }
     }
 
@@ -112,9 +112,9 @@ final class ActorLog: Sendable {
     /// - Parameter number: The number in `RecentEntries`.
     func didAcknowledge(_ entry: [UInt8], _ number: UInt64, at place: LogPosition) {
         state.withLock { state in
-            if let seen = state.seen, seen.offset + 1 != place.offset { state.recent = RestorableEntries() }
+            if let seen = state.lastKnownEnd, seen.offset + 1 != place.offset { state.recent = RestorableEntries() }
             state.recent.append(entry, number)
-            (state.seen, state.removal) = (place, .none)
+            (state.lastKnownEnd, state.removal) = (place, .none)
         }
     }
 
@@ -124,13 +124,13 @@ final class ActorLog: Sendable {
     /// Returns the acknowledged entries after an offset; nil when this node does not keep all of them.
     func recent(behind offset: UInt64) -> [[UInt8]]? {
         state.withLock { state in
-            guard let seen = state.seen, seen.offset >= offset else { return nil }
+            guard let seen = state.lastKnownEnd, seen.offset >= offset else { return nil }
             return state.recent.last(seen.offset - offset)
         }
     }
 
     /// The end of a log that this node has recently written, under any fence.
-    var written: LogPosition? { state.withLock { $0.recent.isEmpty ? nil : $0.seen } }
+    var recentlyWrittenEnd: LogPosition? { state.withLock { $0.recent.isEmpty ? nil : $0.lastKnownEnd } }
 
     /// Indicates whether it is being read, written or folded.
     var isInUse: Bool { state.withLock { $0.users > 0 || $0.isFolding } }
@@ -140,17 +140,17 @@ final class ActorLog: Sendable {
     var isFolding: Bool { state.withLock { $0.isFolding } }
 
     func enter() { state.withLock { $0.users += 1 } }
-    func leave() { state.withLock { $0.users -= 1 } }
+    func releaseUse() { state.withLock { $0.users -= 1 } }
 
     /// Discards the position of the log, so that it is read again.
     ///
     /// - Parameter all: True to discard the known end too, so that a new incarnation starts.
     func discardContents(all: Bool = false) {
         state.withLock { state in
-            state.place = nil
+            state.position = nil
             state.contents = nil
             guard all else { return }
-            (state.seen, state.size, state.hasWritten) = (nil, ActorLogSize(), false)
+            (state.lastKnownEnd, state.size, state.hasWritten) = (nil, ActorLogSize(), false)
             (state.recent, state.hasBegun, state.removal) = (RestorableEntries(), false, .none)
         }
     }
@@ -166,7 +166,7 @@ final class ActorLog: Sendable {
     func didLoad(_ contents: ActorLogContents, at place: LogPosition, _ size: ActorLogSize, under fence: UInt64) {
         state.withLock { state in
             state.fence = fence
-            state.place = place
+            state.position = place
             state.hasBegun = true
             state.size = size
             state.unfolded = (size.entryBytes, 0)
@@ -177,7 +177,7 @@ final class ActorLog: Sendable {
     func didAppend(_ bytes: Int, at place: LogPosition, under fence: UInt64) {
         state.withLock { state in
             state.fence = fence
-            state.place = place
+            state.position = place
             state.hasWritten = true
             state.size.addEntry(bytes: bytes)
             state.unfolded.all += bytes

@@ -5,22 +5,22 @@ internal import TrebuchetActors
 struct ActorLogContents {
     /// The maximum number and size of the newest idempotency records that an actor's log keeps when it is folded. Older records are
     /// reduced to their call numbers.
-    static let keptCalls = 16_384
-    static let keptCallBytes = 4 << 20
+    static let maximumCalls = 16_384
+    static let maximumCallBytes = 4 << 20
     /// The size in bytes of a folded log up to which it includes changes that only readers need.
     private static let mostWithPassed = 8 << 20
     /// The number of latest connections whose removed calls are recorded.
-    static let keptConnections = 1_024
+    static let maximumConnections = 1_024
 
     private var values: [StateKey: [UInt8]] = [:]
     private var logs: [StateKey: MemoryLog] = [:]
-    private var lives: [StateKey: LogIncarnations] = [:]
+    private var incarnations: [StateKey: LogIncarnations] = [:]
     /// Calls, the oldest first; a call that was written twice has its first position.
     private var calls: [StateKey] = []
-    private var gone = CompactedCalls()
+    private var removedCalls = CompactedCalls()
 
     /// Returns the value of a key. The record of a removed call is an empty value, which is no response.
-    func value(_ key: StateKey) -> [UInt8]? { values[key] ?? (gone.contains(key) ? [] : nil) }
+    func value(_ key: StateKey) -> [UInt8]? { values[key] ?? (removedCalls.contains(key) ? [] : nil) }
 
     func values(in namespace: String) -> [String: [UInt8]] {
         var found: [String: [UInt8]] = [:]
@@ -31,18 +31,18 @@ struct ActorLogContents {
     var earlierCalls: IdempotencyIndex {
         var earlier = IdempotencyIndex()
         for key in calls where values[key] != nil { earlier.insert(key) }
-        for (connection, number) in gone.newest(.max) { earlier.recordEvictedCalls(connection, upTo: number) }
+        for (connection, number) in removedCalls.newest(.max) { earlier.recordEvictedCalls(connection, upTo: number) }
         return earlier
     }
 
     /// Indicates whether the log can be removed without a loss. Removed calls matter for late repeats.
-    var isEmpty: Bool { values.isEmpty && logs.isEmpty && gone.isEmpty }
+    var isEmpty: Bool { values.isEmpty && logs.isEmpty && removedCalls.isEmpty }
 
     var hasLogs: Bool { !logs.isEmpty }
 
     /// Returns a log in its current incarnation.
     func log(_ key: StateKey) -> StoredLog? {
-        guard let stored = logs[key]?.stored, let lives = lives[key] else { return nil }
+        guard let stored = logs[key]?.stored, let lives = incarnations[key] else { return nil }
         let snapshot = LogSnapshot(
             epoch: lives.current, version: stored.snapshot.version, bytes: stored.snapshot.bytes)
         return StoredLog(
@@ -55,9 +55,9 @@ struct ActorLogContents {
         for item in items {
             switch item {
             case .write(let write): try apply(write)
-            case .life(let epoch): startIncarnation(epoch)
-            case .lives(let lives, let key): self.lives[key] = lives
-            case .gone(let connection, let number): gone.addCall(connection, number)
+            case .incarnation(let epoch): startIncarnation(epoch)
+            case .incarnations(let lives, let key): self.incarnations[key] = lives
+            case .removedCalls(let connection, let number): removedCalls.addCall(connection, number)
             case .passed(let entry, let key): logs[key]?.appendEarlierEntry(entry)
             }
         }
@@ -67,7 +67,7 @@ struct ActorLogContents {
     mutating func startIncarnation(_ epoch: String) {
         for (key, log) in logs {
             guard let last = log.stored?.lastVersion else { continue }
-            lives[key]?.startIncarnation(epoch, after: last)
+            incarnations[key]?.startIncarnation(epoch, after: last)
             // A snapshot by its owner then belongs to the current contents.
             logs[key]?.startEpoch(epoch)
         }
@@ -80,7 +80,7 @@ struct ActorLogContents {
             if isNew, write.key.namespace == IdempotencyNamespace.name { calls.append(write.key) }
         case .delete:
             values[write.key] = nil
-            gone.addState(write.key)
+            removedCalls.addState(write.key)
         default:
             var log = logs.removeValue(forKey: write.key) ?? MemoryLog(keepsPassed: true)
             defer { if !log.isEmpty { logs[write.key] = log } }
@@ -92,8 +92,8 @@ struct ActorLogContents {
 
     /// Starts incarnations from scratch for another epoch, which is unrelated to the previous ones.
     private mutating func recordEpoch(_ epoch: String, of key: StateKey) {
-        guard lives[key].map({ !$0.current.utf8.elementsEqual(epoch.utf8) }) ?? true else { return }
-        lives[key] = LogIncarnations(epoch)
+        guard incarnations[key].map({ !$0.current.utf8.elementsEqual(epoch.utf8) }) ?? true else { return }
+        incarnations[key] = LogIncarnations(epoch)
     }
 
     /// The minimal encoding of the same contents.
@@ -101,15 +101,15 @@ struct ActorLogContents {
         var bytes = ActorLogEntry.bytes(of: [])
         let calls = calls.filter { values[$0] != nil }
         var (kept, keptBytes) = (calls.endIndex, 0)
-        while kept > calls.startIndex, calls.endIndex - kept < Self.keptCalls {
+        while kept > calls.startIndex, calls.endIndex - kept < Self.maximumCalls {
             keptBytes += calls[kept - 1].name.utf8.count + (values[calls[kept - 1]]?.count ?? 0)
-            guard keptBytes <= Self.keptCallBytes else { break }
+            guard keptBytes <= Self.maximumCallBytes else { break }
             kept -= 1
         }
-        var gone = gone
+        var gone = removedCalls
         for key in calls[..<kept] { gone.addState(key) }
-        for (connection, number) in gone.newest(Self.keptConnections) {
-            ActorLogEntry.appendGone(connection, number, to: &bytes)
+        for (connection, number) in gone.newest(Self.maximumConnections) {
+            ActorLogEntry.appendRemovedCalls(connection, number, to: &bytes)
         }
         for (key, value) in values where key.namespace != IdempotencyNamespace.name {
             ActorLogEntry.append(.put(value, key), to: &bytes)
@@ -119,7 +119,7 @@ struct ActorLogContents {
             if let stored = self.log(key) {
                 ActorLogEntry.append(.snapshot(stored.snapshot, key), to: &bytes)
                 for entry in stored.entries { ActorLogEntry.append(.append(entry, key), to: &bytes) }
-                if let lives = lives[key] { ActorLogEntry.append(lives, of: key, to: &bytes) }
+                if let lives = incarnations[key] { ActorLogEntry.append(lives, of: key, to: &bytes) }
             }
             for part in log.partsToCome {
                 ActorLogEntry.append(

@@ -6,11 +6,11 @@ enum ActorLogEntry {
     enum Item {
         case write(StateWrite)
         /// From here on the actor's logs are in the incarnation with this epoch.
-        case life(String)
+        case incarnation(String)
         /// The incarnations of a log before it was folded.
-        case lives(LogIncarnations, StateKey)
+        case incarnations(LogIncarnations, StateKey)
         /// The removed calls of a connection up to a number, from a folded log.
-        case gone(connection: String, UInt64)
+        case removedCalls(connection: String, UInt64)
         /// A change before a log's snapshot, from a folded log.
         case passed(LogEntry, StateKey)
     }
@@ -18,13 +18,13 @@ enum ActorLogEntry {
     private static let version: UInt8 = 1
 
     private enum Kind: UInt8 {
-        case put, delete, append, snapshotPart, snapshot, deleteLog, life, lives, gone, passed
+        case put, delete, append, snapshotPart, snapshot, deleteLog, incarnation, incarnations, removedCalls, passed
     }
 
     static func bytes(of writes: some Sequence<StateWrite>, life: String? = nil) -> [UInt8] {
         var bytes = [version]
         if let life {
-            bytes.append(Kind.life.rawValue)
+            bytes.append(Kind.incarnation.rawValue)
             BinaryFields.append(Array(life.utf8), to: &bytes)
         }
         for write in writes { append(write, to: &bytes) }
@@ -32,7 +32,7 @@ enum ActorLogEntry {
     }
 
     static func append(_ lives: LogIncarnations, of key: StateKey, to bytes: inout [UInt8]) {
-        appendHeader(.lives, key, &bytes)
+        appendHeader(.incarnations, key, &bytes)
         BinaryFields.append(Array(lives.current.utf8), to: &bytes)
         BinaryFields.append(UInt32(lives.earlier.count), to: &bytes)
         for life in lives.earlier {
@@ -52,8 +52,8 @@ enum ActorLogEntry {
         BinaryFields.append(entry.bytes, to: &bytes)
     }
 
-    static func appendGone(_ connection: String, _ number: UInt64, to bytes: inout [UInt8]) {
-        bytes.append(Kind.gone.rawValue)
+    static func appendRemovedCalls(_ connection: String, _ number: UInt64, to bytes: inout [UInt8]) {
+        bytes.append(Kind.removedCalls.rawValue)
         BinaryFields.append(Array(connection.utf8), to: &bytes)
         BinaryFields.append(number, to: &bytes)
     }
@@ -104,21 +104,21 @@ enum ActorLogEntry {
 
     private static func next(_ rest: inout ArraySlice<UInt8>, _ partition: String) -> Item? {
         guard let kind = rest.popFirst().flatMap({ Kind(rawValue: $0) }) else { return nil }
-        if kind == .life { return BinaryFields.text(&rest).map { .life($0) } }
-        if kind == .gone {
+        if kind == .incarnation { return BinaryFields.text(&rest).map { .incarnation($0) } }
+        if kind == .removedCalls {
             guard let connection = BinaryFields.text(&rest), let number = BinaryFields.number(UInt64.self, &rest) else {
                 return nil
             }
-            return .gone(connection: connection, number)
+            return .removedCalls(connection: connection, number)
         }
         guard let namespace = BinaryFields.text(&rest), let name = BinaryFields.text(&rest) else { return nil }
         let key = StateKey(namespace, name, partition: partition)
-        if kind == .lives { return lives(&rest).map { .lives($0, key) } }
+        if kind == .incarnations { return parseIncarnations(&rest).map { .incarnations($0, key) } }
         if kind == .passed { return entry(&rest).map { .passed($0, key) } }
         return write(kind, key, &rest).map { .write($0) }
     }
 
-    private static func lives(_ rest: inout ArraySlice<UInt8>) -> LogIncarnations? {
+    private static func parseIncarnations(_ rest: inout ArraySlice<UInt8>) -> LogIncarnations? {
         guard let current = BinaryFields.text(&rest), let count = BinaryFields.number(UInt32.self, &rest),
             count <= LogIncarnations.maximumEarlierIncarnations
         else { return nil }
@@ -141,7 +141,7 @@ enum ActorLogEntry {
 
     private static func write(_ kind: Kind, _ key: StateKey, _ rest: inout ArraySlice<UInt8>) -> StateWrite? {
         switch kind {
-        case .life, .lives, .gone, .passed: return nil
+        case .incarnation, .incarnations, .removedCalls, .passed: return nil
         case .put: return BinaryFields.bytes(&rest).map { .put($0, key) }
         case .delete: return .delete(key)
         case .append: return entry(&rest).map { .append($0, key) }

@@ -9,7 +9,7 @@ extension EngineStore {
         let partition = ActorLog(actor)
         if let seen, let look = try await changeFeed(of: key, in: partition, after: seen) { return look }
         let (contents, _, whole, _) = try await read(partition)
-        return ActorLogReadResult(.whole(contents.log(key)), whole)
+        return ActorLogReadResult(.complete(contents.log(key)), whole)
     }
 
     /// Returns the changes after `seen`; nil where the earlier entries are gone or the changes are more than appended entries. The

@@ -20,7 +20,7 @@ extension EngineStore {
     func restore(
         _ partition: ActorLog, from top: UInt64, under lease: SlotLease
     ) async throws(StateStoreError) -> Bool {
-        guard let seen = partition.seen(under: lease.fence) else { return false }
+        guard let seen = partition.lastKnownEnd(under: lease.fence) else { return false }
         if partition.isRemoved(under: lease.fence) {
             guard top > 0 else { return false }
             // Otherwise another owner writes the log by now, or a replica that is behind was read.
@@ -60,7 +60,7 @@ extension EngineStore {
         // The append may succeed without a response.
         partition.discardContents()
         let mark = ActorLogEntry.bytes(of: [])
-        let outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+        let outcome = try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
             try await engine.append(LogAppend(mark, expectedHead: seen.offset), to: partition.log, lease: lease)
         }
         switch outcome {
@@ -96,12 +96,12 @@ extension EngineStore {
         again entry: [UInt8], behind top: UInt64, to partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) {
         let change = LogAppend(entry, expectedHead: top)
-        var outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+        var outcome = try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
             try await engine.append(change, to: partition.log, lease: lease)
         }
         if outcome == .full, let folded = try? await foldNow(partition, under: lease) {
             partition.didFold(folded)
-            outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+            outcome = try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
                 try await engine.append(change, to: partition.log, lease: lease)
             }
         }
@@ -123,7 +123,7 @@ extension EngineStore {
         var (contents, top, _, size) = try await read(partition)
         if try await restore(partition, from: top.offset, under: lease) {
             (contents, top, _, size) = try await read(partition)
-            guard let seen = partition.seen(under: lease.fence), seen.offset <= top.offset else {
+            guard let seen = partition.lastKnownEnd(under: lease.fence), seen.offset <= top.offset else {
                 throw StateStoreError(
                     .unavailable, "the log of actor '\(partition.name)' is not at the expected position")
             }
@@ -133,11 +133,11 @@ extension EngineStore {
 
     /// Notes the end of a log that was just read. Entries that are new to this node are its writes without a response: it keeps them
     /// too.
-    func noteEnd(
+    func recordLogEnd(
         _ top: LogPosition, of partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) {
         if engine.confirmsWrites, top != .start { return partition.didRead(to: nil, under: lease.fence) }
-        if let seen = partition.seen(under: lease.fence), seen.offset < top.offset {
+        if let seen = partition.lastKnownEnd(under: lease.fence), seen.offset < top.offset {
             let reading: LogReadResult
             do throws(ClusterEngineError) {
                 reading = try await engine.read(partition.log, after: seen)
@@ -158,7 +158,7 @@ extension EngineStore {
     func remove(_ partition: ActorLog, at top: UInt64, under lease: SlotLease) async throws(StateStoreError) -> Bool {
         // A restored log of an earlier removal keeps its mark.
         if !partition.isRemoved(under: lease.fence) { partition.didRemove(under: lease.fence, isInDoubt: true) }
-        let outcome = try await asking(partition, lease) { () async throws(ClusterEngineError) in
+        let outcome = try await performRequest(partition, lease) { () async throws(ClusterEngineError) in
             try await engine.removeLog(partition.log, at: top, lease: lease)
         }
         switch outcome {
@@ -172,7 +172,7 @@ extension EngineStore {
     }
 
     /// Executes a write of a log, and converts its errors.
-    func asking<Answer>(
+    func performRequest<Answer>(
         _ partition: ActorLog, _ lease: SlotLease, _ body: () async throws(ClusterEngineError) -> Answer
     ) async throws(StateStoreError) -> Answer {
         do throws(ClusterEngineError) {
@@ -217,9 +217,9 @@ extension EngineStore {
     private func checkEnd(of name: String, _ isSettled: Bool) async throws(StateStoreError) {
         try await with(name) { partition throws(StateStoreError) in
             let lease = lease(partition.log.slot)
-            let seen = lease.flatMap { partition.seen(under: $0.fence) }
+            let seen = lease.flatMap { partition.lastKnownEnd(under: $0.fence) }
             // Before slots have owners again, this node may acquire one under the same fence.
-            guard let known = seen ?? (lease != nil || isSettled ? partition.written : nil) else { return }
+            guard let known = seen ?? (lease != nil || isSettled ? partition.recentlyWrittenEnd : nil) else { return }
             let reading: LogReadResult
             do throws(ClusterEngineError) {
                 reading = try await engine.readLog(partition.log, after: known, limit: 1)

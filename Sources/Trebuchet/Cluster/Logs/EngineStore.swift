@@ -63,7 +63,7 @@ final class EngineStore: PerActorStore {
         for partition in partitions.withLock({ Array($0.values) }) { partition.discardContents(all: true) }
     }
 
-    /// Returns a partition, in use until `leave`.
+    /// Returns a partition, in use until `releaseUse`.
     private func partition(_ name: String) -> ActorLog {
         partitions.withLock { partitions in
             let known = partitions[ByteText(name)]
@@ -142,7 +142,7 @@ final class EngineStore: PerActorStore {
             outcome = .failure(error)
         }
         await partition.turn.signal()
-        partition.leave()
+        partition.releaseUse()
         return try outcome.get()
     }
 
@@ -156,7 +156,7 @@ final class EngineStore: PerActorStore {
                 throw Self.elsewhere(name)
             }
             if let ownership = writes.first?.ownership, ownership != lease.fence { throw Self.elsewhere(name) }
-            let known = partition.place(under: lease.fence)
+            let known = partition.position(under: lease.fence)
             let place: LogPosition
             if let known {
                 place = known
@@ -288,8 +288,8 @@ final class EngineStore: PerActorStore {
         _ partition: ActorLog, under lease: SlotLease
     ) async throws(StateStoreError) -> (contents: ActorLogContents, place: LogPosition) {
         var (contents, top, size) = try await readOwn(partition, under: lease)
-        let goesOn = partition.goesOn(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
-        try await noteEnd(top, of: partition, under: lease)
+        let goesOn = partition.isContinuous(at: top, under: lease.fence, hasLost: hasLost.withLock { $0 })
+        try await recordLogEnd(top, of: partition, under: lease)
         // Written before the contents are visible: later entries are known as this incarnation's, should the coordination store lose
         // the end of it.
         if contents.hasLogs, !goesOn {

@@ -94,8 +94,8 @@ private final class InboundNodeLink: WebSocketHandler, @unchecked Sendable {
             }
             let seals = secrets.seals
             phase = .known(node, incoming: seals.ofSender, outgoing: seals.ofReceiver)
-            socket.takeMessages(upTo: NodeLinkListener.limits.messageBytes)
-            tellCount(socket)
+            socket.setMaximumMessageSize(NodeLinkListener.limits.messageBytes)
+            sendReceivedCount(over: socket)
         case (.known(let node, var incoming, let outgoing), .sealed):
             guard let payload = incoming.open(message) else { return closeLink(socket, "invalid message seal") }
             phase = .known(node, incoming: incoming, outgoing: outgoing)
@@ -103,7 +103,7 @@ private final class InboundNodeLink: WebSocketHandler, @unchecked Sendable {
             guard payload.isEmpty || peers.receive(payload, from: node) else {
                 return closeLink(socket, "invalid message of that node")
             }
-            tellCount(socket)
+            sendReceivedCount(over: socket)
         default: closeLink(socket, "unexpected message")
         }
     }
@@ -122,7 +122,7 @@ private final class InboundNodeLink: WebSocketHandler, @unchecked Sendable {
             binary: NodeLinkMessage.challenge(nonce: secrets.nonceOfReceiver, proof: secrets.proofOfReceiver).bytes)
     }
 
-    private func tellCount(_ socket: WebSocket) {
+    private func sendReceivedCount(over socket: WebSocket) {
         guard case .known(let node, let incoming, var outgoing) = phase else { return }
         let message = outgoing.seal(NodeLinkAcknowledgement(received: peers.handled(from: node)).bytes)
         phase = .known(node, incoming: incoming, outgoing: outgoing)

@@ -12,7 +12,7 @@ final class NodeLinks: Sendable {
         /// The time before which no further attempt is made.
         var nextTry: UInt64 = 0
         /// Whether the failure was logged.
-        var isTold = false
+        var isFailureLogged = false
     }
 
     /// The links by node.
@@ -98,8 +98,8 @@ final class NodeLinks: Sendable {
     private func didOpen(_ node: ClusterNode, _ address: NodeAddress) {
         let isNews = state.withLock { state in
             guard var peer = state.peers[node] else { return false }
-            let isNews = peer.isTold
-            (peer.isOpen, peer.isTold) = (true, false)
+            let isNews = peer.isFailureLogged
+            (peer.isOpen, peer.isFailureLogged) = (true, false)
             state.peers[node] = peer
             return isNews
         }
@@ -110,8 +110,8 @@ final class NodeLinks: Sendable {
         let isNews = state.withLock { state in
             guard var peer = state.peers[link.node], peer.link === link else { return false }
             (peer.link, peer.isOpen) = (nil, false)
-            let isNews = !peer.isTold
-            peer.isTold = true
+            let isNews = !peer.isFailureLogged
+            peer.isFailureLogged = true
             state.peers[link.node] = peer
             return isNews
         }

@@ -24,7 +24,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     /// The number of unacknowledged bytes above which nothing more is sent.
     private static let window = 8 << 20
     /// The minimum interval in nanoseconds of queries whether an earlier message, sent over another path, has arrived.
-    private static let askInterval: UInt64 = 20_000_000
+    private static let queryInterval: UInt64 = 20_000_000
 
     let node: ClusterNode
     let reactor: Reactor
@@ -39,7 +39,7 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
     /// The numbers and sizes of the messages in transit.
     private var underWay: [(number: UInt64, bytes: Int)] = []
     private var underWayBytes = 0
-    private var askedAt: UInt64 = 0
+    private var lastQueryTime: UInt64 = 0
     /// A message that waits for the window or for the reply to a query.
     private var waiting: (number: UInt64, bytes: [UInt8], isAsking: Bool, answer: Reply)?
     private let didEnd: @Sendable (OutboundNodeLink, _ reason: String) -> Void
@@ -86,8 +86,8 @@ final class OutboundNodeLink: WebSocketHandler, @unchecked Sendable {
             }
             return put(bytes, number, answer)
         }
-        guard reactor.now &- askedAt > Self.askInterval else { return answer(false) }
-        askedAt = reactor.now
+        guard reactor.now &- lastQueryTime > Self.queryInterval else { return answer(false) }
+        lastQueryTime = reactor.now
         waiting = (number, bytes, true, answer)
         write([])
     }

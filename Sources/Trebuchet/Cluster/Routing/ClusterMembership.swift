@@ -75,7 +75,7 @@ public enum DataLossPolicy: String, Sendable, CaseIterable {
 /// A coordination store whose data is in a file of this machine.
 package protocol FileBackedEngine: ClusterEngine {
     /// Throws if the file is unreadable or no longer at its path; for readiness.
-    func checkPlace() async throws(StateStoreError)
+    func checkPath() async throws(StateStoreError)
 }
 
 /// The placement of the actors of a pattern.
@@ -128,11 +128,11 @@ final class SlotReleaseHandler: SlotRebalanceListener {
     }
 
     func slotWillBeRevoked(_ lease: SlotLease) async {
-        noteLoss(of: lease.slot)
+        handleLoss(of: lease.slot)
         await handlers.withLock { $0.release }?(lease.slot, true)
     }
 
-    private func noteLoss(of slot: ClusterSlot) {
+    private func handleLoss(of slot: ClusterSlot) {
         let events = state.withLock { told in
             told.lost += 1
             return told.events
@@ -141,7 +141,7 @@ final class SlotReleaseHandler: SlotRebalanceListener {
     }
 
     func slotLost(_ lease: SlotLease) {
-        noteLoss(of: lease.slot)
+        handleLoss(of: lease.slot)
         guard let release = handlers.withLock({ $0.release }) else { return }
         Task { await release(lease.slot, false) }
     }

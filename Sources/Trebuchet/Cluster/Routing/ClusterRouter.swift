@@ -55,7 +55,7 @@ final class ClusterRouter: Sendable {
     func whenOwnerIsKnown(_ tell: @escaping @Sendable (ClusterSlot, ClusterNode, _ isHere: Bool) -> Void) {
         let (shared, node) = (shared, node)
         let tell: @Sendable (ClusterSlot, ClusterNode) -> Void = { slot, owner in
-            shared.leave(slot, to: owner)
+            shared.slotDidMove(slot, to: owner)
             tell(slot, owner, owner == node)
         }
         directory.beforeAnswers(tell)
@@ -67,7 +67,7 @@ final class ClusterRouter: Sendable {
     }
 
     /// Returns whether actors of that name may live here.
-    func owns(_ name: String) -> Bool { member.keeps(ClusterSlot(of: name)) }
+    func owns(_ name: String) -> Bool { member.mayStartWork(in: ClusterSlot(of: name)) }
 
     /// Joins the cluster.
     ///
@@ -98,7 +98,7 @@ final class ClusterRouter: Sendable {
         }
         running.withLock { running in
             running.append(Task { await self.run(mayContinue) })
-            running.append(Task { await self.lookWhoLives() })
+            running.append(Task { await self.checkLiveNodes() })
             running.append(Task { await self.watchConnections() })
         }
     }
@@ -137,7 +137,7 @@ final class ClusterRouter: Sendable {
                 "cluster: node \(node.name) continues with the remaining data of the coordination store")
             store.forgetAll()
             // False for a node that is draining: it ends.
-            guard member.beginAgain() else { return }
+            guard member.restart() else { return }
             try? await Task.sleep(for: member.settings.roundInterval)
         }
     }
@@ -150,7 +150,7 @@ final class ClusterRouter: Sendable {
         if let failure { return failure.message }
         if let problem = member.problem { return problem }
         do throws(StateStoreError) {
-            try await (engine as? any FileBackedEngine)?.checkPlace()
+            try await (engine as? any FileBackedEngine)?.checkPath()
             return nil
         } catch {
             return "the coordination store: \(error)"
@@ -158,7 +158,7 @@ final class ClusterRouter: Sendable {
     }
 
     /// Logs cluster changes and breaks the channels to nodes that are gone, in each round.
-    private func lookWhoLives() async {
+    private func checkLiveNodes() async {
         var nodeLog = NodeLog(node)
         while !Task.isCancelled {
             try? await Task.sleep(for: member.settings.roundInterval)
@@ -180,7 +180,7 @@ final class ClusterRouter: Sendable {
     /// - Parameter limit: The maximum time; zero waits for no slot. Slots that are still owned then, for example during an outage of the coordination store,
     ///   get other owners when their leases expire.
     func drain(within limit: Duration) async {
-        exchange.leave()
+        exchange.announceLeaving()
         let member = member
         let isDone = await FirstReply.wait(within: limit) { answer in
             Task {

@@ -6,10 +6,10 @@ final class FlowControlWindow: Sendable {
     /// The number of bytes in transit above which streams skip versions or wait.
     static let most = 1 << 20
 
-    private let line: NodeChannel
+    private let channel: NodeChannel
     private let bytes = Atomic<Int>(0)
 
-    init(_ line: NodeChannel) { self.line = line }
+    init(_ channel: NodeChannel) { self.channel = channel }
 
     /// The bytes in transit: not yet acknowledged by the other node.
     var unacknowledgedBytes: Int { bytes.load(ordering: .relaxed) }
@@ -19,7 +19,7 @@ final class FlowControlWindow: Sendable {
     /// receives.
     func send(_ message: [UInt8]) {
         bytes.add(message.count, ordering: .relaxed)
-        line.send(message, part: .toClientPart, last: .toClient)
+        channel.send(message, part: .toClientPart, last: .toClient)
     }
 
     /// Handles an acknowledgement of `count` bytes.
@@ -44,7 +44,7 @@ final class PendingDeliveries: Sendable {
     /// The pending deliveries and the waiting closures.
     private struct State {
         var last: UInt64 = 0
-        var owed: [UInt64] = []
+        var pending: [UInt64] = []
         /// Closures that wait for all deliveries up to a number; the numbers only increase.
         var waiting: [(last: UInt64, body: @Sendable () -> Void)] = []
     }
@@ -65,8 +65,8 @@ final class PendingDeliveries: Sendable {
     func startDelivery() -> UInt64 {
         state.withLock { state in
             state.last += 1
-            state.owed.append(state.last)
-            count.store(state.owed.count, ordering: .relaxed)
+            state.pending.append(state.last)
+            count.store(state.pending.count, ordering: .relaxed)
             return state.last
         }
     }
@@ -74,9 +74,9 @@ final class PendingDeliveries: Sendable {
     /// Ends a delivery that was sent or is no longer needed.
     func endDelivery(_ number: UInt64) {
         let ready = state.withLock { state in
-            state.owed.removeAll { $0 == number }
-            count.store(state.owed.count, ordering: .relaxed)
-            let first = state.owed.first ?? .max
+            state.pending.removeAll { $0 == number }
+            count.store(state.pending.count, ordering: .relaxed)
+            let first = state.pending.first ?? .max
             let ready = state.waiting.prefix { $0.last < first }
             state.waiting.removeFirst(ready.count)
             return ready
@@ -89,7 +89,7 @@ final class PendingDeliveries: Sendable {
     /// - Returns: false if none is pending; `body` is not called then.
     func whenSent(_ body: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            guard !state.owed.isEmpty else { return false }
+            guard !state.pending.isEmpty else { return false }
             state.waiting.append((state.last, body))
             return true
         }

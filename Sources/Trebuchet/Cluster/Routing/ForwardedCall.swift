@@ -20,9 +20,9 @@ final class ForwardedCall {
     /// The channel that it was sent over; nil while it waits to be sent.
     var channel: OwnerChannel?
     /// Set while its message is in this node's memory.
-    private(set) weak var departure: SendCompletion?
+    private(set) weak var sendCompletion: SendCompletion?
     /// The index of its message on the channel.
-    var place: UInt64 = 0
+    var messageIndex: UInt64 = 0
     /// Set for a request that begins a stream.
     let stream: ForwardedStream?
 
@@ -50,16 +50,16 @@ final class ForwardedCall {
 
     /// Returns whether it may be sent again after it was sent. The beginning of a stream changes nothing, and a call that its
     /// owner recognizes is sent as a repeat.
-    func goesAgain() -> Bool {
+    func mayBeResent() -> Bool {
         guard stream == nil else { return true }
         isRepeat = true
         return isRepeatable
     }
 
     /// Creates the token of its message, which is about to be sent.
-    func depart() -> SendCompletion {
+    func makeSendCompletion() -> SendCompletion {
         let made = SendCompletion()
-        departure = made
+        sendCompletion = made
         return made
     }
 
@@ -71,7 +71,7 @@ final class ForwardedCall {
     }
 
     /// Cancels the call for the client.
-    func cancel() { user?.cancelled(self) }
+    func cancel() { user?.callWasCancelled(self) }
 }
 
 extension Message {

@@ -10,7 +10,7 @@ struct ForwardedCallID: Equatable {
     static let permission = Array(sharing.utf8)
 
     /// The index of the message on the channel.
-    let place: UInt64
+    let messageIndex: UInt64
     /// Whether the node itself resumes a stream that its client began earlier.
     var isOfNode = false
     /// Whether the client's node can subscribe to the stream for all of its clients. Then the owner only decides whether this
@@ -19,13 +19,13 @@ struct ForwardedCallID: Equatable {
     /// The client's number of a call with a recorded response, which identifies it when it is repeated.
     var number: UInt64?
 
-    init(place: UInt64, number: UInt64? = nil, isOfNode: Bool = false, mayShare: Bool = false) {
-        (self.place, self.number, self.isOfNode, self.mayShare) = (place, number, isOfNode, mayShare)
+    init(messageIndex: UInt64, number: UInt64? = nil, isOfNode: Bool = false, mayShare: Bool = false) {
+        (self.messageIndex, self.number, self.isOfNode, self.mayShare) = (messageIndex, number, isOfNode, mayShare)
     }
 
     var bytes: [UInt8] {
         let before = isOfNode ? Self.own : number.map { "\($0)" } ?? ""
-        return Array("\(before)\(mayShare ? Self.sharing : "")~\(place)".utf8)
+        return Array("\(before)\(mayShare ? Self.sharing : "")~\(messageIndex)".utf8)
     }
 
     /// Parses a callID; nil if it is invalid.
@@ -34,7 +34,7 @@ struct ForwardedCallID: Equatable {
             let place = UInt64(String(decoding: bytes[(mark + 1)...], as: UTF8.self))
         else { return nil }
         var before = String(decoding: bytes[..<mark], as: UTF8.self)
-        self.place = place
+        self.messageIndex = place
         if before.hasSuffix(Self.sharing) {
             mayShare = true
             before.removeLast()

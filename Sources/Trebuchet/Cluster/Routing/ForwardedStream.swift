@@ -22,8 +22,8 @@ final class ForwardedStream {
     /// Whether the client's node may share it among its clients.
     let mayShare: Bool
     /// Whether the client has not ended it.
-    var isWanted = true {
-        didSet { if !isWanted { reservation = nil } }
+    var isOpen = true {
+        didSet { if !isOpen { reservation = nil } }
     }
     /// Its reservation for the client's connection, independent of the actor's owner.
     var reservation: (any Reservation)?

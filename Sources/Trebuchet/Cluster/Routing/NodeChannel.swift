@@ -17,7 +17,7 @@ struct NodeChannel: Sendable {
     /// Sends a message of any length, in parts if necessary.
     func send(
         _ message: UnsafeRawBufferPointer, part: NodeFrame.Kind, last: NodeFrame.Kind,
-        _ departure: SendCompletion? = nil
+        _ completion: SendCompletion? = nil
     ) {
         var frames: [NodeFrame] = []
         var rest = message
@@ -26,7 +26,7 @@ struct NodeChannel: Sendable {
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(NodeTransport.partBytes))
         }
         frames.append(NodeFrame(last, channelID: number, Array(rest)))
-        exchange.send(frames, to: node, departure)
+        exchange.send(frames, to: node, completion)
     }
 
     /// Sends a message of any length, without a copy if it fits into one part.
@@ -47,10 +47,10 @@ struct NodeChannel: Sendable {
 
 /// A token that exists while a message to another node is in this node's memory; only the send queue retains it.
 final class SendCompletion: Sendable {
-    private let didGo = Mutex<(@Sendable () -> Void)?>(nil)
+    private let completion = Mutex<(@Sendable () -> Void)?>(nil)
 
-    deinit { didGo.withLock { $0 }?() }
+    deinit { completion.withLock { $0 }?() }
 
     /// Calls `body` when the message has been sent or dropped.
-    func onEnd(_ body: @escaping @Sendable () -> Void) { didGo.withLock { $0 = body } }
+    func onEnd(_ body: @escaping @Sendable () -> Void) { completion.withLock { $0 = body } }
 }

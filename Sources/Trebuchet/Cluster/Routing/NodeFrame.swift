@@ -9,9 +9,9 @@ struct NodeFrame: Equatable, Sendable {
         case toOwner
         case toOwnerPart
         /// Acknowledges received bytes: a number of eight bytes.
-        case taken
+        case acknowledgement
         /// The client has disconnected, or its node does not need the channel any more.
-        case gone
+        case close
         /// Another principal has signed in: `ForwardedClient` in JSON.
         case client
         /// Without a channel: the node is being stopped. It responds until its clients have gone, although it does not count as
@@ -31,12 +31,12 @@ struct NodeFrame: Equatable, Sendable {
         /// The channel has ended; in an orderly end with the number of received messages in eight bytes.
         case ended
         /// The catch-up of the resumed stream of that name is complete.
-        case shown
+        case caughtUp
         /// The call of that callID must be repeated at the next owner, which knows whether it was executed.
         case repeatElsewhere
 
         /// Whether it is sent to the node that has opened the channel.
-        var isBack: Bool { rawValue >= Kind.toClient.rawValue }
+        var isToClientNode: Bool { rawValue >= Kind.toClient.rawValue }
     }
 
     let kind: Kind
@@ -131,10 +131,10 @@ struct NodeMessage: Equatable, Sendable {
         epochs = Epochs(sender: own, receiver: other, last: last)
         frames = []
         while let first = rest.popFirst() {
-            guard let kind = NodeFrame.Kind(rawValue: first), let line = BinaryFields.number(UInt64.self, &rest),
+            guard let kind = NodeFrame.Kind(rawValue: first), let channelID = BinaryFields.number(UInt64.self, &rest),
                 let count = BinaryFields.number(UInt32.self, &rest), rest.count >= Int(count)
             else { return nil }
-            frames.append(NodeFrame(kind, channelID: line, Array(rest.prefix(Int(count)))))
+            frames.append(NodeFrame(kind, channelID: channelID, Array(rest.prefix(Int(count)))))
             rest = rest.dropFirst(Int(count))
         }
     }

@@ -14,7 +14,7 @@ struct NodeLog {
 
     private static let second: UInt64 = 1_000_000_000
     /// The time for which a slot count must be stable before it is logged.
-    private static let rest = 2 * second
+    private static let settleTime = 2 * second
     /// The time for which an engine must fail before it is logged; an engine counts as silent after 2 s.
     private static let patience = second
     /// The maximum time between two rounds, which are due 4 times a second.
@@ -23,12 +23,12 @@ struct NodeLog {
     private static let doubtful = 15 * second
 
     private let node: ClusterNode
-    private var living: [ClusterNode] = []
+    private var liveNodes: [ClusterNode] = []
     private var slots: (count: Int, since: UInt64, isSaid: Bool) = (0, 0, true)
     private var trouble: (since: UInt64, isSaid: Bool)?
     private var namesakeSince: UInt64?
     private var hasNamedNamesake = false
-    private var looked: UInt64?
+    private var lastCheck: UInt64?
     /// Nil until the node was ready for the first time.
     private var isReady: Bool?
 
@@ -47,22 +47,24 @@ struct NodeLog {
         at now: UInt64
     ) -> [Line] {
         var lines: [Line] = []
-        if let looked, now > looked &+ Self.maximumInterval {
+        if let lastCheck, now > lastCheck &+ Self.maximumInterval {
             lines.append(
                 Line(
                     .warning,
-                    "this process was suspended for \((now - looked) / Self.second) s: it was stopped, or the machine slept or was "
+                    "this process was suspended for \((now - lastCheck) / Self.second) s: it was stopped, or the machine slept or was "
                         + "overloaded"))
         }
-        looked = now
-        if Set(living) != Set(self.living) {
-            let (gone, new) = (self.living.filter { !living.contains($0) }, living.filter { !self.living.contains($0) })
-            self.living = living
+        lastCheck = now
+        if Set(living) != Set(self.liveNodes) {
+            let (gone, new) = (
+                self.liveNodes.filter { !living.contains($0) }, living.filter { !self.liveNodes.contains($0) }
+            )
+            self.liveNodes = living
             let changes = gone.map { "\($0.name) is gone" } + new.map { "\($0.name) is there" }
             lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(living.count) live nodes"))
         }
         if count != slots.count { slots = (count, now, false) }
-        if !slots.isSaid, now >= slots.since &+ Self.rest {
+        if !slots.isSaid, now >= slots.since &+ Self.settleTime {
             slots.isSaid = true
             lines.append(Line(.notice, "node \(node.name) owns \(count) of \(ClusterSlot.count) slots"))
         }

@@ -105,7 +105,7 @@ final class NodeTransport: Sendable {
     func isLeaving(_ node: ClusterNode) -> Bool { state.withLock { $0.peers[node]?.isLeaving == true } }
 
     /// Notifies other nodes that this node is being stopped: it no longer counts as live, but still responds.
-    func leave() {
+    func announceLeaving() {
         let peers = state.withLock { state in
             state.isLeaving = true
             return Array(state.peers.keys)
@@ -116,20 +116,21 @@ final class NodeTransport: Sendable {
     // MARK: Channels
 
     /// Creates a channel from this node to another one.
-    func newLine(to node: ClusterNode, _ end: any NodeChannelHandler) -> NodeChannel {
+    func makeChannel(to node: ClusterNode, _ end: any NodeChannelHandler) -> NodeChannel {
         state.withLock { state in
-            state.lines += 1
-            let line = NodeChannel(exchange: self, node: node, number: state.lines, isOwn: true)
-            if !state.isClosed { state.ends[ChannelEntry(node: node, number: line.number, isOwn: true)] = end }
-            return line
+            state.lastChannelNumber += 1
+            let channel = NodeChannel(exchange: self, node: node, number: state.lastChannelNumber, isOwn: true)
+            if !state.isClosed { state.ends[ChannelEntry(node: node, number: channel.number, isOwn: true)] = end }
+            return channel
         }
     }
 
     /// Removes a channel; no further frames are delivered to its end.
-    func removeNode(_ line: NodeChannel) {
+    func removeNode(_ channel: NodeChannel) {
         _ = state.withLock { state in
-            if line.isOwn { state.handed[line.number] = nil }
-            return state.ends.removeValue(forKey: ChannelEntry(node: line.node, number: line.number, isOwn: line.isOwn))
+            if channel.isOwn { state.acceptedMessages[channel.number] = nil }
+            let entry = ChannelEntry(node: channel.node, number: channel.number, isOwn: channel.isOwn)
+            return state.ends.removeValue(forKey: entry)
         }
     }
 
@@ -137,15 +138,15 @@ final class NodeTransport: Sendable {
     var nodes: [ClusterNode] { state.withLock { Array($0.peers.keys) } }
 
     /// The number of channels, for tests.
-    var lineCount: Int { state.withLock { $0.ends.count } }
+    var channelCount: Int { state.withLock { $0.ends.count } }
     var waitingBytes: Int { state.withLock { $0.peers.values.reduce(0) { $0 + $1.waitingBytes } } }
 
     // MARK: Sending
 
     /// Queues frames for a node.
     ///
-    /// - Parameter departure: retained while the frames are in this node's memory.
-    func send(_ frames: [NodeFrame], to node: ClusterNode, _ departure: SendCompletion? = nil) {
+    /// - Parameter completion: retained while the frames are in this node's memory.
+    func send(_ frames: [NodeFrame], to node: ClusterNode, _ completion: SendCompletion? = nil) {
         let (begins, overflown): (Bool, [Overflown]) = state.withLock { state in
             guard !state.isClosed else { return (false, []) }
             // A message on a broken channel would never be executed.
@@ -154,12 +155,12 @@ final class NodeTransport: Sendable {
                 guard state.ends[ChannelEntry(node: node, number: frame.channelID, isOwn: true)] != nil else {
                     return false
                 }
-                if frame.kind == .toOwner { state.handed[frame.channelID, default: 0] += 1 }
+                if frame.kind == .toOwner { state.acceptedMessages[frame.channelID, default: 0] += 1 }
                 return true
             }
             guard !frames.isEmpty else { return (false, []) }
             state.know(node)
-            let begins = state.peers[node]?.enqueueFrames(frames, departure) == true
+            let begins = state.peers[node]?.enqueueFrames(frames, completion) == true
             return (
                 begins,
                 state.peers[node]?.waitingBytes ?? 0 > maximumQueuedCount
@@ -172,18 +173,18 @@ final class NodeTransport: Sendable {
     }
 
     private func sendAll(to node: ClusterNode) async {
-        while let (message, departures) = next(for: node) {
-            defer { withExtendedLifetime(departures) {} }
+        while let (message, completions) = next(for: node) {
+            defer { withExtendedLifetime(completions) {} }
             do throws(ClusterEngineError) {
                 let isThere = try await deliver(message, to: node)
                 let isGone = state.withLock { state in
-                    defer { state.peers[node]?.isGone = false }
-                    return state.peers[node]?.isGone == true
+                    defer { state.peers[node]?.hasLeft = false }
+                    return state.peers[node]?.hasLeft == true
                 }
                 if !isThere || isGone {
                     closeChannels(node, because: .lost, isThere ? [] : message.frames)
                 } else {
-                    state.withLock { $0.peers[node]?.didTell(message.epochs) }
+                    state.withLock { $0.peers[node]?.didDeliver(message.epochs) }
                 }
             } catch {
                 closeChannels(node, because: .lost, error.code == .unknownOutcome ? [] : message.frames)
@@ -204,7 +205,7 @@ final class NodeTransport: Sendable {
         state.withLock { state in
             guard let (number, epochs, waiting) = state.peers[node]?.next(Self.messageBytes) else { return nil }
             let message = NodeMessage(from: self.node.description, number: number, epochs, waiting.map(\.frame))
-            return (message, waiting.compactMap(\.departure))
+            return (message, waiting.compactMap(\.sendCompletion))
         }
     }
 
@@ -238,7 +239,7 @@ final class NodeTransport: Sendable {
         // and must be queued behind these frames.
         defer {
             state.withLock {
-                if $0.peers[sender]?.theirs == message.epochs.sender { $0.peers[sender]?.handled = message.number }
+                if $0.peers[sender]?.peerEpoch == message.epochs.sender { $0.peers[sender]?.handled = message.number }
             }
         }
         let arrival: PeerState.ReceiveAction? = state.withLock { state in
@@ -248,7 +249,7 @@ final class NodeTransport: Sendable {
         }
         guard let arrival else { return }
         var frames = message.frames
-        if arrival.endsLines { closeChannels(sender, because: .itLost) }
+        if arrival.endsChannels { closeChannels(sender, because: .itLost) }
         if arrival.hasGap { lose(sender) }
         if arrival.isLate { frames.removeAll { $0.kind != .stop && $0.kind != .leaving } }
         var batches: [(reactor: Reactor, work: [(any NodeChannelHandler, NodeFrame)])] = []
@@ -280,16 +281,16 @@ final class NodeTransport: Sendable {
     }
 
     private func removeChannel(for frame: NodeFrame, from sender: ClusterNode) -> (any NodeChannelHandler)? {
-        let key = ChannelEntry(node: sender, number: frame.channelID, isOwn: frame.kind.isBack)
+        let key = ChannelEntry(node: sender, number: frame.channelID, isOwn: frame.kind.isToClientNode)
         if let end = state.withLock({ $0.ends[key] }) { return end }
-        let line = NodeChannel(exchange: self, node: sender, number: frame.channelID, isOwn: false)
+        let channel = NodeChannel(exchange: self, node: sender, number: frame.channelID, isOwn: false)
         guard frame.kind == .open else {
             // The peer uses a channel that was lost here, and does not know it.
-            if !frame.kind.isBack, frame.kind != .gone { line.send(.ended) }
+            if !frame.kind.isToClientNode, frame.kind != .close { channel.send(.ended) }
             return nil
         }
-        guard let end = open(line, frame) else {
-            line.send(.ended)
+        guard let end = open(channel, frame) else {
+            channel.send(.ended)
             return nil
         }
         let (isOpen, isLeaving) = state.withLock { state in
@@ -310,7 +311,7 @@ final class NodeTransport: Sendable {
 
     /// Sends this node's epoch to a node that does not know it; retried in the next round if it fails.
     private func sendEpoch(to node: ClusterNode) {
-        let begins = state.withLock { $0.isClosed ? false : $0.peers[node]?.beginTelling() ?? false }
+        let begins = state.withLock { $0.isClosed ? false : $0.peers[node]?.beginSendingEpoch() ?? false }
         if begins { Task { await self.sendAll(to: node) } }
     }
 
@@ -327,11 +328,11 @@ final class NodeTransport: Sendable {
     /// - Parameter undelivered: frames that certainly have not arrived, in addition to the waiting ones.
     private func closeChannels(_ node: ClusterNode, because reason: Reason, _ undelivered: [NodeFrame] = []) {
         let (ends, waiting, handed) = state.withLock { state in
-            let lines = state.ends.keys.filter { $0.node == node }
+            let channels = state.ends.keys.filter { $0.node == node }
             defer {
-                for line in lines {
-                    state.ends[line] = nil
-                    if line.isOwn { state.handed[line.number] = nil }
+                for channel in channels {
+                    state.ends[channel] = nil
+                    if channel.isOwn { state.acceptedMessages[channel.number] = nil }
                 }
             }
             let waiting = state.peers[node]?.clear() ?? []
@@ -339,15 +340,15 @@ final class NodeTransport: Sendable {
                 let epoch = state.nextEpoch(isFirst: false)
                 state.peers[node]?.startEpoch(epoch)
             }
-            return (lines.compactMap { line in state.ends[line].map { (line, $0) } }, waiting, state.handed)
+            return (channels.compactMap { key in state.ends[key].map { (key, $0) } }, waiting, state.acceptedMessages)
         }
         var counts: [UInt64: UInt64] = [:]
         for frame in undelivered + waiting.map(\.frame) where frame.kind == .toOwner {
             counts[frame.channelID, default: 0] += 1
         }
         didLose(node)
-        for (line, end) in ends {
-            let (sent, lost) = line.isOwn ? (handed[line.number] ?? 0, counts[line.number] ?? 0) : (0, 0)
+        for (channel, end) in ends {
+            let (sent, lost) = channel.isOwn ? (handed[channel.number] ?? 0, counts[channel.number] ?? 0) : (0, 0)
             end.reactor.execute { end.channelDidBreak(received: sent - min(sent, lost)) }
         }
     }
@@ -381,7 +382,7 @@ final class NodeTransport: Sendable {
             if mayListen, (try? await engine.sendMessage([], to: node)) != false { continue }
             let isSending = state.withLock { state in
                 guard state.peers[node]?.isSending == true else { return false }
-                state.peers[node]?.isGone = true
+                state.peers[node]?.hasLeft = true
                 return true
             }
             if isSending { continue }

@@ -19,8 +19,8 @@ struct NodeTransportState {
     var peers: [ClusterNode: PeerState] = [:]
     var ends: [ChannelEntry: any NodeChannelHandler] = [:]
     /// The numbers of messages accepted for channels that this node has opened, by channel.
-    var handed: [UInt64: UInt64] = [:]
-    var lines: UInt64 = 0
+    var acceptedMessages: [UInt64: UInt64] = [:]
+    var lastChannelNumber: UInt64 = 0
     var inbox: (any ClusterSubscription)?
     /// Direct links to nodes, which bypass the engine.
     var direct: NodeLinks?
@@ -33,29 +33,29 @@ struct NodeTransportState {
     /// Ends the channels to a node with the most waiting bytes, until at most `limit` bytes wait.
     mutating func shed(_ node: ClusterNode, to limit: Int) -> [Overflown] {
         guard let peer = peers[node] else { return [] }
-        func line(_ frame: NodeFrame) -> ChannelEntry {
-            ChannelEntry(node: node, number: frame.channelID, isOwn: !frame.kind.isBack)
+        func channel(_ frame: NodeFrame) -> ChannelEntry {
+            ChannelEntry(node: node, number: frame.channelID, isOwn: !frame.kind.isToClientNode)
         }
         var weights: [ChannelEntry: (bytes: Int, messages: UInt64)] = [:]
         for waiting in peer.waiting {
             let frame = waiting.frame
-            let weight = weights[line(frame)] ?? (0, 0)
-            weights[line(frame)] = (
+            let weight = weights[channel(frame)] ?? (0, 0)
+            weights[channel(frame)] = (
                 weight.bytes + frame.byteCount, weight.messages + (frame.kind == .toOwner ? 1 : 0)
             )
         }
         var overflown: [Overflown] = []
-        var gone: Set<ChannelEntry> = []
+        var removed: Set<ChannelEntry> = []
         var left = peer.waitingBytes
-        for (line, weight) in weights.sorted(by: { $0.value.bytes > $1.value.bytes }) where left > limit {
-            gone.insert(line)
+        for (channel, weight) in weights.sorted(by: { $0.value.bytes > $1.value.bytes }) where left > limit {
+            removed.insert(channel)
             left -= weight.bytes
-            let sent = line.isOwn ? handed.removeValue(forKey: line.number) ?? 0 : 0
-            if let end = ends.removeValue(forKey: line) {
+            let sent = channel.isOwn ? acceptedMessages.removeValue(forKey: channel.number) ?? 0 : 0
+            if let end = ends.removeValue(forKey: channel) {
                 overflown.append((end, sent - min(sent, weight.messages)))
             }
         }
-        peers[node]?.remove { gone.contains(line($0.frame)) }
+        peers[node]?.remove { removed.contains(channel($0.frame)) }
         return overflown
     }
 

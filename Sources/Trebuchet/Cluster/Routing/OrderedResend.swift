@@ -6,15 +6,15 @@ struct OrderedResend<Call> {
     /// The calls to be sent, the oldest first.
     private(set) var waiting: [(number: UInt64, call: Call)] = []
     /// The numbers of sent calls without a response.
-    private var away: Set<UInt64> = []
+    private var inFlight: Set<UInt64> = []
     /// The node that they were sent to.
     private var node: ClusterNode?
     /// Whether sending waits for the sent calls, since they may be returned.
-    private(set) var awaitsReturn = false
+    private(set) var awaitsResponses = false
     /// Incremented each time that no sent calls remain.
     private(set) var round = 0
 
-    var isEmpty: Bool { waiting.isEmpty && away.isEmpty }
+    var isEmpty: Bool { waiting.isEmpty && inFlight.isEmpty }
 
     /// - Parameter number: higher for a later call.
     mutating func addCall(_ call: Call, _ number: UInt64) {
@@ -26,41 +26,41 @@ struct OrderedResend<Call> {
     mutating func remove(_ number: UInt64) { waiting.removeAll { $0.number == number } }
 
     /// Returns whether waiting calls may be sent to the node; otherwise sending waits for the sent calls.
-    mutating func mayGo(to node: ClusterNode) -> Bool {
-        if away.isEmpty { return true }
-        awaitsReturn = awaitsReturn || self.node != node
-        return !awaitsReturn
+    mutating func maySend(to node: ClusterNode) -> Bool {
+        if inFlight.isEmpty { return true }
+        awaitsResponses = awaitsResponses || self.node != node
+        return !awaitsResponses
     }
 
     /// Removes and returns all waiting calls in order.
-    mutating func takeAll() -> [Call] {
+    mutating func removeAll() -> [Call] {
         defer { waiting = [] }
         return waiting.map(\.call)
     }
 
     mutating func didSend(_ number: UInt64, to node: ClusterNode) {
         self.node = node
-        away.insert(number)
+        inFlight.insert(number)
     }
 
     /// Handles a call that was answered or abandoned.
     mutating func didEnd(_ number: UInt64) {
-        guard away.remove(number) != nil, away.isEmpty else { return }
-        waitForNone()
+        guard inFlight.remove(number) != nil, inFlight.isEmpty else { return }
+        clearInFlight()
     }
 
     /// Queues a call again that the owner did not accept.
-    mutating func didComeBack(_ call: Call, _ number: UInt64) {
+    mutating func requeue(_ call: Call, _ number: UInt64) {
         addCall(call, number)
-        guard away.contains(number) else { return }
-        awaitsReturn = true
+        guard inFlight.contains(number) else { return }
+        awaitsResponses = true
         didEnd(number)
     }
 
     /// Ignores the sent calls from now on.
-    mutating func waitForNone() {
-        away = []
-        awaitsReturn = false
+    mutating func clearInFlight() {
+        inFlight = []
+        awaitsResponses = false
         round &+= 1
     }
 }
@@ -76,7 +76,7 @@ final class SlotSendState {
     /// The number of reactors of this node that may have earlier calls of the client and do not know yet whether they run here.
     var crossings = 0
     /// Whether an owner lookup is in progress.
-    var isAsking = false
+    var isLookingUpOwner = false
     /// The waiter of the lookup.
     var waiter: SlotLookupWaiter?
     /// Whether a timer will check again whether calls may be sent.
@@ -86,11 +86,13 @@ final class SlotSendState {
 
     /// Whether nothing needs the owner.
     var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
-    var isEmpty: Bool { calls.isEmpty && streams.isEmpty && paused.isEmpty && !isAsking && !isTimed && crossings == 0 }
+    var isEmpty: Bool {
+        calls.isEmpty && streams.isEmpty && paused.isEmpty && !isLookingUpOwner && !isTimed && crossings == 0
+    }
 
     /// Cancels the owner lookup.
-    func stopAsking() {
-        waiter?.leave()
-        (isAsking, waiter) = (false, nil)
+    func cancelOwnerLookup() {
+        waiter?.cancel()
+        (isLookingUpOwner, waiter) = (false, nil)
     }
 }

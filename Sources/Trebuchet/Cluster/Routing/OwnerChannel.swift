@@ -9,23 +9,23 @@ protocol OwnerChannelDelegate: AnyObject {
     /// Whether the client can receive more.
     var isWritable: Bool { get }
     /// Handles a message of an owner for the client.
-    func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerChannel)
+    func receive(_ bytes: UnsafeRawBufferPointer, over channel: OwnerChannel)
     /// Handles a request that an owner refused because it does not own the actor.
-    func refused(_ asked: OwnerChannel.PendingRequest, over line: OwnerChannel)
+    func requestWasRefused(_ request: OwnerChannel.PendingRequest, over channel: OwnerChannel)
     /// Handles a call that an owner has lost and may have started. The call continues as a repeat.
-    func refusedAfterBeginning(_ call: ForwardedCall, over line: OwnerChannel)
+    func callMustBeRepeated(_ call: ForwardedCall, over channel: OwnerChannel)
     /// Called when a stream's actor has another owner.
-    func moved(_ streamID: [UInt8], over line: OwnerChannel)
+    func streamDidMove(_ streamID: [UInt8], over channel: OwnerChannel)
     /// Called when the catch-up of a stream is complete.
-    func shown(_ streamID: [UInt8], over line: OwnerChannel)
+    func streamDidCatchUp(_ streamID: [UInt8], over channel: OwnerChannel)
     /// Handles the cancellation of a call.
-    func cancelled(_ call: ForwardedCall)
+    func callWasCancelled(_ call: ForwardedCall)
     /// Called when a channel has ended.
     ///
     /// - Parameter received: the number of messages that the owner received over it; nil if unknown.
-    func ended(_ line: OwnerChannel, received: UInt64?)
+    func channelDidEnd(_ channel: OwnerChannel, received: UInt64?)
     /// Called when a channel has ended because too much data waited for its node.
-    func overflowed(_ line: OwnerChannel, received: UInt64)
+    func channelDidOverflow(_ channel: OwnerChannel, received: UInt64)
 }
 
 /// The channel of a client to one node that owns actors which the client uses.
@@ -49,19 +49,19 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
     private var channel: NodeChannel!
     /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
-    private var taken = 0
+    private var unacknowledgedBytes = 0
     /// The number of sent messages.
     private var sent: UInt64 = 0
     /// The pending requests by the index of their message.
     private var pendingRequests: [UInt64: PendingRequest] = [:]
     /// Pending resumptions without a callID, by the client's stream name.
-    private var named: [[UInt8]: ForwardedCall] = [:]
+    private var namedResumptions: [[UInt8]: ForwardedCall] = [:]
 
     init(_ user: any OwnerChannelDelegate, to node: ClusterNode, at exchange: NodeTransport, reactor: Reactor) {
         self.user = user
         self.node = node
         self.reactor = reactor
-        channel = exchange.newLine(to: node, self)
+        channel = exchange.makeChannel(to: node, self)
     }
 
     func open(_ client: ForwardedClient) { channel.send(.open, client.payload) }
@@ -69,8 +69,8 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
 
     /// Sends a message and returns its index on the channel.
     @discardableResult
-    func send(_ message: UnsafeRawBufferPointer, _ departure: SendCompletion? = nil) -> UInt64 {
-        channel.send(message, part: .toOwnerPart, last: .toOwner, departure)
+    func send(_ message: UnsafeRawBufferPointer, _ completion: SendCompletion? = nil) -> UInt64 {
+        channel.send(message, part: .toOwnerPart, last: .toOwner, completion)
         sent += 1
         return sent
     }
@@ -79,59 +79,61 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
 
     func sendRequest(_ call: ForwardedCall) {
         call.channel = self
-        let departure = call.depart()
+        let completion = call.makeSendCompletion()
         call.withMessage { message in
             guard !message.envelope.pointee.callID.isAbsent else {
-                named[call.callID] = call
-                call.place = send(message.bytes, departure)
+                namedResumptions[call.callID] = call
+                call.messageIndex = send(message.bytes, completion)
                 return
             }
             let callID = ForwardedCallID(
-                place: sent + 1, number: call.number, mayShare: call.stream?.mayShare == true)
-            pendingRequests[callID.place] = .call(call)
-            call.place = callID.place
-            message.renamed(callID.bytes).withUnsafeBytes { _ = send($0, departure) }
+                messageIndex: sent + 1, number: call.number, mayShare: call.stream?.mayShare == true)
+            pendingRequests[callID.messageIndex] = .call(call)
+            call.messageIndex = callID.messageIndex
+            message.renamed(callID.bytes).withUnsafeBytes { _ = send($0, completion) }
         }
     }
 
     func sendRequest(_ stream: ForwardedStream) {
         stream.channel = self
-        let callID = ForwardedCallID(place: sent + 1, isOfNode: true, mayShare: stream.mayShare)
-        pendingRequests[callID.place] = .stream(stream)
+        let callID = ForwardedCallID(messageIndex: sent + 1, isOfNode: true, mayShare: stream.mayShare)
+        pendingRequests[callID.messageIndex] = .stream(stream)
         stream.resumption(as: callID.bytes).withUnsafeBytes { _ = send($0) }
     }
 
     /// Discards the response to a stream request, which is repeated elsewhere.
     func removeRequest(_ stream: ForwardedStream) {
-        let place = pendingRequests.first { if case .stream(let other) = $0.value { other === stream } else { false } }?
-            .key
-        if let place { pendingRequests[place] = nil }
+        let messageIndex = pendingRequests.first {
+            if case .stream(let other) = $0.value { other === stream } else { false }
+        }?
+        .key
+        if let messageIndex { pendingRequests[messageIndex] = nil }
     }
 
     /// Removes and returns the request of a response; nil if it was cancelled.
-    func takeRequest(_ callID: UnsafeRawBufferPointer) -> PendingRequest? {
-        ForwardedCallID(callID).flatMap { pendingRequests.removeValue(forKey: $0.place) }
+    func removeRequest(withID callID: UnsafeRawBufferPointer) -> PendingRequest? {
+        ForwardedCallID(callID).flatMap { pendingRequests.removeValue(forKey: $0.messageIndex) }
     }
 
     /// Removes and returns the resumption of a stream without a callID.
-    func takeResumption(named streamID: [UInt8]) -> ForwardedCall? { named.removeValue(forKey: streamID) }
+    func removeResumption(named streamID: [UInt8]) -> ForwardedCall? { namedResumptions.removeValue(forKey: streamID) }
 
     /// Removes and returns all pending requests, in the order in which they were sent.
-    func takeAll() -> [PendingRequest] {
-        defer { (pendingRequests, named) = ([:], [:]) }
-        let all = pendingRequests.map { ($0, $1) } + named.values.map { ($0.place, .call($0)) }
+    func removeAllRequests() -> [PendingRequest] {
+        defer { (pendingRequests, namedResumptions) = ([:], [:]) }
+        let all = pendingRequests.map { ($0, $1) } + namedResumptions.values.map { ($0.messageIndex, .call($0)) }
         return all.sorted { $0.0 < $1.0 }.map(\.1)
     }
 
     /// Cancels a call at the owner.
     func cancel(_ call: ForwardedCall) {
-        let isNamed = pendingRequests.removeValue(forKey: call.place) == nil
-        if isNamed { named[call.callID] = nil }
+        let isNamed = pendingRequests.removeValue(forKey: call.messageIndex) == nil
+        if isNamed { namedResumptions[call.callID] = nil }
         let callID =
             isNamed
             ? call.callID
             : ForwardedCallID(
-                place: call.place, number: call.number, mayShare: call.stream?.mayShare == true
+                messageIndex: call.messageIndex, number: call.number, mayShare: call.stream?.mayShare == true
             ).bytes
         var buffer = ByteBuffer()
         EnvelopeWriter.cancel(callID: String(decoding: callID, as: UTF8.self), into: &buffer)
@@ -146,21 +148,21 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
     }
 
     func close() {
-        channel.send(.gone)
+        channel.send(.close)
         channel.discard()
     }
 
     /// Closes the channel and discards its pending requests.
     func shutDown() {
         close()
-        _ = takeAll()
+        _ = removeAllRequests()
     }
 
     /// Acknowledges received bytes if the client can receive more.
-    func tellWhatWasTaken() {
-        guard taken >= Self.acknowledgementThreshold, user?.isWritable == true else { return }
-        channel.send(.taken, number: UInt64(taken))
-        taken = 0
+    func acknowledgeReceivedBytes() {
+        guard unacknowledgedBytes >= Self.acknowledgementThreshold, user?.isWritable == true else { return }
+        channel.send(.acknowledgement, number: UInt64(unacknowledgedBytes))
+        unacknowledgedBytes = 0
     }
 
     // MARK: NodeChannelHandler
@@ -170,7 +172,7 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
         switch frame.kind {
         case .toClientPart: parts += frame.payload
         case .toClient:
-            taken += parts.count + frame.payload.count
+            unacknowledgedBytes += parts.count + frame.payload.count
             if parts.isEmpty {
                 frame.payload.withUnsafeBytes { user.receive($0, over: self) }
             } else {
@@ -178,18 +180,18 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
                 parts = []
                 message.withUnsafeBytes { user.receive($0, over: self) }
             }
-            tellWhatWasTaken()
+            acknowledgeReceivedBytes()
         case .refused:
-            let asked = frame.payload.withUnsafeBytes { takeRequest($0) }
-            if let asked { user.refused(asked, over: self) }
+            let request = frame.payload.withUnsafeBytes { removeRequest(withID: $0) }
+            if let request { user.requestWasRefused(request, over: self) }
         case .repeatElsewhere:
-            let asked = frame.payload.withUnsafeBytes { takeRequest($0) }
-            if case .call(let call)? = asked { user.refusedAfterBeginning(call, over: self) }
-        case .moved: user.moved(frame.payload, over: self)
-        case .shown: user.shown(frame.payload, over: self)
+            let request = frame.payload.withUnsafeBytes { removeRequest(withID: $0) }
+            if case .call(let call)? = request { user.callMustBeRepeated(call, over: self) }
+        case .moved: user.streamDidMove(frame.payload, over: self)
+        case .caughtUp: user.streamDidCatchUp(frame.payload, over: self)
         case .ended:
             channel.discard()
-            user.ended(self, received: frame.number)
+            user.channelDidEnd(self, received: frame.number)
         default: break
         }
     }
@@ -197,11 +199,11 @@ final class OwnerChannel: NodeChannelHandler, @unchecked Sendable {
     func channelDidBreak(received: UInt64) {
         // The other end may still exist.
         close()
-        user?.ended(self, received: received)
+        user?.channelDidEnd(self, received: received)
     }
 
     func channelDidOverflow(received: UInt64) {
         close()
-        user?.overflowed(self, received: received)
+        user?.channelDidOverflow(self, received: received)
     }
 }

@@ -6,13 +6,13 @@ struct PeerState {
     struct Waiting {
         let frame: NodeFrame
         /// Set for a frame whose sending is observed.
-        let departure: SendCompletion?
+        let sendCompletion: SendCompletion?
     }
 
     /// The handling of a received message.
     struct ReceiveAction: Equatable {
         /// Whether existing channels end, since the other node has lost messages.
-        var endsLines = false
+        var endsChannels = false
         /// Whether messages of the other node are missing.
         var hasGap = false
         /// Whether its frames belong to channels that have ended.
@@ -25,14 +25,14 @@ struct PeerState {
     private(set) var waitingBytes = 0
     var isSending = false
     /// This node's epoch with the peer, and the peer's epoch; 0 until a message of the peer arrives.
-    private(set) var own: UInt64
-    private(set) var theirs: UInt64 = 0
+    private(set) var ownEpoch: UInt64
+    private(set) var peerEpoch: UInt64 = 0
     /// Whether the peer does not know this node's epoch yet, and whether it must be sent even without frames.
-    private var isToBeTold = false
-    private var isToldAlone = false
+    private var mustSendEpoch = false
+    private var sendsEpochOnly = false
     private var sent: UInt64 = 0
     /// The number of the last message before this node's epoch began.
-    private var last: UInt64 = 0
+    private var lastBeforeEpoch: UInt64 = 0
     private var received: UInt64 = 0
     /// The number of the last message whose frames were passed on.
     var handled: UInt64 = 0
@@ -40,10 +40,10 @@ struct PeerState {
     /// The number of consecutive rounds in which it was not live.
     var absences = 0
     /// Whether the node is gone while the delivery of a message to it is undecided.
-    var isGone = false
+    var hasLeft = false
 
     /// - Parameter epoch: greater than all before; even, as the first epoch between two nodes.
-    init(epoch: UInt64) { own = epoch }
+    init(epoch: UInt64) { ownEpoch = epoch }
 
     var waiting: some Sequence<Waiting> { queue[first...].lazy.compactMap { $0 } }
 
@@ -52,9 +52,9 @@ struct PeerState {
     /// Queues frames.
     ///
     /// - Returns: whether the caller must start sending.
-    mutating func enqueueFrames(_ frames: [NodeFrame], _ departure: SendCompletion?) -> Bool {
+    mutating func enqueueFrames(_ frames: [NodeFrame], _ completion: SendCompletion?) -> Bool {
         for frame in frames {
-            queue.append(Waiting(frame: frame, departure: departure))
+            queue.append(Waiting(frame: frame, sendCompletion: completion))
             waitingBytes += frame.byteCount
         }
         defer { isSending = true }
@@ -64,7 +64,7 @@ struct PeerState {
     /// Removes and returns all waiting frames.
     @discardableResult
     mutating func clear() -> [Waiting] {
-        defer { (queue, first, waitingBytes, isToldAlone) = ([], 0, 0, false) }
+        defer { (queue, first, waitingBytes, sendsEpochOnly) = ([], 0, 0, false) }
         return Array(waiting)
     }
 
@@ -79,11 +79,11 @@ struct PeerState {
     ///
     /// - Parameter most: the maximum size of its frames in bytes, unless it has a single frame.
     mutating func next(_ most: Int) -> (number: UInt64, epochs: NodeMessage.Epochs, waiting: [Waiting])? {
-        guard first < queue.count || isToldAlone else {
+        guard first < queue.count || sendsEpochOnly else {
             isSending = false
             return nil
         }
-        isToldAlone = false
+        sendsEpochOnly = false
         var taken: [Waiting] = []
         var bytes = 0
         while first < queue.count, let waiting = queue[first],
@@ -101,7 +101,7 @@ struct PeerState {
             first = 0
         }
         sent += 1
-        return (sent, NodeMessage.Epochs(sender: own, receiver: theirs, last: last), taken)
+        return (sent, NodeMessage.Epochs(sender: ownEpoch, receiver: peerEpoch, last: lastBeforeEpoch), taken)
     }
 
     // MARK: Losses
@@ -110,25 +110,25 @@ struct PeerState {
     ///
     /// - Parameter epoch: greater than all before; odd.
     mutating func startEpoch(_ epoch: UInt64) {
-        (own, last) = (epoch, sent)
-        isToBeTold = true
+        (ownEpoch, lastBeforeEpoch) = (epoch, sent)
+        mustSendEpoch = true
     }
 
     /// Records that these epochs were delivered to the peer.
-    mutating func didTell(_ epochs: NodeMessage.Epochs) { if epochs.sender == own { isToBeTold = false } }
+    mutating func didDeliver(_ epochs: NodeMessage.Epochs) { if epochs.sender == ownEpoch { mustSendEpoch = false } }
 
     /// Returns whether the caller must start sending, to deliver this node's epoch only.
-    mutating func beginTelling() -> Bool {
-        guard isToBeTold else { return false }
-        return beginTellingAlone()
+    mutating func beginSendingEpoch() -> Bool {
+        guard mustSendEpoch else { return false }
+        return beginSendingEpochOnly()
     }
 
     /// Returns whether the caller must start sending without waiting frames, so that the peer can detect a missing last
     /// message.
-    mutating func beginCheck() -> Bool { isSending ? false : beginTellingAlone() }
+    mutating func beginCheck() -> Bool { isSending ? false : beginSendingEpochOnly() }
 
-    private mutating func beginTellingAlone() -> Bool {
-        isToldAlone = true
+    private mutating func beginSendingEpochOnly() -> Bool {
+        sendsEpochOnly = true
         defer { isSending = true }
         return !isSending
     }
@@ -137,18 +137,18 @@ struct PeerState {
 
     mutating func receive(_ number: UInt64, _ epochs: NodeMessage.Epochs) -> ReceiveAction {
         // Sent before the peer's loss, which the peer has already reported.
-        guard epochs.sender >= theirs else { return ReceiveAction(isLate: true) }
+        guard epochs.sender >= peerEpoch else { return ReceiveAction(isLate: true) }
         var arrival = ReceiveAction()
-        if epochs.sender > theirs {
-            arrival.endsLines = theirs > 0 || epochs.sender % 2 == 1
-            (theirs, received) = (epochs.sender, epochs.last)
+        if epochs.sender > peerEpoch {
+            arrival.endsChannels = peerEpoch > 0 || epochs.sender % 2 == 1
+            (peerEpoch, received) = (epochs.sender, epochs.last)
         }
         // The first message of an epoch may be missing too: the channels that it opened do not exist here.
         arrival.hasGap = number != received &+ 1
         received = number
         // A peer that has received nothing from this node cannot know of a loss.
-        let knows = epochs.receiver == own || epochs.receiver == 0 && own % 2 == 0
-        if !knows { (arrival.isLate, isToBeTold) = (true, true) }
+        let knows = epochs.receiver == ownEpoch || epochs.receiver == 0 && ownEpoch % 2 == 0
+        if !knows { (arrival.isLate, mustSendEpoch) = (true, true) }
         if arrival.hasGap { arrival.isLate = true }
         return arrival
     }

@@ -28,7 +28,7 @@ final class SharedStream: Sendable {
         let receiver: SharedStreamReceiver
         let number: UInt64
         /// Whether it was requested from a known position.
-        let isBehind: Bool
+        let isResumed: Bool
     }
 
     /// The subscription, the replica and the waiting requests.
@@ -36,15 +36,15 @@ final class SharedStream: Sendable {
         /// The subscription at the owner; nil without one.
         var feed: Feed?
         /// Whether the catch-up is complete.
-        var isShown = false
+        var isCaughtUp = false
         /// The current or last replica.
         var mirror: RemoteStreamReplica?
         var waiting: [@Sendable (SubscribeOutcome) -> Void] = []
         /// The number of subscribers that received the replica and do not observe it yet.
         var admitted = 0
-        var isGone = false
+        var hasEnded = false
         /// Incremented to invalidate scheduled checks for subscribers.
-        var looks = 0
+        var checkGeneration = 0
     }
 
     let key: SharedStreamSubscriptions.Key
@@ -69,13 +69,13 @@ final class SharedStream: Sendable {
         _ answer: @escaping @Sendable (SubscribeOutcome) -> Void
     ) -> Bool {
         if let number = feed(notOf: node) {
-            for answer in leave(number, isTold: true) ?? [] { answer(.elsewhere) }
+            for answer in endSubscription(number, isOwnerNotified: true) ?? [] { answer(.elsewhere) }
         }
         var found: RemoteStreamReplica?
         let isThere = state.withLock { state in
-            guard !state.isGone else { return false }
-            state.looks += 1
-            if state.feed != nil, state.isShown, let mirror = state.mirror {
+            guard !state.hasEnded else { return false }
+            state.checkGeneration += 1
+            if state.feed != nil, state.isCaughtUp, let mirror = state.mirror {
                 state.admitted += 1
                 found = mirror
                 return true
@@ -91,7 +91,7 @@ final class SharedStream: Sendable {
     /// Returns the number of a subscription that must not continue, since it is from another node or its replica has ended.
     private func feed(notOf node: ClusterNode) -> UInt64? {
         state.withLock { state in
-            let isBroken = state.isShown && state.mirror?.hasEnded == true
+            let isBroken = state.isCaughtUp && state.mirror?.hasEnded == true
             guard let feed = state.feed, feed.receiver.node != node || isBroken else {
                 if isBroken { state.mirror = nil }
                 return nil
@@ -102,17 +102,17 @@ final class SharedStream: Sendable {
 
     /// Ends a subscription. Notifies subscribers before any version is omitted, since a response may follow immediately.
     ///
-    /// - Parameter isTold: whether the owner is notified before the stream is requested again.
+    /// - Parameter isOwnerNotified: whether the owner is notified before the stream is requested again.
     /// - Returns: the waiting requests; nil if it has ended already.
-    private func leave(_ number: UInt64, isTold: Bool) -> [@Sendable (SubscribeOutcome) -> Void]? {
+    private func endSubscription(_ number: UInt64, isOwnerNotified: Bool) -> [@Sendable (SubscribeOutcome) -> Void]? {
         let (mirror, isBroken) = state.withLock { state in
             state.feed?.number == number
-                ? (state.mirror, state.isShown && state.mirror?.hasEnded == true) : (nil, false)
+                ? (state.mirror, state.isCaughtUp && state.mirror?.hasEnded == true) : (nil, false)
         }
         mirror?.finish(.moved)
         return state.withLock { state in
             guard let feed = state.feed, feed.number == number else { return nil }
-            if isTold { feed.receiver.endStream(number, mayReturn: false) }
+            if isOwnerNotified { feed.receiver.endStream(number, mayReturn: false) }
             if isBroken { state.mirror = nil }
             return Self.stop(&state).0
         }
@@ -122,14 +122,14 @@ final class SharedStream: Sendable {
         at node: ClusterNode, behind seen: (epoch: String, sequence: UInt64)?, _ state: inout State
     ) {
         guard let streams else { return }
-        if state.mirror?.isWhole == false { state.mirror = nil }
-        let line = streams.line(to: node)
+        if state.mirror?.canApplyDeltas == false { state.mirror = nil }
+        let receiver = streams.receiver(for: node)
         let behind = state.mirror.map { ($0.epoch, $0.position) } ?? seen ?? ("", 0)
         let beginning = SharedStreamRequest(
             actor: key.actor, target: key.target, epoch: behind.0, sequence: behind.1, isFresh: state.mirror == nil)
-        let feed = Feed(receiver: line, number: streams.nextNumber(), isBehind: !behind.0.isEmpty)
-        (state.feed, state.isShown) = (feed, false)
-        line.startStream(self, feed.number, beginning)
+        let feed = Feed(receiver: receiver, number: streams.nextNumber(), isResumed: !behind.0.isEmpty)
+        (state.feed, state.isCaughtUp) = (feed, false)
+        receiver.startStream(self, feed.number, beginning)
     }
 
     /// Handles that a subscriber observes the replica, or no longer needs it.
@@ -138,19 +138,19 @@ final class SharedStream: Sendable {
             state.admitted -= 1
             return state.admitted == 0 && state.mirror?.broadcasterCount == 0
         }
-        if isUnused { lookLater() }
+        if isUnused { scheduleSubscriberCheck() }
     }
 
     /// - Returns: the waiting requests, and the replica of existing subscribers.
     private static func stop(_ state: inout State) -> ([@Sendable (SubscribeOutcome) -> Void], RemoteStreamReplica?) {
-        defer { (state.feed, state.isShown, state.waiting) = (nil, false, []) }
+        defer { (state.feed, state.isCaughtUp, state.waiting) = (nil, false, []) }
         return (state.waiting, state.mirror)
     }
 
-    private func lookLater() {
+    private func scheduleSubscriberCheck() {
         let (look, time) = state.withLock { state in
-            state.looks += 1
-            return (state.looks, state.feed == nil ? Self.longestMove : Self.linger)
+            state.checkGeneration += 1
+            return (state.checkGeneration, state.feed == nil ? Self.longestMove : Self.linger)
         }
         Task { [weak self] in
             try? await Task.sleep(for: time)
@@ -160,10 +160,10 @@ final class SharedStream: Sendable {
 
     private func endIfUnused(_ look: Int) {
         let isUnused = state.withLock { state in
-            guard state.looks == look, !state.isGone, state.admitted == 0, state.waiting.isEmpty,
+            guard state.checkGeneration == look, !state.hasEnded, state.admitted == 0, state.waiting.isEmpty,
                 state.mirror?.broadcasterCount ?? 0 == 0
             else { return false }
-            state.isGone = true
+            state.hasEnded = true
             if let feed = state.feed {
                 feed.receiver.endStream(feed.number, mayReturn: state.mirror?.expectsReturns == true)
             }
@@ -181,12 +181,12 @@ final class SharedStream: Sendable {
         case .version:
             guard let mirror = mirror(fedBy: message.number) else { return }
             if message.version({ mirror.receiveMessage($0, $1) }) != true { breakOff(message.number) }
-        case .whole:
+        case .snapshot:
             guard let mirror = mirror(fedBy: message.number) else { return }
-            _ = message.version { mirror.takeWhole($0, $1) }
-        case .shown: didShow(message.number)
+            _ = message.version { mirror.receiveSnapshot($0, $1) }
+        case .caughtUp: didCatchUp(message.number)
         case .moved: lose(message.number)
-        case .gone: endStream(message.number, .gone)
+        case .deactivated: endStream(message.number, .actorNotFound)
         case .failed: fail(message)
         default: break
         }
@@ -207,16 +207,16 @@ final class SharedStream: Sendable {
                 after: start.continues ? state.mirror : nil, memory: streams?.memory
             ) { [weak self] in
                 // In a task, outside of the isolation of the notification.
-                Task { self?.lookLater() }
+                Task { self?.scheduleSubscriberCheck() }
             }
         }
     }
 
-    private func didShow(_ number: UInt64) {
+    private func didCatchUp(_ number: UInt64) {
         let (mirror, waiting): (RemoteStreamReplica?, [@Sendable (SubscribeOutcome) -> Void]) = state.withLock {
             state in
             guard state.feed?.number == number, let mirror = state.mirror else { return (nil, []) }
-            state.isShown = true
+            state.isCaughtUp = true
             state.admitted += state.waiting.count
             defer { state.waiting = [] }
             return (mirror, state.waiting)
@@ -234,14 +234,14 @@ final class SharedStream: Sendable {
         let node = state.withLock { $0.feed?.number == number ? $0.feed?.receiver.node : nil }
         guard let node else { return }
         streams?.didMove(ClusterSlot(of: key.actor), from: node)
-        guard let left = leave(number, isTold: isTold) else { return }
+        guard let left = endSubscription(number, isOwnerNotified: isTold) else { return }
         for answer in left { answer(.elsewhere) }
-        lookLater()
+        scheduleSubscriberCheck()
     }
 
     /// Ends the subscription if another node owns the actor now. Messages of the previous owner may be late, or sent before it
     /// knows the change.
-    func leave(for node: ClusterNode) {
+    func ownerDidChange(to node: ClusterNode) {
         let feed = state.withLock { $0.feed }
         guard let feed, feed.receiver.node != node else { return }
         lose(feed.number, isTold: true)
@@ -270,7 +270,7 @@ final class SharedStream: Sendable {
         for answer in left {
             if case .failed(let error) = end { answer(.failed(error)) } else { answer(.elsewhere) }
         }
-        lookLater()
+        scheduleSubscriberCheck()
     }
 
     private func fail(_ message: SharedStreamMessage) {
@@ -280,7 +280,7 @@ final class SharedStream: Sendable {
         // If the owner no longer has the versions after the requested position, begin without one: each client with that
         // position gets the error itself.
         let beginsAnew = state.withLock { state in
-            guard let feed = state.feed, feed.number == message.number, !state.isShown, feed.isBehind,
+            guard let feed = state.feed, feed.number == message.number, !state.isCaughtUp, feed.isResumed,
                 error.code == .overflow
             else { return false }
             feed.receiver.removeStream(feed.number)

@@ -19,13 +19,13 @@ struct SharedStreamMessage {
         /// A version or an event: its number in eight bytes, and the part of a client message after the stream's name.
         case version
         /// A snapshot of a version that was sent before, in the form of `version`.
-        case whole
+        case snapshot
         /// The catch-up is complete.
-        case shown
+        case caughtUp
         /// The stream is available elsewhere, or not in shared form: its subscribers must request it again.
         case moved
         /// The stream's actor was deactivated.
-        case gone
+        case deactivated
         /// The stream has failed: `SharedStreamFailure` in JSON.
         case failed
     }

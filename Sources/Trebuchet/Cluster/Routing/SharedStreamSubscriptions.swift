@@ -77,26 +77,26 @@ final class SharedStreamSubscriptions: Sendable {
     }
 
     /// Handles the new owner of a slot: streams from other nodes end, and their subscribers request them from the new owner.
-    func leave(_ slot: ClusterSlot, to node: ClusterNode) {
-        for stream in state.withLock({ $0.streams[slot]?.values.map { $0 } ?? [] }) { stream.leave(for: node) }
+    func slotDidMove(_ slot: ClusterSlot, to node: ClusterNode) {
+        for stream in state.withLock({ $0.streams[slot]?.values.map { $0 } ?? [] }) { stream.ownerDidChange(to: node) }
     }
 
     func didMove(_ slot: ClusterSlot, from node: ClusterNode) { state.withLock { $0.didMove }?(slot, node) }
 
     // MARK: Channels
 
-    func line(to node: ClusterNode) -> SharedStreamReceiver {
+    func receiver(for node: ClusterNode) -> SharedStreamReceiver {
         state.withLock { state in
-            if let line = state.receivers[node] { return line }
+            if let receiver = state.receivers[node] { return receiver }
             guard let reactor = state.reactor else { preconditionFailure("a node with clients has no reactors") }
-            let line = SharedStreamReceiver(to: node, at: exchange, reactor: reactor, of: self)
-            state.receivers[node] = line
-            return line
+            let receiver = SharedStreamReceiver(to: node, at: exchange, reactor: reactor, of: self)
+            state.receivers[node] = receiver
+            return receiver
         }
     }
 
-    func remove(_ line: SharedStreamReceiver) {
-        state.withLock { if $0.receivers[line.node] === line { $0.receivers[line.node] = nil } }
+    func remove(_ receiver: SharedStreamReceiver) {
+        state.withLock { if $0.receivers[receiver.node] === receiver { $0.receivers[receiver.node] = nil } }
     }
 }
 
@@ -110,7 +110,7 @@ final class SharedStreamReceiver: NodeChannelHandler {
         var streams: [UInt64: SharedStream] = [:]
         /// The received parts of an incomplete message.
         var parts: [UInt8] = []
-        var taken = 0
+        var unacknowledgedBytes = 0
         var isBroken = false
     }
 
@@ -125,7 +125,7 @@ final class SharedStreamReceiver: NodeChannelHandler {
         self.user = user
         self.node = node
         self.reactor = reactor
-        let made = exchange.newLine(to: node, self)
+        let made = exchange.makeChannel(to: node, self)
         channel.withLock { $0 = made }
         made.send(.open, SharedStreamMessage.opening)
     }
@@ -164,7 +164,7 @@ final class SharedStreamReceiver: NodeChannelHandler {
                 return state.parts.isEmpty ? frame.payload : state.parts + frame.payload
             }
             if let message = SharedStreamMessage(bytes) { receive(message) }
-            tellWhatWasTaken(bytes.count)
+            acknowledgeReceivedBytes(bytes.count)
         case .ended: channelDidBreak(received: 0)
         default: break
         }
@@ -177,20 +177,20 @@ final class SharedStreamReceiver: NodeChannelHandler {
         stream?.receive(message)
     }
 
-    private func tellWhatWasTaken(_ count: Int) {
+    private func acknowledgeReceivedBytes(_ count: Int) {
         let taken = state.withLock { state in
-            state.taken += count
-            guard state.taken >= OwnerChannel.acknowledgementThreshold else { return 0 }
-            defer { state.taken = 0 }
-            return state.taken
+            state.unacknowledgedBytes += count
+            guard state.unacknowledgedBytes >= OwnerChannel.acknowledgementThreshold else { return 0 }
+            defer { state.unacknowledgedBytes = 0 }
+            return state.unacknowledgedBytes
         }
-        if taken > 0 { channel.withLock { $0 }?.send(.taken, number: UInt64(taken)) }
+        if taken > 0 { channel.withLock { $0 }?.send(.acknowledgement, number: UInt64(taken)) }
     }
 
     func channelDidBreak(received: UInt64) {
         user?.remove(self)
         let ended = channel.withLock { $0 }
-        ended?.send(.gone)
+        ended?.send(.close)
         ended?.discard()
         let lost = state.withLock { state in
             defer { (state.streams, state.isBroken) = ([:], true) }

@@ -44,7 +44,7 @@ final class SlotOwnerLookups: @unchecked Sendable {
     var count: Int { waiting.values.reduce(0) { $0 + $1.waiters.count } }
 
     /// Queries the owner again after a pause. All requests wait for the result, which keeps their order.
-    func askAgain(_ slot: ClusterSlot, waitingUpTo timeout: Duration) {
+    func retryLookup(of slot: ClusterSlot, waitingUpTo timeout: Duration) {
         guard waiting[slot] == nil else { return }
         waiting[slot] = SlotOwnerLookup()
         reactor.schedule(after: Self.pause) { [weak self] in self?.startLookup(slot, waitingUpTo: timeout) }
@@ -66,14 +66,14 @@ final class SlotOwnerLookups: @unchecked Sendable {
     }
 
     private func answer(_ slot: ClusterSlot, _ owner: Result<ClusterNode, TrebuchetError>) {
-        for waiter in waiting.removeValue(forKey: slot)?.waiters ?? [] { waiter.takeCompletion()?(owner) }
+        for waiter in waiting.removeValue(forKey: slot)?.waiters ?? [] { waiter.removeCompletion()?(owner) }
     }
 }
 
 /// The requests that wait for one slot. On its reactor.
 private final class SlotOwnerLookup {
     fileprivate var waiters: [SlotLookupWaiter] = []
-    private var left = 0
+    private var cancelledCount = 0
 
     func addWaiter(_ answer: @escaping SlotOwnerLookups.Completion) -> SlotLookupWaiter {
         let waiter = SlotLookupWaiter(self, answer)
@@ -81,12 +81,12 @@ private final class SlotOwnerLookup {
         return waiter
     }
 
-    fileprivate func didLeave() {
-        left += 1
+    fileprivate func waiterDidCancel() {
+        cancelledCount += 1
         // Remove half of the array at a time, so that each element is moved once on average.
-        guard left * 2 > waiters.count else { return }
-        waiters.removeAll { $0.hasLeft }
-        left = 0
+        guard cancelledCount * 2 > waiters.count else { return }
+        waiters.removeAll { $0.isCancelled }
+        cancelledCount = 0
     }
 }
 
@@ -100,17 +100,17 @@ final class SlotLookupWaiter {
         self.completion = answer
     }
 
-    fileprivate var hasLeft: Bool { completion == nil }
+    fileprivate var isCancelled: Bool { completion == nil }
 
-    fileprivate func takeCompletion() -> SlotOwnerLookups.Completion? {
+    fileprivate func removeCompletion() -> SlotOwnerLookups.Completion? {
         defer { completion = nil }
         return completion
     }
 
     /// Cancels the request and releases its closure.
-    func leave() {
+    func cancel() {
         guard completion != nil else { return }
         completion = nil
-        queue?.didLeave()
+        queue?.waiterDidCancel()
     }
 }

@@ -8,12 +8,12 @@ final class ActivationQueue: @unchecked Sendable {
     /// The index of the next waiter; earlier ones have been resumed.
     private var next = 0
     /// The number of cancelled waiters from `next` on.
-    private var left = 0
+    private var cancelledCount = 0
 
     init(for parties: QuotaScopes) { self.parties = parties }
 
     /// The number of waiters.
-    var count: Int { waiters.count - next - left }
+    var count: Int { waiters.count - next - cancelledCount }
 
     func addWaiter(_ resume: @escaping (Result<ActorRecord, any Error>) -> Void) -> ActivationWaiter {
         let waiter = ActivationWaiter(self, resume)
@@ -21,27 +21,27 @@ final class ActivationQueue: @unchecked Sendable {
         return waiter
     }
 
-    private static func isGone(_ outcome: Result<ActorRecord, any Error>) -> Bool {
-        if case .success(let record) = outcome { record.actorInstance.isGone } else { false }
+    private static func isDeactivated(_ outcome: Result<ActorRecord, any Error>) -> Bool {
+        if case .success(let record) = outcome { record.actorInstance.isDeactivated } else { false }
     }
 
-    fileprivate func didLeave() {
-        left += 1
+    fileprivate func waiterDidCancel() {
+        cancelledCount += 1
         // Compacts when half of them have left, so that each is moved once on average.
-        guard left * 2 > waiters.count - next else { return }
+        guard cancelledCount * 2 > waiters.count - next else { return }
         waiters = waiters[next...].filter { $0.resume != nil }
-        (next, left) = (0, 0)
+        (next, cancelledCount) = (0, 0)
     }
 
     /// Resumes up to `count` of the first waiters while the actor stays active. Returns whether more wait.
     func resume(atMost count: Int, _ outcome: Result<ActorRecord, any Error>) -> Bool {
         let end = min(next + count, waiters.count)
-        while next < end, !Self.isGone(outcome) {
+        while next < end, !Self.isDeactivated(outcome) {
             let waiter = waiters[next]
             next += 1
-            if let resume = waiter.takeCompletion() { resume(outcome) } else { left -= 1 }
+            if let resume = waiter.removeCompletion() { resume(outcome) } else { cancelledCount -= 1 }
         }
-        if next == waiters.count { (waiters, next, left) = ([], 0, 0) }
+        if next == waiters.count { (waiters, next, cancelledCount) = ([], 0, 0) }
         return !waiters.isEmpty
     }
 }
@@ -56,15 +56,15 @@ final class ActivationWaiter {
         self.resume = resume
     }
 
-    fileprivate func takeCompletion() -> ((Result<ActorRecord, any Error>) -> Void)? {
+    fileprivate func removeCompletion() -> ((Result<ActorRecord, any Error>) -> Void)? {
         defer { resume = nil }
         return resume
     }
 
     /// Cancels the wait and releases the closure.
-    func leave() {
+    func cancel() {
         guard resume != nil else { return }
         resume = nil
-        queue?.didLeave()
+        queue?.waiterDidCancel()
     }
 }

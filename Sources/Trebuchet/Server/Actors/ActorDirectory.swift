@@ -19,7 +19,7 @@ final class ActorDirectory: ActorHost, Sendable {
         /// The policy for actors that are deactivated when idle; nil for others.
         var idle: IdlePolicy?
         /// Indicates whether it lives on one node of several, the owner of the slot of its name.
-        var isPlaced = false
+        var isClustered = false
     }
 
     private struct Pattern {
@@ -30,7 +30,7 @@ final class ActorDirectory: ActorHost, Sendable {
     private struct Contents {
         var records: [ActorName: ActorRecord] = [:]
         var patterns: [Pattern] = []
-        var hasPlaced = false
+        var hasClustered = false
         /// Indicates whether actors of a pattern may be deactivated before their server shuts down.
         var mayGo = false
         /// Actors that were exposed by name and must be loaded first.
@@ -55,7 +55,7 @@ final class ActorDirectory: ActorHost, Sendable {
     func insert(_ record: ActorRecord) {
         let name = ActorName(record.name)
         contents.withLock { contents in
-            if contents.hasPlaced, contents.pattern(for: name)?.isPlaced == true {
+            if contents.hasClustered, contents.pattern(for: name)?.isClustered == true {
                 record.slot = ClusterSlot(of: record.name).number
             }
             contents.records[name] = record
@@ -76,7 +76,7 @@ final class ActorDirectory: ActorHost, Sendable {
             contents.loading[name] = nil
             return contents.records.removeValue(forKey: name)
         }
-        removed?.giveBackStake()
+        removed?.releaseReservation()
     }
 
     func record(_ name: ActorName) -> ActorRecord? { contents.withLock { $0.records[name] } }
@@ -95,7 +95,7 @@ final class ActorDirectory: ActorHost, Sendable {
             guard contents.mayGo, contents.loading[name] == nil, let pattern = contents.pattern(for: name) else {
                 return false
             }
-            return pattern.isPlaced || pattern.idle != nil
+            return pattern.isClustered || pattern.idle != nil
         }
     }
 
@@ -112,21 +112,21 @@ final class ActorDirectory: ActorHost, Sendable {
     }
 
     /// Returns the type of an actor that lives on one node of several; nil for others.
-    func placedType(of name: ActorName) -> ActorType? {
+    func clusteredType(of name: ActorName) -> ActorType? {
         contents.withLock { contents in
-            guard contents.hasPlaced, contents.loading[name] == nil, let pattern = contents.pattern(for: name),
-                pattern.isPlaced
+            guard contents.hasClustered, contents.loading[name] == nil, let pattern = contents.pattern(for: name),
+                pattern.isClustered
             else { return nil }
             return pattern.type
         }
     }
 
     /// Returns the active actors of a slot, and the activations and deactivations in progress.
-    func placed(
+    func clusteredActors(
         in slot: ClusterSlot
     ) -> (records: [ActorRecord], making: [Task<ActorRecord, any Error>], leaving: [Task<Void, Never>]) {
         contents.withLock { contents in
-            guard contents.hasPlaced else { return ([], [], []) }
+            guard contents.hasClustered else { return ([], [], []) }
             return (
                 contents.records.values.filter { $0.slot == slot.number },
                 contents.activating.filter { ClusterSlot(of: $0.key.text) == slot }.map(\.value),
@@ -161,8 +161,8 @@ final class ActorDirectory: ActorHost, Sendable {
         contents.withLock { contents in
             contents.patterns.removeAll { $0.prefix.utf8.elementsEqual(prefix.utf8) }
             contents.patterns.append(Pattern(prefix: prefix, registration: registration))
-            contents.hasPlaced = contents.patterns.contains { $0.registration.isPlaced }
-            contents.mayGo = contents.hasPlaced || contents.patterns.contains { $0.registration.idle != nil }
+            contents.hasClustered = contents.patterns.contains { $0.registration.isClustered }
+            contents.mayGo = contents.hasClustered || contents.patterns.contains { $0.registration.idle != nil }
             contents.patterns.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
         }
     }
@@ -195,7 +195,7 @@ final class ActorDirectory: ActorHost, Sendable {
             }
             let task = Task {
                 await leaving?.value
-                return try await TrebuchetActorSystem.living(on: reactor) {
+                return try await TrebuchetActorSystem.withLoop(reactor) {
                     try await self.make(name, registration, stake)
                 }
             }
@@ -214,13 +214,13 @@ final class ActorDirectory: ActorHost, Sendable {
                 // An actor that was exposed under this name meanwhile was exposed deliberately.
                 if let exposed = contents.records[name] { return exposed }
                 // It has ended already; its callers request the next one.
-                guard !record.actorInstance.isGone else {
-                    stake?.giveBack()
+                guard !record.actorInstance.isDeactivated else {
+                    stake?.release()
                     return record
                 }
                 record.reservation = stake
                 record.idle = registration.idle
-                if registration.isPlaced { record.slot = ClusterSlot(of: record.name).number }
+                if registration.isClustered { record.slot = ClusterSlot(of: record.name).number }
                 contents.records[name] = record
                 return record
             }

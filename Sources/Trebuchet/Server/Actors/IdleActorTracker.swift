@@ -25,7 +25,7 @@ struct IdleActorTracker {
         for _ in 0..<min(count, entries.count) {
             if next >= entries.count { next = 0 }
             let life = entries[next].record.actorInstance
-            if life.takeUse() {
+            if life.consumeUseFlag() {
                 entries[next].quietSince = now
                 next += 1
             } else if now - min(now, entries[next].quietSince) >= entries[next].time {

@@ -40,7 +40,7 @@ final class LoadFailures: Sendable {
     }
 
     /// Runs `load`, and records whether it failed. An actor that lives on another node by now does not count as a failure.
-    func noting<Loaded>(_ name: String, _ load: () async throws -> Loaded) async throws -> Loaded {
+    func recordingFailure<Loaded>(of name: String, _ load: () async throws -> Loaded) async throws -> Loaded {
         do {
             let loaded = try await load()
             didLoad(ActorName(name))

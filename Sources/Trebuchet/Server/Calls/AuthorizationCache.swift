@@ -22,10 +22,10 @@ final class AuthorizationCache {
     private var oldest = 0
     private var basis = Basis()
 
-    func notePermission(on basis: Basis) { permission = basis }
+    func recordPermission(on basis: Basis) { permission = basis }
 
     /// Returns the conditions of the permission of the call that is being recorded, and clears them.
-    func takePermission() -> Basis? {
+    func consumePermission() -> Basis? {
         defer { permission = nil }
         return permission
     }

@@ -10,7 +10,7 @@ internal import TrebuchetWire
 /// is a few numbers and the bytes of its message here: no object, no timer, no table entry.
 ///
 /// `@unchecked Sendable`: isolated to the connection's reactor until it is closed. Then the calls do not change any more. The other
-/// reactor accesses `next`, `answers` and `later`, the connection's reactor `answered`, `unanswered` and `isReusable`; `withdrawn`
+/// reactor accesses `next`, `replies` and `deferredCalls`, the connection's reactor `answered`, `unanswered` and `isReusable`; `withdrawn`
 /// is atomic.
 final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     /// The number of bits in `withdrawn`.
@@ -18,7 +18,7 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     /// The size of messages at which a batch is closed.
     private static let maximumBytes = 64 << 10
     /// The memory that is kept for the next calls.
-    private static let keptBytes = 16 << 10
+    private static let retainedCapacity = 16 << 10
 
     typealias Runner = (CrossReactorCallBatch, inout TimeSlice, _ room: Int) -> Bool
 
@@ -63,9 +63,9 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
 
     /// The index of the next call to run.
     var next = 0
-    var answers = CrossReactorReplies()
+    var replies = CrossReactorReplies()
     /// Calls in tasks, which wait for earlier calls to start.
-    var later: [Int: InFlightCall] = [:]
+    var deferredCalls: [Int: InFlightCall] = [:]
 
     deinit { calls.deallocate() }
 
@@ -140,22 +140,22 @@ final class CrossReactorCallBatch: BatchedTask, @unchecked Sendable {
     /// Cancels the tasks of withdrawn calls.
     func cancelTasks() {
         crossing?.reactor.execute {
-            for (index, call) in self.later where self.isWithdrawn(index) { call.cancel() }
+            for (index, call) in self.deferredCalls where self.isWithdrawn(index) { call.cancel() }
         }
     }
 
     /// Notes that this number of calls has returned.
     func didReturn(_ calls: Int) { unanswered -= calls }
 
-    func keepsTask() { isReusable = false }
+    func retainForTask() { isReusable = false }
 
     /// Prepares it for other calls. No other code may use it.
     func reset() {
         (crossing, hosting, runner) = (nil, nil, nil)
         targets.removeAll(keepingCapacity: true)
-        messages.reset(keepingAtMost: Self.keptBytes)
+        messages.reset(keepingAtMost: Self.retainedCapacity)
         (count, next, answered, unanswered) = (0, 0, 0, 0)
-        answers.reset(from: 0, keepingAtMost: Self.keptBytes)
+        replies.reset(from: 0, keepingAtMost: Self.retainedCapacity)
     }
 
     // MARK: On the reactor of the actors
@@ -177,14 +177,14 @@ final class CrossReactorReplies: @unchecked Sendable {
         case result(UnsafeRawBufferPointer)
         case failed(any Error)
         /// It did not run: its actor has been deactivated.
-        case gone
+        case deactivated
         /// It runs in a task and responds separately.
-        case later
+        case deferred
         /// It has no waiting caller.
         case withdrawn
     }
 
-    private static let (failed, gone, later, withdrawn) = (Int32(-1), Int32(-2), Int32(-3), Int32(-4))
+    private static let (failed, deactivated, deferred, withdrawn) = (Int32(-1), Int32(-2), Int32(-3), Int32(-4))
 
     private(set) var first = 0
     private(set) var count = 0
@@ -213,8 +213,8 @@ final class CrossReactorReplies: @unchecked Sendable {
         append(Self.failed)
     }
 
-    func addGone() { append(Self.gone) }
-    func addLater() { append(Self.later) }
+    func appendDeactivated() { append(Self.deactivated) }
+    func appendDeferred() { append(Self.deferred) }
     func addWithdrawn() { append(Self.withdrawn) }
 
     private func append(_ end: Int32) {
@@ -231,8 +231,8 @@ final class CrossReactorReplies: @unchecked Sendable {
             case Self.failed:
                 outcome = .failed(errors[failures])
                 failures += 1
-            case Self.gone: outcome = .gone
-            case Self.later: outcome = .later
+            case Self.deactivated: outcome = .deactivated
+            case Self.deferred: outcome = .deferred
             case Self.withdrawn: outcome = .withdrawn
             case let end:
                 outcome = .result(UnsafeRawBufferPointer(rebasing: bytes.bytes[start..<Int(end)]))

@@ -23,7 +23,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     private var waiting = WorkQueue<Waiting>()
     /// The first batch, when part of it has run.
     private var begun: CrossReactorCallBatch?
-    private var isInLine = false
+    private var isQueued = false
     /// Starts at 1: the first calls may be long.
     private var stride = 1
     private let unread = Atomic<Int>(0)
@@ -32,7 +32,7 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     /// The batch that accepts further calls.
     var open: CrossReactorCallBatch?
     /// The batches that have not returned, and `open`.
-    var away: [CrossReactorCallBatch] = []
+    var inFlight: [CrossReactorCallBatch] = []
     /// Fires at `watchedUntil`, when the deadline of one of the calls may have passed.
     var timer: LoopTimer?
     var watchedUntil = UInt64.max
@@ -58,20 +58,20 @@ final class CrossReactorCallQueue: Resumable, @unchecked Sendable {
     private var room: Int { Self.maximumUnreadBytes - unread.load(ordering: .relaxed) }
 
     private func scheduleResume() {
-        guard !isInLine, hasWaiting, room > 0 else { return }
-        isInLine = true
+        guard !isQueued, hasWaiting, room > 0 else { return }
+        isQueued = true
         reactor.scheduleResume(self)
     }
 
     func resume() {
-        isInLine = false
+        isQueued = false
         var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
         while hasWaiting, room > 0 {
             if let batch = begun ?? nextBatch() {
                 begun = batch.run(&slice, room: room) ? nil : batch
                 if begun != nil { break }
             }
-            if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { break }
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &reactor.lastClockReading) { break }
         }
         stride = slice.stride
         scheduleResume()

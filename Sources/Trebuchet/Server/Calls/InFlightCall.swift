@@ -5,7 +5,7 @@ internal import Transports
 
 /// A call that was not answered at once: it waits for its actor, runs in a task, or runs on another reactor.
 ///
-/// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor only. `crossing`, `home`, `run` and `kept`
+/// `@unchecked Sendable`: mutable properties are accessed on the connection's reactor only. `crossing`, `home`, `run` and `idempotencyRecord`
 /// are set before the call goes to another one; the rest is constant.
 final class InFlightCall: CancellableCall, @unchecked Sendable {
     let callID: [UInt8]
@@ -41,7 +41,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// The queue in which it runs there. Set before it is sent.
     var crossing: CrossReactorCallQueue?
     /// The record of the call in the store, if its actor is persisted. Set before it goes to the actor's reactor.
-    var kept: IdempotencyRecord?
+    var idempotencyRecord: IdempotencyRecord?
     /// The shard of its actor; nil for an actor without a reactor, and until the activation. Set before it is sent.
     var home: SystemShard?
     /// Set for a `repeat`: the reactor of its actor, where it is known.
@@ -54,7 +54,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     /// Its entry in the queue for the activation.
     var waiter: ActivationWaiter?
     /// Set for a stream that its node resumes without a request: moves it to another node.
-    var goesElsewhere: (() -> Void)?
+    var moveStream: (() -> Void)?
     /// Its response, while that waits for streams.
     var answer: ResponseBarrier?
     /// Called when it is cancelled while it waits there: no other event would end it.
@@ -110,7 +110,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
         isAnswered = true
         timer?.cancel()
         stopWaiting()
-        (didStopWaiting, goesElsewhere, message) = (nil, nil, nil)
+        (didStopWaiting, moveStream, message) = (nil, nil, nil)
         return true
     }
 
@@ -137,7 +137,7 @@ final class InFlightCall: CancellableCall, @unchecked Sendable {
     }
 
     private func stopWaiting() {
-        waiter?.leave()
+        waiter?.cancel()
         waiter = nil
     }
 }

@@ -16,12 +16,12 @@ final class ResponseBarrier {
     fileprivate var isOver: Bool { done == nil }
 
     /// Ends the wait and sends the response.
-    func sendResponse() { takeCompletion()?() }
+    func sendResponse() { removeCompletion()?() }
 
     /// Drops the response, whose caller is gone.
-    func drop() { _ = takeCompletion() }
+    func drop() { _ = removeCompletion() }
 
-    private func takeCompletion() -> (() -> Void)? {
+    private func removeCompletion() -> (() -> Void)? {
         guard let done else { return nil }
         self.done = nil
         timer?.cancel()
@@ -32,28 +32,28 @@ final class ResponseBarrier {
 
 /// The waiting responses of one connection, oldest first. Isolated to its shard's reactor.
 final class ResponseBarrierQueue {
-    private var answers: [ResponseBarrier] = []
+    private var responses: [ResponseBarrier] = []
     private var ended = 0
     private let didEmpty: () -> Void
 
     /// - Parameter didEmpty: Called when no response waits any more.
     init(didEmpty: @escaping () -> Void) { self.didEmpty = didEmpty }
 
-    var waiting: [ResponseBarrier] { answers.filter { !$0.isOver } }
+    var waiting: [ResponseBarrier] { responses.filter { !$0.isOver } }
 
     func append(_ answer: ResponseBarrier) {
         answer.queue = self
-        answers.append(answer)
+        responses.append(answer)
     }
 
     /// Removes and returns the responses that are ready.
     func removeReady(where isReady: (ResponseBarrier) -> Bool) -> [ResponseBarrier] {
         var (ready, others) = ([ResponseBarrier](), [ResponseBarrier]())
-        for answer in answers where !answer.isOver {
+        for answer in responses where !answer.isOver {
             if isReady(answer) { ready.append(answer) } else { others.append(answer) }
         }
         for answer in ready { answer.queue = nil }
-        (answers, ended) = (others, 0)
+        (responses, ended) = (others, 0)
         if others.isEmpty { didEmpty() }
         return ready
     }
@@ -61,10 +61,10 @@ final class ResponseBarrierQueue {
     /// Compacts when half of them have ended, so that each is moved once on average.
     fileprivate func didEnd() {
         ended += 1
-        guard ended * 2 > answers.count else { return }
-        answers.removeAll(where: \.isOver)
+        guard ended * 2 > responses.count else { return }
+        responses.removeAll(where: \.isOver)
         ended = 0
-        if answers.isEmpty { didEmpty() }
+        if responses.isEmpty { didEmpty() }
     }
 }
 

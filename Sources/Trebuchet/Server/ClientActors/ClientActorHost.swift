@@ -45,8 +45,8 @@ final class ClientActorHost: @unchecked Sendable {
     private var calls: [UInt64: OutboundClientCall] = [:]
     /// The numbers of unsent calls in their order; some may have ended.
     private var waiting: [UInt64] = []
-    private var sweep: LoopTimer?
-    private var sweepAt = UInt64.max
+    private var deadlineTimer: LoopTimer?
+    private var deadlineTimerTime = UInt64.max
     private var grace: LoopTimer?
     private var hasEnded = false
 
@@ -66,7 +66,7 @@ final class ClientActorHost: @unchecked Sendable {
 
     /// Returns the reference for a name in the message that is being decoded.
     static func reference(to name: String) throws(TrebuchetError) -> ClientActorReference {
-        guard let client = current else { throw TrebuchetActorID.notTaken }
+        guard let client = current else { throw TrebuchetActorID.notAcceptedError }
         guard (1...ActorName.longest).contains(name.utf8.count) else {
             throw TrebuchetError(.invalidArguments, "the name of an actor has 1 to \(ActorName.longest) bytes")
         }
@@ -131,7 +131,7 @@ final class ClientActorHost: @unchecked Sendable {
                 }
             } onCancel: {
                 call.isCancelled.store(true, ordering: .relaxed)
-                reactor.execute { self.giveUp(number, CancellationError()) }
+                reactor.execute { self.abandonCall(number, CancellationError()) }
             }
             if let traced { reportCallEnd(traced, call, nil) }
             return result
@@ -155,7 +155,7 @@ final class ClientActorHost: @unchecked Sendable {
             return call.finish(.failure(error))
         }
         calls[call.number] = call
-        if call.deadline < sweepAt { armSweep(call.deadline) }
+        if call.deadline < deadlineTimerTime { scheduleDeadlineCheck(call.deadline) }
         waiting.append(call.number)
         if waiting.count == 1 { sendWaiting() }
     }
@@ -183,7 +183,7 @@ final class ClientActorHost: @unchecked Sendable {
     }
 
     /// Ends a call after cancellation or timeout, and notifies the client.
-    private func giveUp(_ number: UInt64, _ error: any Error) {
+    private func abandonCall(_ number: UInt64, _ error: any Error) {
         guard let call = calls[number] else { return }
         if let connection = call.connection {
             connection.reactor.run { connection.cancel(number) }
@@ -193,12 +193,12 @@ final class ClientActorHost: @unchecked Sendable {
         finish(number, .failure(error))
     }
 
-    private func armSweep(_ deadline: UInt64) {
-        sweep?.cancel()
-        sweepAt = deadline
+    private func scheduleDeadlineCheck(_ deadline: UInt64) {
+        deadlineTimer?.cancel()
+        deadlineTimerTime = deadline
         let now = reactor.now
         let delay = Duration.nanoseconds(Int64(clamping: deadline > now ? deadline - now : 0))
-        sweep = reactor.schedule(after: delay, for: self) { $0.expire() }
+        deadlineTimer = reactor.schedule(after: delay, for: self) { $0.expire() }
     }
 
     private func expire() {
@@ -208,11 +208,11 @@ final class ClientActorHost: @unchecked Sendable {
             if call.deadline > now {
                 next = min(next, call.deadline)
             } else {
-                giveUp(number, TrebuchetError(.timeout, lateness(of: call)))
+                abandonCall(number, TrebuchetError(.timeout, lateness(of: call)))
             }
         }
-        sweepAt = .max
-        if next != .max { armSweep(next) }
+        deadlineTimerTime = .max
+        if next != .max { scheduleDeadlineCheck(next) }
     }
 
     private func lateness(of call: OutboundClientCall) -> String {
@@ -295,11 +295,11 @@ final class ClientActorHost: @unchecked Sendable {
 
     /// Ends the client permanently. Callable from any thread: operations after it neither create references nor make calls.
     func close(_ reason: String) {
-        references.withLock { $0.end = $0.end ?? Self.gone(reason) }
+        references.withLock { $0.end = $0.end ?? Self.unavailableError(reason) }
         reactor.run { self.invalidateReferences(reason) }
     }
 
-    private static func gone(_ reason: String) -> TrebuchetError {
+    private static func unavailableError(_ reason: String) -> TrebuchetError {
         TrebuchetError(.unavailable, "the client of the actor \(reason)")
     }
 
@@ -309,13 +309,13 @@ final class ClientActorHost: @unchecked Sendable {
         hasEnded = true
         _ = clients.remove(self, attached: nil)
         let (error, released) = references.withLock { references in
-            let error = references.end ?? Self.gone(reason)
+            let error = references.end ?? Self.unavailableError(reason)
             references.end = error
             return (error, references.byName.values.compactMap(\.object))
         }
         // An invalid reference uses no resource, so its stake is released.
-        for reference in released { reference.stake.giveBack() }
-        sweep?.cancel()
+        for reference in released { reference.reservation.release() }
+        deadlineTimer?.cancel()
         grace?.cancel()
         grace = nil
         waiting = []

@@ -5,12 +5,12 @@ final class ClientActorReference: ClientActor {
     let client: ClientActorHost
     /// The name in the client.
     let name: ActorName
-    let stake: QuotaReservation
+    let reservation: QuotaReservation
 
     init(_ name: ActorName, of client: ClientActorHost, _ stake: QuotaReservation) {
         self.client = client
         self.name = name
-        self.stake = stake
+        self.reservation = stake
     }
 
     deinit { client.didRelease(name) }
@@ -32,7 +32,7 @@ final class ClientActorReference: ClientActor {
                     + "the attribute from methods that a server calls at a client")
         }
         let request = invocation.finish(on: type, method)
-        invocation.giveBackCoder(to: system)
+        invocation.releaseCoder(to: system)
         do {
             return try await client.call(name.text, method.name, request)
         } catch let error as TrebuchetError where error.code == .application {
@@ -40,7 +40,7 @@ final class ClientActorReference: ClientActor {
         }
     }
 
-    func asGiven<Result>(_ body: () throws -> Result) rethrows -> Result {
+    func withReferenceScope<Result>(_ body: () throws -> Result) rethrows -> Result {
         try ClientActorHost.$current.withValue(client, operation: body)
     }
 }

@@ -41,7 +41,7 @@ final class ClientCallQuotaUsage {
         principal = parties.principal.map { quotas.principals.share(of: PrincipalName($0)) }
         host = parties.host.map { quotas.hosts.share(of: $0) }
         hostBytes = parties.host.map { quotas.hostBytes.share(of: $0) }
-        part = parties.principal.map { quotas.principalMemory.part(of: $0) }
+        part = parties.principal.map { quotas.principalMemory.usage(of: $0) }
         account = MemoryAccount(limit: .max, server: quotas.memory)
         if let part { account.join(part.budget) }
     }

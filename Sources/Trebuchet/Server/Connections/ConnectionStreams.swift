@@ -51,10 +51,10 @@ struct ConnectionStreams {
         let changes = log.changes(since: &position)
         guard let changes, byID.count > Self.fewStreams, changes.count < byID.count else {
             guard changes?.isEmpty != true else { return .none }
-            log.looks += byID.count
+            log.checkCount += byID.count
             return .perhapsAll
         }
-        log.looks += changes.count
+        log.checkCount += changes.count
         if byRoot == nil { byRoot = Dictionary(grouping: byID.values) { $0.broadcaster.producer.root } }
         var found: [StreamSubscription] = []
         // A state that changed twice appears twice; the second time its streams have nothing to send.
@@ -68,5 +68,5 @@ extension ServerConnection {
     var isLocal: Bool { false }
     var isAwaited: Bool { shard.isAwaited }
 
-    func streamsMayShow() { shard.streamsMayShow(self) }
+    func streamDidCatchUp() { shard.sendReadyResponses(of: self) }
 }

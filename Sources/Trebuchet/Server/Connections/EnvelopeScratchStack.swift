@@ -14,7 +14,7 @@ struct EnvelopeScratchStack: ~Copyable {
         places.deallocate()
     }
 
-    /// Returns a place that is reserved until `giveBack`, which releases places in reverse order; nil when all are in use.
+    /// Returns a place that is reserved until `release`, which releases places in reverse order; nil when all are in use.
     @inline(__always)
     mutating func reserve() -> UnsafeMutablePointer<ScannedEnvelope>? {
         guard used < Self.count else { return nil }
@@ -23,5 +23,5 @@ struct EnvelopeScratchStack: ~Copyable {
     }
 
     @inline(__always)
-    mutating func giveBack() { used -= 1 }
+    mutating func release() { used -= 1 }
 }

@@ -6,44 +6,47 @@ internal import TrebuchetWire
 extension RemoteCallForwarder: OwnerChannelDelegate {
     var isWritable: Bool { connection.isWritable }
 
-    func receive(_ bytes: UnsafeRawBufferPointer, over line: OwnerChannel) {
+    func receive(_ bytes: UnsafeRawBufferPointer, over channel: OwnerChannel) {
         guard isOpen, let place = shard.scans.reserve() else { return }
-        defer { shard.scans.giveBack() }
+        defer { shard.scans.release() }
         guard (try? place.pointee.scan(bytes)) != nil else { return }
         let message = Message(bytes: bytes, envelope: UnsafePointer(place))
         let envelope = message.envelope
         switch message.kind {
         case .response:
-            switch line.takeRequest(message.callID) {
+            switch channel.removeRequest(withID: message.callID) {
             case .call(let relayed): return answer(relayed, message)
             case .stream(let stream): return fail(stream, message)
             case nil: return
             }
-        case .streamStart: return startStream(message, over: line)
+        case .streamStart: return startStream(message, over: channel)
         case .streamData:
-            guard let stream = streams[Array(message.bytes(envelope.pointee.streamID))], stream.channel === line else {
+            guard let stream = streams[Array(message.bytes(envelope.pointee.streamID))], stream.channel === channel
+            else {
                 return
             }
             if let sequence = envelope.pointee.sequenceNumber { stream.sequence = sequence }
         case .streamEnd:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
             let reason = StreamEndReason(rawValue: message.text(envelope.pointee.reason))
-            if reason == .serverDraining || reason == .connectionClosed { return moved(streamID, over: line) }
+            if reason == .serverDraining || reason == .connectionClosed {
+                return streamDidMove(streamID, over: channel)
+            }
             // The client has ended every other stream with this name and knows so.
-            guard let stream = streams[streamID], stream.channel === line else { return }
+            guard let stream = streams[streamID], stream.channel === channel else { return }
             streams[streamID] = nil
-            didShow(streamID)
+            didCatchUp(streamID)
         case .streamError:
             let streamID = Array(message.bytes(envelope.pointee.streamID))
-            if let relayed = line.takeResumption(named: streamID) {
-                if isPassing(message) { return askAgain(relayed) }
+            if let relayed = channel.removeResumption(named: streamID) {
+                if isPassing(message) { return retryResumption(relayed) }
                 if let call = underWay(relayed) { connection.withdraw(call) }
                 connection.passOn(bytes)
                 return didEnd(relayed)
             }
-            guard let stream = streams[streamID], stream.channel === line else { return }
+            guard let stream = streams[streamID], stream.channel === channel else { return }
             streams[streamID] = nil
-            didShow(streamID)
+            didCatchUp(streamID)
         case .error: break
         // Errors about the connection to the owner node do not concern the client.
         default: return
@@ -53,7 +56,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
 
     private func answer(_ relayed: ForwardedCall, _ message: borrowing Message) {
         guard let call = underWay(relayed) else { return }
-        if relayed.isResumption, isPassing(message) { return askAgain(relayed) }
+        if relayed.isResumption, isPassing(message) { return retryResumption(relayed) }
         connection.answer(call, relayed, message)
         didEnd(relayed)
     }
@@ -66,7 +69,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         proceed(traffic)
     }
 
-    private func startStream(_ message: borrowing Message, over line: OwnerChannel) {
+    private func startStream(_ message: borrowing Message, over channel: OwnerChannel) {
         let envelope = message.envelope
         let streamID = Array(message.bytes(envelope.pointee.streamID))
         // An owner never names a stream like a callID of the channel: an equal name is one that the client chose.
@@ -75,54 +78,57 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
         let isPermission = !isNamed && streamID == ForwardedCallID.permission
         let stream: ForwardedStream
         var begun: ForwardedCall?
-        switch isNamed ? line.takeResumption(named: streamID).map({ .call($0) }) : line.takeRequest(message.callID) {
+        switch isNamed
+            ? channel.removeResumption(named: streamID).map({ .call($0) })
+            : channel.removeRequest(withID: message.callID)
+        {
         case .stream(let resumed):
-            guard resumed.isWanted else { return isPermission ? () : line.unsubscribe(streamID) }
+            guard resumed.isOpen else { return isPermission ? () : channel.unsubscribe(streamID) }
             _ = didResume(resumed.streamID)
             stream = resumed
             if let revocation = connection.revocation(of: stream.actor) {
-                if !isPermission { line.unsubscribe(streamID) }
+                if !isPermission { channel.unsubscribe(streamID) }
                 return connection.failStream(stream.streamID, revocation)
             }
         case .call(let relayed):
             guard let call = underWay(relayed), let asked = relayed.stream else {
-                return isPermission ? () : line.unsubscribe(streamID)
+                return isPermission ? () : channel.unsubscribe(streamID)
             }
             // Its authorization may have been revoked since the request.
             if let revocation = connection.revocation(of: asked.actor) {
-                if !isPermission { line.unsubscribe(streamID) }
+                if !isPermission { channel.unsubscribe(streamID) }
                 connection.finish(call, .failure(revocation))
                 return didEnd(relayed)
             }
             connection.withdraw(call)
             (stream, begun) = (asked, relayed)
-        case nil: return isPermission ? () : line.unsubscribe(streamID)
+        case nil: return isPermission ? () : channel.unsubscribe(streamID)
         }
         if isPermission {
             connection.share(
-                stream, at: line.node, epoch: message.text(envelope.pointee.epoch),
+                stream, at: channel.node, epoch: message.text(envelope.pointee.epoch),
                 position: envelope.pointee.sequenceNumber)
             if let begun { didEnd(begun) }
             return
         }
         stream.startStream(
             as: streamID, epoch: message.text(envelope.pointee.epoch), position: envelope.pointee.sequenceNumber)
-        stream.channel = line
+        stream.channel = channel
         // The client may have started two streams with one name.
-        if let old = streams.updateValue(stream, forKey: streamID), old.channel !== line {
+        if let old = streams.updateValue(stream, forKey: streamID), old.channel !== channel {
             old.channel?.unsubscribe(streamID)
         }
-        if begun == nil { didTakeUp(stream) }
+        if begun == nil { startCatchUp(of: stream) }
         connection.passOn(message, as: stream.callID)
         // The client resumes it over its next connection.
-        if connection.isDraining, unsubscribe(streamID) { connection.tellDeparture(of: streamID) }
+        if connection.isDraining, unsubscribe(streamID) { connection.reportDrainedStream(streamID) }
         if let begun { didEnd(begun) }
     }
 
     /// Fails a stream that cannot continue. The client knows it by its previous name and has made no request.
     private func fail(_ stream: ForwardedStream, _ message: borrowing Message) {
-        guard stream.isWanted else { return }
-        if isPassing(message) { return resumeLater(stream) }
+        guard stream.isOpen else { return }
+        if isPassing(message) { return scheduleResume(stream) }
         _ = didResume(stream.streamID)
         let envelope = message.envelope
         connection.failStream(
@@ -139,56 +145,58 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     }
 
     /// Repeats the client's request to resume a stream, until its deadline.
-    private func askAgain(_ relayed: ForwardedCall) {
+    private func retryResumption(_ relayed: ForwardedCall) {
         guard underWay(relayed) != nil else { return }
         relayed.channel = nil
         shard.reactor.schedule(after: Self.pause) { [weak self] in
             guard let self, self.isOpen else { return }
             let traffic = self.traffic(of: relayed.slot)
-            traffic.calls.didComeBack(relayed, relayed.order)
+            traffic.calls.requeue(relayed, relayed.order)
             self.proceed(traffic)
         }
     }
 
-    func refused(_ asked: OwnerChannel.PendingRequest, over line: OwnerChannel) {
-        switch asked {
+    func requestWasRefused(_ request: OwnerChannel.PendingRequest, over channel: OwnerChannel) {
+        switch request {
         case .call(let relayed):
             guard underWay(relayed) != nil else { return }
             relayed.channel = nil
-            shard.forgetOwner(of: relayed.slot, line.node)
+            shard.forgetOwner(of: relayed.slot, channel.node)
             let traffic = traffic(of: relayed.slot)
-            traffic.calls.didComeBack(relayed, relayed.order)
+            traffic.calls.requeue(relayed, relayed.order)
             proceed(traffic)
         case .stream(let stream):
-            guard stream.isWanted else { return }
-            shard.forgetOwner(of: stream.slot, line.node)
+            guard stream.isOpen else { return }
+            shard.forgetOwner(of: stream.slot, channel.node)
             resume(stream)
         }
     }
 
-    func refusedAfterBeginning(_ relayed: ForwardedCall, over line: OwnerChannel) {
+    func callMustBeRepeated(_ relayed: ForwardedCall, over channel: OwnerChannel) {
         guard let call = underWay(relayed) else { return }
-        guard relayed.goesAgain() else {
+        guard relayed.mayBeResent() else {
             let text = "the node that received the call no longer owns its actor; the call may have been executed"
             connection.finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
             return didEnd(relayed)
         }
-        refused(.call(relayed), over: line)
+        requestWasRefused(.call(relayed), over: channel)
     }
 
-    func moved(_ streamID: [UInt8], over line: OwnerChannel) {
-        if let relayed = line.takeResumption(named: streamID) { return refused(.call(relayed), over: line) }
-        guard let stream = streams[streamID], stream.channel === line else { return }
+    func streamDidMove(_ streamID: [UInt8], over channel: OwnerChannel) {
+        if let relayed = channel.removeResumption(named: streamID) {
+            return requestWasRefused(.call(relayed), over: channel)
+        }
+        guard let stream = streams[streamID], stream.channel === channel else { return }
         streams[streamID] = nil
-        shard.forgetOwner(of: stream.slot, line.node)
+        shard.forgetOwner(of: stream.slot, channel.node)
         resume(stream)
     }
 
-    func shown(_ streamID: [UInt8], over line: OwnerChannel) {
-        if streams[streamID]?.channel === line { didShow(streamID) }
+    func streamDidCatchUp(_ streamID: [UInt8], over channel: OwnerChannel) {
+        if streams[streamID]?.channel === channel { didCatchUp(streamID) }
     }
 
-    func cancelled(_ relayed: ForwardedCall) {
+    func callWasCancelled(_ relayed: ForwardedCall) {
         let traffic = traffic(of: relayed.slot)
         traffic.calls.remove(relayed.order)
         relayed.channel?.cancel(relayed)
@@ -196,42 +204,44 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
     }
 
     /// Fails unsent calls and does not resend them: they would overflow the queue again.
-    func overflowed(_ line: OwnerChannel, received: UInt64) {
-        guard isOpen, channels[line.node] === line else { return }
+    func channelDidOverflow(_ channel: OwnerChannel, received: UInt64) {
+        guard isOpen, channels[channel.node] === channel else { return }
         let error = TrebuchetError(
             .rateLimited, "send queue to the actor's node is full for this connection; retry later")
         var touched: [SlotSendState] = []
         for call in Array(connection.running.values) {
-            guard let relayed = call.relayed, relayed.channel === line, relayed.place > received else { continue }
+            guard let relayed = call.relayed, relayed.channel === channel, relayed.messageIndex > received else {
+                continue
+            }
             connection.finish(call, .failure(error))
             relayed.channel = nil
             let traffic = traffic(of: relayed.slot)
             traffic.calls.didEnd(relayed.order)
             touched.append(traffic)
         }
-        ended(line, received: received)
+        channelDidEnd(channel, received: received)
         for traffic in touched { proceed(traffic) }
     }
 
-    func ended(_ line: OwnerChannel, received: UInt64?) {
-        guard isOpen, removeCall(line) else { return }
+    func channelDidEnd(_ channel: OwnerChannel, received: UInt64?) {
+        guard isOpen, removeCall(channel) else { return }
         var touched: [ClusterSlot: SlotSendState] = [:]
-        for stream in streams.values where stream.channel === line {
+        for stream in streams.values where stream.channel === channel {
             streams[stream.streamID] = nil
             touched[stream.slot] = wait(for: stream)
         }
-        for asked in line.takeAll() {
-            switch asked {
+        for request in channel.removeAllRequests() {
+            switch request {
             case .stream(let stream):
-                if stream.isWanted { touched[stream.slot] = wait(for: stream) }
+                if stream.isOpen { touched[stream.slot] = wait(for: stream) }
             case .call(let relayed):
                 guard let call = underWay(relayed) else { continue }
                 relayed.channel = nil
                 let traffic = traffic(of: relayed.slot)
                 touched[relayed.slot] = traffic
                 traffic.calls.didEnd(relayed.order)
-                let cameTooLate = received.map { relayed.place > $0 } ?? false
-                if cameTooLate || relayed.goesAgain() {
+                let cameTooLate = received.map { relayed.messageIndex > $0 } ?? false
+                if cameTooLate || relayed.mayBeResent() {
                     traffic.calls.addCall(relayed, relayed.order)
                 } else {
                     let text = "the node that received the call is gone; the call may have been executed"
@@ -240,7 +250,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
             }
         }
         for traffic in touched.values {
-            shard.forgetOwner(of: traffic.slot, line.node)
+            shard.forgetOwner(of: traffic.slot, channel.node)
             proceed(traffic)
         }
     }

@@ -10,7 +10,7 @@ extension RemoteCallForwarder {
     }
 
     /// Resumes a stream after a pause, for example when its owner could not load the actor.
-    func resumeLater(_ stream: ForwardedStream) {
+    func scheduleResume(_ stream: ForwardedStream) {
         stream.channel = nil
         resuming.insert(stream)
         let traffic = traffic(of: stream.slot)
@@ -26,7 +26,7 @@ extension RemoteCallForwarder {
         guard let stream = resuming.remove(streamID) else { return nil }
         unpause(stream)
         let (shard, connection) = (shard, connection)
-        if !shard.answersBehindStreams.isEmpty { shard.reactor.execute { shard.streamsMayShow(connection) } }
+        if !shard.responseBarriers.isEmpty { shard.reactor.execute { shard.sendReadyResponses(of: connection) } }
         return stream
     }
 
@@ -37,24 +37,24 @@ extension RemoteCallForwarder {
 
     /// Notes that a stream was resumed under another name. If nothing arrives, the client has every version, or catch-up takes
     /// longer than responses wait.
-    func didTakeUp(_ stream: ForwardedStream) {
+    func startCatchUp(of stream: ForwardedStream) {
         let streamID = stream.streamID
         catchingUp.insert(stream)
-        shard.reactor.schedule(after: Self.longestCatchingUp) { [weak self] in self?.didShow(streamID) }
+        shard.reactor.schedule(after: Self.longestCatchingUp) { [weak self] in self?.didCatchUp(streamID) }
     }
 
     /// Notes that every version that the client lacked has arrived, or that none will.
-    func didShow(_ streamID: [UInt8]) {
+    func didCatchUp(_ streamID: [UInt8]) {
         guard !catchingUp.isEmpty, catchingUp.remove(streamID) != nil else { return }
         let (shard, connection) = (shard, connection)
-        if !shard.answersBehindStreams.isEmpty { shard.reactor.execute { shard.streamsMayShow(connection) } }
+        if !shard.responseBarriers.isEmpty { shard.reactor.execute { shard.sendReadyResponses(of: connection) } }
     }
 
     /// Returns whether a stream of the actor is being resumed: a call's changes at its owner have then not reached the client.
     func awaits(_ actor: ActorName) -> Bool {
         if resuming.has(actor) || catchingUp.has(actor) { return true }
         guard loading.has(actor) else { return false }
-        loading.removeAll { !connection.isTakingUp($0) }
+        loading.removeAll { !connection.isResuming($0) }
         return loading.has(actor)
     }
 
@@ -73,9 +73,9 @@ extension RemoteCallForwarder {
         }
         for stream in resuming.all(of: slot) {
             // A stream without a channel waits for the owner's name or for the end of its pause.
-            guard let line = stream.channel else { continue }
-            guard line.node != node else { continue }
-            line.removeRequest(stream)
+            guard let channel = stream.channel else { continue }
+            guard channel.node != node else { continue }
+            channel.removeRequest(stream)
             resume(stream)
         }
         guard let traffic = slots[slot], !traffic.paused.isEmpty else { return }

@@ -24,7 +24,7 @@ final class RemoteCallForwarder {
     let connection: ServerConnection
     let nodes: ClusterRouter
     private(set) var channels: [ClusterNode: OwnerChannel] = [:]
-    private var lineCount = 0
+    private var channelCount = 0
     private var callCount: UInt64 = 0
     /// The slots with waiting or in-flight messages.
     private(set) var slots: [ClusterSlot: SlotSendState] = [:]
@@ -92,7 +92,7 @@ final class RemoteCallForwarder {
         let traffic = traffic(of: relayed.slot)
         // Paused resumptions precede it and pause no longer.
         for stream in traffic.paused { _ = wait(for: stream) }
-        if shard.hasJustLetGo, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
+        if shard.hasRecentlyMovedActors, traffic.calls.isEmpty, traffic.crossings == 0 { waitForCrossings(traffic) }
         traffic.calls.addCall(relayed, relayed.order)
         proceed(traffic)
     }
@@ -129,8 +129,8 @@ final class RemoteCallForwarder {
 
     /// Sends the slot's waiting messages, as far as their order permits.
     func proceed(_ traffic: SlotSendState) {
-        if traffic.isAsking, traffic.hasNothing { traffic.stopAsking() }
-        guard isOpen, !traffic.isAsking else { return }
+        if traffic.isLookingUpOwner, traffic.hasNothing { traffic.cancelOwnerLookup() }
+        guard isOpen, !traffic.isLookingUpOwner else { return }
         if traffic.isEmpty {
             if slots[traffic.slot] === traffic { slots[traffic.slot] = nil }
             connection.hasCallsElsewhere = !slots.isEmpty
@@ -138,11 +138,11 @@ final class RemoteCallForwarder {
         }
         if traffic.streams.isEmpty {
             guard !traffic.calls.waiting.isEmpty, traffic.crossings == 0 else { return }
-            if traffic.calls.awaitsReturn { return lookLater(traffic) }
+            if traffic.calls.awaitsResponses { return scheduleCheck(traffic) }
         }
-        traffic.isAsking = true
+        traffic.isLookingUpOwner = true
         let waiter = shard.withOwner(of: traffic.slot) { [weak self] owner in
-            (traffic.isAsking, traffic.waiter) = (false, nil)
+            (traffic.isLookingUpOwner, traffic.waiter) = (false, nil)
             guard let self, self.isOpen else { return }
             switch owner {
             case .failure(let error): self.fail(traffic, error)
@@ -155,48 +155,48 @@ final class RemoteCallForwarder {
     }
 
     private func send(_ traffic: SlotSendState, to node: ClusterNode) {
-        let streams = traffic.streams.filter(\.isWanted)
+        let streams = traffic.streams.filter(\.isOpen)
         traffic.streams = []
         for stream in streams {
             if node == nodes.node {
                 loading.insert(stream)
                 _ = didResume(stream.streamID)
                 stream.reservation = nil
-                connection.takeUp(stream)
+                connection.resumeStream(stream)
             } else {
-                line(to: node).sendRequest(stream)
+                channel(to: node).sendRequest(stream)
             }
         }
-        if node == nodes.node { loading.removeAll { !connection.isTakingUp($0) } }
-        guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.mayGo(to: node) else { return }
-        for relayed in traffic.calls.takeAll() {
+        if node == nodes.node { loading.removeAll { !connection.isResuming($0) } }
+        guard traffic.crossings == 0, !traffic.calls.waiting.isEmpty, traffic.calls.maySend(to: node) else { return }
+        for relayed in traffic.calls.removeAll() {
             guard let call = underWay(relayed) else { continue }
             if node == nodes.node {
                 connection.withdraw(call)
                 // The local resumption takes a new reservation.
                 relayed.stream?.reservation = nil
                 guard !relayed.isResumption else {
-                    relayed.withMessage { connection.handleAgain($0) }
+                    relayed.withMessage { connection.handleReturned($0) }
                     continue
                 }
-                connection.continuing(call) { relayed.withMessage { connection.handleAgain($0) } }
+                connection.continuing(call) { relayed.withMessage { connection.handleReturned($0) } }
             } else if let revocation = connection.revocation(of: relayed.actor) {
                 connection.finish(call, .failure(revocation))
             } else {
                 traffic.calls.didSend(relayed.order, to: node)
-                line(to: node).sendRequest(relayed)
+                channel(to: node).sendRequest(relayed)
             }
         }
     }
 
     /// Retries when `longestReturn` is over, and then waits no longer for calls that are running at the former owner.
-    private func lookLater(_ traffic: SlotSendState) {
+    private func scheduleCheck(_ traffic: SlotSendState) {
         guard !traffic.isTimed else { return }
         traffic.isTimed = true
         let round = traffic.calls.round
         shard.reactor.schedule(after: Self.longestReturn) { [weak self] in
             traffic.isTimed = false
-            if traffic.calls.round == round { traffic.calls.waitForNone() }
+            if traffic.calls.round == round { traffic.calls.clearInFlight() }
             self?.proceed(traffic)
         }
     }
@@ -204,7 +204,7 @@ final class RemoteCallForwarder {
     /// Fails the calls of a slot without an owner. Streams are kept until their client disconnects.
     private func fail(_ traffic: SlotSendState, _ error: TrebuchetError) {
         var resumptions: [ForwardedCall] = []
-        for relayed in traffic.calls.takeAll() {
+        for relayed in traffic.calls.removeAll() {
             guard let call = underWay(relayed) else { continue }
             if relayed.isResumption {
                 resumptions.append(relayed)
@@ -220,27 +220,27 @@ final class RemoteCallForwarder {
         shard.reactor.schedule(after: .seconds(1)) { [weak self] in self?.proceed(traffic) }
     }
 
-    private func line(to node: ClusterNode) -> OwnerChannel {
-        if let line = channels[node] { return line }
-        lineCount += 1
-        let line = OwnerChannel(self, to: node, at: nodes.exchange, reactor: shard.reactor)
-        line.open(client())
-        channels[node] = line
-        return line
+    private func channel(to node: ClusterNode) -> OwnerChannel {
+        if let channel = channels[node] { return channel }
+        channelCount += 1
+        let channel = OwnerChannel(self, to: node, at: nodes.exchange, reactor: shard.reactor)
+        channel.open(client())
+        channels[node] = channel
+        return channel
     }
 
     /// The description of the client that other nodes receive.
     private func client() -> ForwardedClient {
         ForwardedClient(
-            session: shard.answers.names.text(connection.name), streams: "\(lineCount).",
+            session: shard.idempotencyCache.names.text(connection.name), streams: "\(channelCount).",
             caller: connection.caller?.connection, largestMessage: Int(connection.largestMessage),
             wholeSeconds: connection.dates == .wholeSeconds)
     }
 
     /// Removes a channel. Returns whether it was in use.
-    func removeCall(_ line: OwnerChannel) -> Bool {
-        guard channels[line.node] === line else { return false }
-        channels[line.node] = nil
+    func removeCall(_ channel: OwnerChannel) -> Bool {
+        guard channels[channel.node] === channel else { return false }
+        channels[channel.node] = nil
         return true
     }
 
@@ -249,20 +249,20 @@ final class RemoteCallForwarder {
     /// Ends the client's stream if it is one of another node, and returns whether it was. The stream has ended for the client,
     /// whatever happens to the channel.
     func unsubscribe(_ streamID: [UInt8]) -> Bool {
-        didShow(streamID)
+        didCatchUp(streamID)
         if let stream = streams.removeValue(forKey: streamID) {
             stream.channel?.unsubscribe(streamID)
-            stream.isWanted = false
+            stream.isOpen = false
             return true
         }
         // A pending request for the stream is ended when the stream starts.
         guard let stream = didResume(streamID) else { return false }
-        stream.isWanted = false
+        stream.isOpen = false
         return true
     }
 
     /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
-    func leave(_ streamID: [UInt8]) { _ = unsubscribe(streamID) }
+    func endStream(_ streamID: [UInt8]) { _ = unsubscribe(streamID) }
 
     /// Ends all of these streams: the client's authorization was revoked.
     func endStreams(_ error: TrebuchetError) { endStreams { _ in error } }
@@ -279,7 +279,7 @@ final class RemoteCallForwarder {
     /// Ends all of these streams without an error, for example because the client moves to another server.
     ///
     /// - Returns: The names of the streams.
-    func leaveStreams() -> [[UInt8]] {
+    func endStreamsForReconnect() -> [[UInt8]] {
         let names = Array(streams.keys) + resuming.names
         for name in names { _ = unsubscribe(name) }
         return names
@@ -296,17 +296,17 @@ final class RemoteCallForwarder {
         for call in Array(connection.running.values) where call.relayed != nil {
             connection.finish(call, .failure(excess))
         }
-        for line in channels.values { line.shutDown() }
+        for channel in channels.values { channel.shutDown() }
         channels = [:]
         dropQueuedMessages()
     }
 
-    func linkDidBecomeWritable() { for line in channels.values { line.tellWhatWasTaken() } }
+    func linkDidBecomeWritable() { for channel in channels.values { channel.acknowledgeReceivedBytes() } }
 
     /// Ends all calls, streams and channels: the client has disconnected.
     func close() {
         isOpen = false
-        for line in channels.values { line.shutDown() }
+        for channel in channels.values { channel.shutDown() }
         (channels, streams) = ([:], [:])
         (resuming, catchingUp, loading) = (StreamsByName(), StreamsByName(), StreamsByName())
         dropQueuedMessages()
@@ -317,7 +317,7 @@ final class RemoteCallForwarder {
         for traffic in slots.values {
             traffic.calls = OrderedResend()
             (traffic.streams, traffic.paused) = ([], [])
-            traffic.stopAsking()
+            traffic.cancelOwnerLookup()
         }
         slots = [:]
         connection.hasCallsElsewhere = false

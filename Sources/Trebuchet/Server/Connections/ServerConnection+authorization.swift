@@ -6,7 +6,7 @@ internal import TrebuchetWire
 /// Authorization and rate limits.
 extension ServerConnection {
     /// Applies a change of the connection's authorization: a revocation, or its end.
-    func rightsDidChange() {
+    func authorizationDidChange() {
         guard isOpen else { return }
         let revocation = caller?.connection.revocation()
         defer { isRevoked = revocation != nil }
@@ -29,7 +29,7 @@ extension ServerConnection {
         if let revocation = revocation(of: actorID) { return revocation }
         if !isPermitted(call), let refusal = refusalByRules(target, actorID) { return refusal }
         // The call is recorded already: no other code takes the permission.
-        if let call { call.permission = grants?.takePermission() ?? call.permission }
+        if let call { call.permission = grants?.consumePermission() ?? call.permission }
         return shard.limits.hasRates && !isCounted ? rateRefusal(of: target) : nil
     }
 
@@ -43,7 +43,7 @@ extension ServerConnection {
     /// The conditions of a decision by the access rules.
     private var basis: AuthorizationCache.Basis {
         AuthorizationCache.Basis(
-            rules: shard.parts.rules.load(ordering: .acquiring),
+            rules: shard.context.rules.load(ordering: .acquiring),
             principal: caller?.connection.principalChanges.load(ordering: .acquiring) ?? 0)
     }
 
@@ -53,13 +53,13 @@ extension ServerConnection {
         guard !isGranted(target, actorID, rules) else { return nil }
         let code: TrebuchetError.Code = caller?.principal == nil ? .unauthenticated : .unauthorized
         let subject = "'\(target.prefix(bytes: 128))' of actor '\(actorID.prefix(bytes: 128))'"
-        shard.parts.refusedSubjects.recordDenial(subject, code, to: caller)
+        shard.context.refusedSubjects.recordDenial(subject, code, to: caller)
         return TrebuchetError(code, "\(subject) is not allowed")
     }
 
     private func isGranted(_ target: String, _ actorID: String, _ rules: AccessRules) -> Bool {
         // Calls that wait for actors return when the actors move between nodes.
-        guard rules.cachesGrants || shard.parts.nodes != nil else { return rules.mayCall(caller, actorID, target) }
+        guard rules.cachesGrants || shard.context.nodes != nil else { return rules.mayCall(caller, actorID, target) }
         // Read before the decision: if the rules change meanwhile, the decision belongs to the earlier rules.
         let basis = basis
         let grants = grants ?? AuthorizationCache()
@@ -73,7 +73,7 @@ extension ServerConnection {
         } else if !rules.mayCall(caller, actorID, target) {
             return false
         }
-        grants.notePermission(on: basis)
+        grants.recordPermission(on: basis)
         return true
     }
 

@@ -11,14 +11,14 @@ extension ServerConnection {
         let name = message.envelope.pointee.actorID
         if !name.isEscaped, let record = shard.record(message.bytes(name)) {
             let isHere = record._withUnsafeGuaranteedRef { record in
-                guard !record.isPlaced || shard.isOwned(record) else { return false }
+                guard !record.isClustered || shard.isOwned(record) else { return false }
                 invoke(record, message)
                 return true
             }
             if isHere { return }
         }
         guard hasName(message) else { return }
-        switch place(of: message) {
+        switch location(of: message) {
         case .ready(let record): invoke(record, message)
         case .unmade(let type): invoke(type, nil, message)
         case .elsewhere(let type): forward(type, message)
@@ -38,8 +38,8 @@ extension ServerConnection {
         return false
     }
 
-    func place(of message: borrowing Message) -> ActorLocation {
-        shard.place(of: ActorName(message.actorName))
+    func location(of message: borrowing Message) -> ActorLocation {
+        shard.location(of: ActorName(message.actorName))
     }
 
     func notExposed(_ message: borrowing Message) -> TrebuchetError {
@@ -136,11 +136,11 @@ extension ServerConnection {
     @inline(__always)
     func asCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows -> Result {
         if caller == nil, hosting == nil { return try body() }
-        return try asSomebody(hosting, body)
+        return try withCaller(hosting, body)
     }
 
     @inline(never)
-    private func asSomebody<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows
+    private func withCaller<Result>(_ hosting: ClientActorHostConnection?, _ body: () throws -> Result) rethrows
         -> Result
     {
         guard let hosting else { return try Caller.$current.withValue(caller, operation: body) }
@@ -159,7 +159,7 @@ extension ServerConnection {
             // If only trace handlers are registered, most calls create no object.
             if begins || shard.events.isEnabled(for: .callsOrVersions) || !message.envelope.pointee.traceparent.isAbsent
             {
-                return callTelling(record, method, message, begins: begins)
+                return callObserved(record, method, message, begins: begins)
             }
         }
         do {
@@ -175,7 +175,7 @@ extension ServerConnection {
 
     /// Calls in place while event handlers are registered.
     @inline(never)
-    private func callTelling(
+    private func callObserved(
         _ record: ActorRecord, _ method: ActorMethod, _ message: borrowing Message, begins: Bool
     ) {
         let callID = message.callID
@@ -212,10 +212,10 @@ extension ServerConnection {
         load.count += 1
         load.bytes += weight
         shard.counts.count(.callsBegun)
-        let told = toldIfWanted(method, record.type, message)
+        let told = observedCallIfNeeded(method, record.type, message)
         let began = shard.beginsNow()
         let limit = timeLimit(of: message)
-        let deadline = takeContinued()?.deadline ?? shard.reactor.now &+ limit.nanoseconds
+        let deadline = removeContinuedCall()?.deadline ?? shard.reactor.now &+ limit.nanoseconds
         let outcome: Result<UnsafeRawBufferPointer, any Error>
         do {
             try told.during { try asCaller(clientActorHost) { try shard.callInPlace(record, method, message, dates) } }
@@ -281,7 +281,7 @@ extension ServerConnection {
             case .failure(let error):
                 if ActorMoved.isIt(error), self.running[call.callID] === call {
                     self.withdraw(call)
-                    return self.continuing(call) { kept.withMessage { self.handleAgain($0) } }
+                    return self.continuing(call) { kept.withMessage { self.handleReturned($0) } }
                 }
                 completion(.failure(error))
             case .success(let record):
@@ -298,7 +298,7 @@ extension ServerConnection {
         _ method: CalledMethod, of record: ActorRecord, _ message: borrowing Message, _ call: InFlightCall,
         _ completion: @escaping CallCompletion
     ) {
-        if let kept = call.kept, record.persisted?.earlier.contains(kept) == true {
+        if let kept = call.idempotencyRecord, record.persisted?.earlier.contains(kept) == true {
             return completion(.failure(PriorExecution()))
         }
         let dates = dates

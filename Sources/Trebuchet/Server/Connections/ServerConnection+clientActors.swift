@@ -12,7 +12,7 @@ extension ServerConnection: ClientCallingConnection {
                 "hello: client must be \(ClientActorHosts.shortestIdentity) to \(ScannedEnvelope.maximumIdentifierLength) characters "
                     + "that cannot be guessed")
         }
-        let clients = shard.parts.hosting
+        let clients = shard.context.hosting
         let key = clients.key(of: identity, principal: memoryReservation?.memory.id)
         if let clientActorHost {
             guard clientActorHost.client.key == key else {
@@ -33,7 +33,7 @@ extension ServerConnection: ClientCallingConnection {
     }
 
     /// Handles the final close of the client, which will not reconnect.
-    func clientLeaves() {
+    func clientDidLeave() {
         clientActorHost?.client.close("was closed")
     }
 }

@@ -5,20 +5,20 @@ internal import TrebuchetWire
 extension ServerConnection {
     /// Ends the streams of a client that is asked to leave, which resumes them over its next connection. This includes streams that
     /// are being resumed at another owner: their ends precede any response.
-    func leaveStreams() {
+    func endStreamsForReconnect() {
         for subscription in Array(streams.values) { endStream(subscription, reason: .serverDraining, error: nil) }
         for request in Array(startingStreams.values) where request.name.knownAs != nil {
             request.reservation.withdraw(nil)
             didBegin(request)
-            tellDeparture(of: request.streamID)
+            reportDrainedStream(request.streamID)
         }
         for call in Array(running.values) {
             guard let streamID = call.stream?.knownAs else { continue }
             withdraw(call)
-            tellDeparture(of: streamID)
+            reportDrainedStream(streamID)
         }
-        for streamID in forwarder?.leaveStreams() ?? [] { tellDeparture(of: streamID) }
-        shard.streamsMayShow(self)
+        for streamID in forwarder?.endStreamsForReconnect() ?? [] { reportDrainedStream(streamID) }
+        shard.sendReadyResponses(of: self)
     }
 
     /// Ends a stream that a draining client resumes: the client resumes it over its next connection. No actor is asked.
@@ -29,8 +29,8 @@ extension ServerConnection {
         }
         guard hasName(message) else { return }
         if let name = ownName(in: message) {
-            leave(name)
-            return tellDeparture(of: name)
+            endStream(name)
+            return reportDrainedStream(name)
         }
         let (streamID, envelope) = (nextStreamID(), message.envelope)
         let (callID, actor, target) = (Array(message.callID), message.actorName, message.target)
@@ -43,7 +43,7 @@ extension ServerConnection {
                     into: &buffer)
             }
         }
-        tellDeparture(of: streamID)
+        reportDrainedStream(streamID)
     }
 
     /// Sends a stream request of a draining connection elsewhere: to the client's node, which asks the next owner, or to the client's next
@@ -56,12 +56,12 @@ extension ServerConnection {
             return true
         }
         guard let streamID = name.resumed ?? name.knownAs else { return false }
-        tellDeparture(of: streamID)
+        reportDrainedStream(streamID)
         return true
     }
 
-    func tellDeparture(of streamID: [UInt8]) {
-        if isOpen { tellEnd(of: streamID, reason: .serverDraining, error: nil) }
+    func reportDrainedStream(_ streamID: [UInt8]) {
+        if isOpen { reportStreamEnd(of: streamID, reason: .serverDraining, error: nil) }
     }
 
     /// Ends the streams of an actor that checks its observers: this connection is no longer authorized. May be called on any thread.
@@ -83,7 +83,7 @@ extension ServerConnection {
     func unsubscribe(_ message: borrowing Message) {
         let streamID = Array(message.bytes(message.envelope.pointee.streamID))
         if let forwarder, forwarder.unsubscribe(streamID) {
-            return tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+            return reportStreamEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
         }
         if let subscription = streams[streamID] {
             return endStream(subscription, reason: .clientUnsubscribed, error: nil)
@@ -100,13 +100,13 @@ extension ServerConnection {
         } else {
             return
         }
-        tellEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
-        shard.streamsMayShow(self)
+        reportStreamEnd(of: streamID, reason: .clientUnsubscribed, error: nil)
+        shard.sendReadyResponses(of: self)
     }
 
     /// Ends the stream with this name, wherever it is: the client resumes a stream under the name.
-    func leave(_ streamID: [UInt8]) {
-        forwarder?.leave(streamID)
+    func endStream(_ streamID: [UInt8]) {
+        forwarder?.endStream(streamID)
         if let old = streams[streamID] { removeCall(old) }
         if let call = running[StreamRequest.key(of: streamID)] { withdraw(call) }
         guard let request = startingStreams[streamID], request.name.knownAs == streamID else { return }
@@ -121,7 +121,7 @@ extension ServerConnection {
         if !clusteredStreams.isEmpty { clusteredStreams[subscription.streamID] = nil }
         if !authorizedStreams.isEmpty { authorizedStreams[subscription.streamID] = nil }
         subscription.broadcaster.remove(subscription)
-        giveBackStream(isFiltered: subscription.isFiltered)
+        releaseStream(isFiltered: subscription.isFiltered)
     }
 
     /// Removes a stream and notifies the client.
@@ -132,10 +132,10 @@ extension ServerConnection {
         if !clusteredStreams.isEmpty, isOpen, error == nil, movesAtEnd(subscription, reason) { return }
         removeCall(subscription)
         guard isOpen else { return }
-        tellEnd(of: subscription.streamID, reason: reason, error: error)
+        reportStreamEnd(of: subscription.streamID, reason: reason, error: error)
     }
 
-    func tellEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
+    func reportStreamEnd(of streamID: [UInt8], reason: StreamEndReason, error: TrebuchetError?) {
         if let error { shard.counts.count(.error(error.code.wire.rawValue)) }
         link.send {
             if let error {

@@ -21,18 +21,19 @@ extension ServerConnection {
         if let open = crossing.open, open.hosting === clientActorHost, open.hasRoom(for: size) {
             batch = open
         } else {
-            batch = shard.takeBatch()
+            batch = shard.acquireBatch()
             batch.startBatch(crossing, clientActorHost, timeAhead: shard.reactor.timeAhead) { batch, slice, room in
                 there.run(batch, of: self, &slice, room: room)
             }
             crossing.open = batch
-            crossing.away.append(batch)
+            crossing.inFlight.append(batch)
             shard.reactor.gather(batch, for: there.reactor)
         }
         // A call that comes back from where it waited keeps its deadline.
         let now = shard.reactor.now
         let limit =
-            takeContinued().map { $0.deadline > now ? $0.deadline - now : 0 } ?? timeLimit(of: message).nanoseconds
+            removeContinuedCall().map { $0.deadline > now ? $0.deadline - now : 0 }
+            ?? timeLimit(of: message).nanoseconds
         batch.addCall(record, method, message, limit: limit)
         watch(crossing, until: batch.beganByReactor &+ limit)
         load.inTransit += 1
@@ -57,10 +58,10 @@ extension ServerConnection {
         let takeAll = {
             answers.forEach { index, outcome in
                 let call = batch[index]
-                if case .later = outcome { return batch.keepsTask() }
+                if case .deferred = outcome { return batch.retainForTask() }
                 returned += 1
                 guard batch.answer(index) else { return self.didArrive(bytes: Int(call.count)) }
-                if awaitsStreams || outcome.isGone { return self.adopt(call, of: batch, outcome, from: home) }
+                if awaitsStreams || outcome.isDeactivated { return self.adopt(call, of: batch, outcome, from: home) }
                 self.shard.counts.count(.callsEnded)
                 self.shard.counts.count(
                     row: batch.targets[call.target].method.row, took: now &- batch.began)
@@ -69,7 +70,7 @@ extension ServerConnection {
                 switch outcome {
                 case .result(let bytes): self.succeed(batch.callID(call), bytes.isEmpty ? nil : bytes)
                 case .failed(let error): self.fail(batch.callID(call), error)
-                case .gone, .later, .withdrawn: break
+                case .deactivated, .deferred, .withdrawn: break
                 }
             }
         }
@@ -101,8 +102,8 @@ extension ServerConnection {
             link.resumeReading()
         }
         guard batch.unanswered == 0 else { return }
-        crossing.away.removeAll { $0 === batch }
-        shard.giveBack(batch)
+        crossing.inFlight.removeAll { $0 === batch }
+        shard.releaseBatch(batch)
     }
 
     private func didArrive(bytes: Int) {
@@ -120,7 +121,7 @@ extension ServerConnection {
         case .result(let bytes):
             finish(running, .success(_CallResult(encoded: Array(bytes))), behindStreamsOf: home)
         case .failed(let error): finish(running, .failure(error), behindStreamsOf: home)
-        case .gone:
+        case .deactivated:
             let target = batch.targets[call.target]
             let bytes = Array(batch.bytes(call))
             running.timer = shard.reactor.schedule(
@@ -135,7 +136,7 @@ extension ServerConnection {
             wait(for: target.record.name, .table(target.method), kept, running) {
                 self.finish(running, $0, from: running.home)
             }
-        case .later, .withdrawn: break
+        case .deferred, .withdrawn: break
         }
     }
 
@@ -165,10 +166,10 @@ extension ServerConnection {
     /// Cancels a call that is on its way; false when no such call has the callID.
     func cancelCrossing(_ callID: UnsafeRawBufferPointer) -> Bool {
         for crossing in crossReactorQueues {
-            for batch in crossing.away {
+            for batch in crossing.inFlight {
                 for index in 0..<batch.count where !batch.isAnswered(index) {
                     guard batch.callID(batch[index]).elementsEqual(callID) else { continue }
-                    giveUp(index, of: batch, TrebuchetError(.cancelled, "the call was cancelled by its caller"))
+                    abandonCall(index, of: batch, TrebuchetError(.cancelled, "the call was cancelled by its caller"))
                     batch.cancelTasks()
                     return true
                 }
@@ -184,15 +185,15 @@ extension ServerConnection {
         for crossing in crossReactorQueues {
             crossing.timer?.cancel()
             crossing.timer = nil
-            for batch in crossing.away {
-                for index in 0..<batch.count where !batch.isAnswered(index) { giveUp(index, of: batch, error) }
+            for batch in crossing.inFlight {
+                for index in 0..<batch.count where !batch.isAnswered(index) { abandonCall(index, of: batch, error) }
                 batch.cancelTasks()
             }
             crossing.markResponsesRead()
         }
     }
 
-    private func giveUp(_ index: Int, of batch: CrossReactorCallBatch, _ error: TrebuchetError?) {
+    private func abandonCall(_ index: Int, of batch: CrossReactorCallBatch, _ error: TrebuchetError?) {
         let call = batch[index]
         batch.withdraw(index)
         shard.counts.count(.callsEnded)
@@ -213,15 +214,15 @@ extension ServerConnection {
         let now = shard.reactor.now
         // The timer retains both until it fires or the connection ends.
         crossing.timer = shard.reactor.schedule(after: .nanoseconds(Int64(deadline &- min(now, deadline)))) {
-            self.lookAtDeadlines(crossing)
+            self.checkDeadlines(of: crossing)
         }
     }
 
-    private func lookAtDeadlines(_ crossing: CrossReactorCallQueue) {
+    private func checkDeadlines(of crossing: CrossReactorCallQueue) {
         (crossing.timer, crossing.watchedUntil) = (nil, .max)
         let now = shard.reactor.now
         var next = UInt64.max
-        for batch in crossing.away {
+        for batch in crossing.inFlight {
             var isAnyGivenUp = false
             for index in 0..<batch.count where !batch.isAnswered(index) {
                 let call = batch[index]
@@ -230,7 +231,7 @@ extension ServerConnection {
                     next = min(next, deadline)
                 } else {
                     isAnyGivenUp = true
-                    giveUp(index, of: batch, Self.timeout(call))
+                    abandonCall(index, of: batch, Self.timeout(call))
                 }
             }
             // The tasks of a batch without a timed-out call are left alone: it may have returned and serve other calls.
@@ -242,16 +243,16 @@ extension ServerConnection {
 }
 
 extension CrossReactorReplies.Outcome {
-    fileprivate var isGone: Bool { if case .gone = self { true } else { false } }
+    fileprivate var isDeactivated: Bool { if case .deactivated = self { true } else { false } }
 }
 
 extension ServerShard {
     /// The maximum number of batches that are kept for reuse.
     private static let maximumSpareBatches = 32
 
-    func takeBatch() -> CrossReactorCallBatch { spareBatches.popLast() ?? CrossReactorCallBatch() }
+    func acquireBatch() -> CrossReactorCallBatch { spareBatches.popLast() ?? CrossReactorCallBatch() }
 
-    func giveBack(_ batch: CrossReactorCallBatch) {
+    func releaseBatch(_ batch: CrossReactorCallBatch) {
         guard batch.isReusable, spareBatches.count < Self.maximumSpareBatches else { return }
         batch.reset()
         spareBatches.append(batch)
@@ -266,8 +267,8 @@ extension ServerShard {
         -> Bool
     {
         guard let crossing = batch.crossing, let place = scans.reserve() else { return false }
-        defer { scans.giveBack() }
-        let answers = batch.answers
+        defer { scans.release() }
+        let answers = batch.replies
         connection.asCaller(batch.hosting) {
             var (target, targetPlace) = (batch.targets[batch[batch.next].target], batch[batch.next].target)
             while batch.next < batch.count, answers.byteCount < room {
@@ -277,26 +278,26 @@ extension ServerShard {
                 if call.target != targetPlace { (target, targetPlace) = (batch.targets[call.target], call.target) }
                 if batch.isWithdrawn(index) {
                     answers.addWithdrawn()
-                } else if target.record.actorInstance.isGone {
-                    answers.addGone()
+                } else if target.record.actorInstance.isDeactivated {
+                    answers.appendDeactivated()
                 } else if target.record.actorInstance.isStarting {
-                    if runLater(call, index, of: batch, target, connection) {
-                        answers.addLater()
+                    if deferCall(call, index, of: batch, target, connection) {
+                        answers.appendDeferred()
                     } else {
-                        answers.addGone()
+                        answers.appendDeactivated()
                     }
                 } else {
                     run(call, of: batch, target, place, connection.dates, answers)
                 }
                 // As for calls over connections of this reactor.
                 if states.isMarked { states.callDidEnd() }
-                if slice.isLookDue(), slice.isUsedUp(lastLook: &reactor.lastLook) { break }
+                if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &reactor.lastClockReading) { break }
             }
         }
         let isDone = batch.next == batch.count
         if !isDone {
-            batch.answers = CrossReactorReplies()
-            batch.answers.reset(from: batch.next, keepingAtMost: 0)
+            batch.replies = CrossReactorReplies()
+            batch.replies.reset(from: batch.next, keepingAtMost: 0)
         }
         crossing.addUnreadBytes(answers.byteCount)
         let home = states
@@ -326,7 +327,7 @@ extension ServerShard {
     }
 
     /// Queues a call behind earlier calls that have not started yet. Returns false when the actor has been deactivated.
-    private func runLater(
+    private func deferCall(
         _ call: CrossReactorCallBatch.Call, _ index: Int, of batch: CrossReactorCallBatch,
         _ target: CrossReactorCallBatch.Target,
         _ connection: ServerConnection
@@ -335,7 +336,7 @@ extension ServerShard {
         let rest = Duration.nanoseconds(Int64(call.limit &- min(elapsed, call.limit)))
         let running = InFlightCall(callID: [], after: rest, on: reactor, byteCount: 0)
         let home = states
-        batch.later[index] = running
+        batch.deferredCalls[index] = running
         let isThere = withMessage(Array(batch.bytes(call))) {
             run(.table(target.method), of: target.record, $0, connection.dates, running) { outcome in
                 connection.shard.deliver(from: home) {

@@ -14,7 +14,7 @@ extension ServerConnection {
             return upstream.send(message.kind == .repeat ? .repeatElsewhere : .refused, Array(message.callID))
         }
         if let forwarder, message.kind != .streamResume, postpones(message, forwarder) { return }
-        guard mayPass(target.name, message), let nodes = shard.parts.nodes else { return }
+        guard mayPass(target.name, message), let nodes = shard.context.nodes else { return }
         let relays = forwarder ?? RemoteCallForwarder(self, nodes)
         self.forwarder = relays
         if let excess = relays.excess { return fail(message, excess) }
@@ -27,7 +27,7 @@ extension ServerConnection {
         case .stream(let name):
             isRepeatable = true
             let resumed = message.kind == .streamResume ? ownName(in: message) : nil
-            if let resumed { leave(resumed) }
+            if let resumed { endStream(resumed) }
             stream = RequestedStream(actor: ActorName(message.actorName), target: name, resumed: resumed)
         case .program, .unknown: isRepeatable = false
         }
@@ -36,7 +36,7 @@ extension ServerConnection {
         do {
             // The owner counts it too, but only for this node.
             let filter = try filter(in: message)
-            let stake = try stake(filtered: !message.envelope.pointee.filter.isAbsent)
+            let stake = try reserveStream(filtered: !message.envelope.pointee.filter.isAbsent)
             relays.forward(message, beginning: stream, filter, stake)
         } catch {
             fail(message, error)
@@ -49,7 +49,7 @@ extension ServerConnection {
         guard let forwarder else { return false }
         if postpones(message, forwarder) { return true }
         guard hasCallsElsewhere, forwarder.hasEarlier(of: ClusterSlot(of: message.actorName)),
-            let type = shard.directory.placedType(of: ActorName(message.actorName))
+            let type = shard.directory.clusteredType(of: ActorName(message.actorName))
         else { return false }
         forward(type, message)
         return true
@@ -74,7 +74,7 @@ extension ServerConnection {
     }
 
     /// Handles a message that was on its way to another node and belongs to this one. It has been counted.
-    func handleAgain(_ message: borrowing Message) {
+    func handleReturned(_ message: borrowing Message) {
         withoutCounting { handle(message) }
     }
 
@@ -88,16 +88,16 @@ extension ServerConnection {
     }
 
     /// Returns the call that the current message belonged to before, once.
-    func takeContinued() -> InFlightCall? {
+    func removeContinuedCall() -> InFlightCall? {
         guard let continued = shard.continued, continued.connection === self else { return nil }
         shard.continued = nil
         return continued.call
     }
 
     /// Handles a call again that may have started.
-    func repeatAgain(_ message: borrowing Message) {
-        guard message.kind == .invocation else { return handleAgain(message) }
-        message.withRepeat { handleAgain($0) }
+    func repeatCall(_ message: borrowing Message) {
+        guard message.kind == .invocation else { return handleReturned(message) }
+        message.withRepeat { handleReturned($0) }
     }
 
     private func handle(_ message: borrowing Message) {
@@ -142,8 +142,8 @@ extension ServerConnection {
     }
 
     /// Resumes a stream of an actor that lives here now.
-    func takeUp(_ stream: ForwardedStream) {
-        guard shard.parts.nodes?.owns(stream.actor) == true else { forwarder?.resume(stream); return }
+    func resumeStream(_ stream: ForwardedStream) {
+        guard shard.context.nodes?.owns(stream.actor) == true else { forwarder?.resume(stream); return }
         var envelope = ScannedEnvelope()
         stream.resumption(as: stream.callID).withUnsafeBytes { bytes in
             guard (try? envelope.scan(bytes)) != nil else { return }
@@ -156,14 +156,14 @@ extension ServerConnection {
     // MARK: Actors that go to another node
 
     /// Returns whether a stream starts at another node instead: its actor has just moved there.
-    func goesElsewhere(_ request: StreamRequest, _ call: InFlightCall) -> Bool {
+    func forwardMovedStream(_ request: StreamRequest, _ call: InFlightCall) -> Bool {
         if let message = request.message {
             withdraw(call)
             // The next attempt takes a new reservation.
-            request.reservation.giveBack()
+            request.reservation.release()
             // A resumption waits for an owner without a time limit.
-            guard request.seen == nil else { message.withMessage { handleAgain($0) }; return true }
-            continuing(call) { message.withMessage { handleAgain($0) } }
+            guard request.seen == nil else { message.withMessage { handleReturned($0) }; return true }
+            continuing(call) { message.withMessage { handleReturned($0) } }
             return true
         }
         if upstream != nil {
@@ -174,7 +174,7 @@ extension ServerConnection {
         withdraw(call)
         forwarder.resume(
             ForwardedStream(
-                request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
+                request.clusteredStream, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
                 mayShare: mayShareStreams, request.reservation))
         return true
     }
@@ -182,14 +182,14 @@ extension ServerConnection {
     /// Returns whether a client's stream is resumed after a pause: the coordination store was unreachable, so its actor could not be
     /// loaded.
     func goesOnLater(_ request: StreamRequest, _ call: InFlightCall, _ error: any Error) -> Bool {
-        guard upstream == nil, !isDraining, shard.parts.nodes != nil,
+        guard upstream == nil, !isDraining, shard.context.nodes != nil,
             (error as? TrebuchetError)?.code == .unavailable
         else { return false }
         if let streamID = request.name.knownAs, let seen = request.seen, let forwarder {
             withdraw(call)
-            forwarder.resumeLater(
+            forwarder.scheduleResume(
                 ForwardedStream(
-                    request.placed, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
+                    request.clusteredStream, streamID: streamID, epoch: seen.epoch, sequence: seen.sequence,
                     mayShare: mayShareStreams, request.reservation))
             return true
         }
@@ -202,7 +202,7 @@ extension ServerConnection {
     }
 
     /// Returns whether a stream with this name is being resumed here and has not started.
-    func isTakingUp(_ streamID: [UInt8]) -> Bool {
+    func isResuming(_ streamID: [UInt8]) -> Bool {
         startingStreams[streamID]?.name.knownAs == streamID || running[StreamRequest.key(of: streamID)] != nil
     }
 
@@ -211,12 +211,12 @@ extension ServerConnection {
         if !isHere {
             for (streamID, placed) in clusteredStreams where placed.slot == slot {
                 // Streams from other nodes end without this.
-                guard let subscription = streams[streamID], subscription.broadcaster.producer.goesOnElsewhere == nil
+                guard let subscription = streams[streamID], subscription.broadcaster.producer.requiresNewRequest == nil
                 else { continue }
                 move(subscription, placed)
             }
             for call in running.values where call.stream?.knownAs != nil {
-                if let goOn = call.goesElsewhere, call.stream.map({ ClusterSlot(of: $0.actor.text) }) == slot { goOn() }
+                if let goOn = call.moveStream, call.stream.map({ ClusterSlot(of: $0.actor.text) }) == slot { goOn() }
             }
         }
         forwarder?.ownerDidChange(of: slot, to: node)
@@ -232,9 +232,9 @@ extension ServerConnection {
     /// Returns whether a stream that its actor has ended continues at another node, to which the actor moved.
     func movesAtEnd(_ subscription: StreamSubscription, _ reason: StreamEndReason) -> Bool {
         guard reason == .actorTerminated, let placed = clusteredStreams[subscription.streamID],
-            let nodes = shard.parts.nodes
+            let nodes = shard.context.nodes
         else { return false }
-        guard subscription.broadcaster.producer.goesOnElsewhere ?? !nodes.owns(placed.actor) else { return false }
+        guard subscription.broadcaster.producer.requiresNewRequest ?? !nodes.owns(placed.actor) else { return false }
         move(subscription, placed)
         return true
     }
@@ -245,10 +245,10 @@ extension ServerConnection {
             removeCall(subscription)
             return upstream.send(.moved, streamID)
         }
-        guard let nodes = shard.parts.nodes else { return }
+        guard let nodes = shard.context.nodes else { return }
         let stream = ForwardedStream(
             placed, streamID: streamID, epoch: subscription.broadcaster.producer.epoch, sequence: subscription.sent,
-            mayShare: mayShareStreams, stakeOfMoved(filtered: subscription.isFiltered))
+            mayShare: mayShareStreams, reserveMovedStream(filtered: subscription.isFiltered))
         removeCall(subscription)
         let relays = forwarder ?? RemoteCallForwarder(self, nodes)
         self.forwarder = relays

@@ -29,7 +29,7 @@ extension ServerConnection {
         let shard = shard
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
-        if let outcome = shard.answers.recordCall(name, request, waiting, at: now) {
+        if let outcome = shard.idempotencyCache.recordCall(name, request, waiting, at: now) {
             return handleOutcome(outcome, call)
         }
         if isRepeat { shard.counts.count(.repeatsRun) }
@@ -46,16 +46,16 @@ extension ServerConnection {
             let cancelled = TrebuchetError(.cancelled, "the call was cancelled before its actor was activated")
             shard.recordResponse(run, name, .failure(isLate ? late : cancelled))
         }
-        if shard.keepsStates {
+        if shard.persistsStates {
             let key = IdempotencyNamespace.key(
                 message.text(message.envelope.pointee.session), name.number, of: message.actorName)
-            run.kept = IdempotencyRecord(
+            run.idempotencyRecord = IdempotencyRecord(
                 key, digest: request.digest, principal: request.principal,
-                in: shard.answers.storedRoom(of: name.connection, request))
+                in: shard.idempotencyCache.storedRoom(of: name.connection, request))
         }
-        let isPlaced = call.message != nil
+        let isClustered = call.message != nil
         start(.table(method), of: record, message, run) { outcome in
-            if isPlaced, case .failure(let error) = outcome {
+            if isClustered, case .failure(let error) = outcome {
                 if ActorMoved.isIt(error) { return shard.reactor.run { shard.beginAgain(run, name) } }
                 if ActorMoved.mayHaveBegun(error) { return shard.reactor.run { shard.repeatElsewhere(run, name) } }
                 if error is PriorExecution {
@@ -76,14 +76,14 @@ extension ServerConnection {
     /// Handles a call that was sent over an earlier connection and not answered.
     func receiveRepeat(_ message: borrowing Message) {
         guard hasName(message) else { return }
-        if case .elsewhere(let type) = place(of: message) { return forward(type, message) }
+        if case .elsewhere(let type) = location(of: message) { return forward(type, message) }
         if isOfEarlierServer(message) { return repeatEarlierCall(message) }
         guard let name = callName(message) else { return }
         guard name.connection != self.name else { return repeatCall(name, message) }
         // The client has left that connection. It is closed here before the repeat is handled, so that none of its unread calls is
         // executed later.
         let principal = caller?.principal?.name
-        let index = shard.answers.names.reactor(of: name.connection)
+        let index = shard.idempotencyCache.names.reactor(of: name.connection)
         guard index < shard.siblings.count else { return }
         let old = shard.siblings[index]
         if old === shard {
@@ -126,15 +126,15 @@ extension ServerConnection {
         let now = shard.reactor.now
         let request = request(message, isRepeat: isRepeat)
         // The call may have run on the actor's previous node. A record of that node outranks an expired entry here.
-        let writer = hasLookedUp || !isPlaced(ActorName(message.actorName)) ? nil : shard.placedWriter
-        switch shard.answers.join(name, request, waiting, at: now) {
+        let writer = hasLookedUp || !isClustered(ActorName(message.actorName)) ? nil : shard.clusteredWriter
+        switch shard.idempotencyCache.join(name, request, waiting, at: now) {
         case nil: break
         case .forgotten?:
             if let writer { return lookUp(name, message, writer, call) }
-            tellRefusal(of: message, ServerIdempotencyCache.Memory.forgotten)
+            reportRejection(of: message, ServerIdempotencyCache.Memory.forgotten)
             return handleOutcome(.forgotten, call)
         case .refused(let error)?:
-            tellRefusal(of: message, error)
+            reportRejection(of: message, error)
             return handleOutcome(.refused(error), call)
         case let outcome?: return handleOutcome(outcome, call)
         }
@@ -175,7 +175,7 @@ extension ServerConnection {
     // MARK: Parts
 
     private func waiting(_ call: InFlightCall, _ message: borrowing Message) -> DuplicateCallWaiter {
-        if isPlaced(ActorName(message.actorName)) { call.message = OwnedMessage(message) }
+        if isClustered(ActorName(message.actorName)) { call.message = OwnedMessage(message) }
         return DuplicateCallWaiter(connection: self, call: call)
     }
 
@@ -186,7 +186,7 @@ extension ServerConnection {
         of message: borrowing Message, for call: InFlightCall?
     ) -> (ActorRecord?, ActorType.Target?, refusal: TrebuchetError?) {
         let (record, type): (ActorRecord?, ActorType?) =
-            switch place(of: message) {
+            switch location(of: message) {
             case .ready(let record): (record, record.type)
             case .unmade(let type), .elsewhere(let type): (nil, type)
             case .nowhere: (nil, nil)
@@ -242,7 +242,7 @@ extension ServerConnection {
         }
         // The call's changes may not have reached this reactor, or not have left the actor's reactor: the response follows them.
         let here: @Sendable () -> Void = {
-            self.shard.whenStreamsShow(for: call, of: self, repeated.actor, outcome.bytesOfResult) {
+            self.shard.whenStreamsAreCurrent(for: call, of: self, repeated.actor, outcome.bytesOfResult) {
                 self.finish(call, outcome)
             }
         }
@@ -280,15 +280,15 @@ extension ServerConnection {
     /// Returns the connection with the name in a message; nil for an unknown one.
     func named(_ text: String) -> (CallSessionID, RemoteSessionAlias?)? {
         if let carried = upstream?.carried, carried.session.isSameBytes(as: text) { return (carried.name, carried) }
-        if let name = shard.answers.names.name(text, own: name) { return (name, nil) }
-        return shard.answers.names.carried.name(text).map { ($0.name, $0) }
+        if let name = shard.idempotencyCache.names.name(text, own: name) { return (name, nil) }
+        return shard.idempotencyCache.names.carried.name(text).map { ($0.name, $0) }
     }
 
     private func refuse(_ error: TrebuchetError, _ message: borrowing Message) { fail(message, error) }
 
     /// Refuses a call that was recorded in `running`.
     private func refuse(_ call: InFlightCall, _ message: borrowing Message, _ error: TrebuchetError) {
-        tellRefusal(of: message, error)
+        reportRejection(of: message, error)
         finish(call, .failure(error))
     }
 
@@ -306,20 +306,20 @@ extension ServerShard {
     func recordResponse(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name, _ outcome: CallOutcome) {
         guard run.markAnswered() else {
             // Its deadline has passed: a later repeat gets the result.
-            if case .success = outcome { answers.amend(name, answer(of: outcome)) }
+            if case .success = outcome { idempotencyCache.amend(name, answer(of: outcome)) }
             return
         }
         run.observedCall?.markEnded()
         let answer = answer(of: outcome)
-        for waiting in answers.recordResponse(name, answer, at: reactor.now) {
+        for waiting in idempotencyCache.recordResponse(name, answer, at: reactor.now) {
             waiting.connection.deliver(answer, to: waiting.call)
         }
-        forgetAnswersLater(after: answers.time)
+        forgetAnswersLater(after: idempotencyCache.time)
     }
 
     /// Moves a recorded call that has not started to the next node of its actor.
     func beginAgain(_ run: InFlightCall, _ name: ServerIdempotencyCache.Memory.Name) {
-        takeBack(run, name) { $0.handleAgain($1) }
+        takeBack(run, name) { $0.handleReturned($1) }
     }
 
     /// Repeats a kept call whose activation was given up before its change was acknowledged. The next owner finds its record in the log.
@@ -327,7 +327,7 @@ extension ServerShard {
         takeBack(run, name) { connection, message in
             // Its streams move to the next owner first.
             connection.moveStreams(of: [ActorName(message.actorName)])
-            connection.repeatAgain(message)
+            connection.repeatCall(message)
         }
     }
 
@@ -343,7 +343,7 @@ extension ServerShard {
         _ body: @escaping @Sendable (ServerConnection, borrowing Message) -> Void
     ) {
         guard run.markAnswered() else { return }
-        for waiting in answers.withdraw(name) {
+        for waiting in idempotencyCache.withdraw(name) {
             let (connection, call) = (waiting.connection, waiting.call)
             connection.shard.reactor.run {
                 guard connection.isOpen, !call.isAnswered, let message = call.message else { return }
@@ -357,11 +357,11 @@ extension ServerShard {
     func answer(of outcome: CallOutcome) -> ServerIdempotencyCache.Memory.Response {
         let coder = states.coder
         do {
-            reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
+            reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
             try outcome.get().write(with: coder, into: &reply.pointee)
             return .success(Array(reply.pointee.bytes))
         } catch {
-            let failure = CallFailure(error, of: "the method", coder: coder, parts.disclosure)
+            let failure = CallFailure(error, of: "the method", coder: coder, context.disclosure)
             return .failure(
                 TrebuchetError(.init(failure.code), failure.message, type: failure.type, data: failure.data))
         }
@@ -382,7 +382,9 @@ extension ServerShard {
         reactor.schedule(after: wait) { [weak self] in
             guard let self else { return }
             self.willForgetAnswers = false
-            if let next = self.answers.removeExpired(at: self.reactor.now) { self.forgetAnswersLater(after: next) }
+            if let next = self.idempotencyCache.removeExpired(at: self.reactor.now) {
+                self.forgetAnswersLater(after: next)
+            }
         }
     }
 }

@@ -20,12 +20,12 @@ extension ServerConnection {
         _ message: borrowing Message, _ callID: [UInt8], isInTransit: Bool = false, isPermitted: Bool
     ) -> InFlightCall? {
         // Taken before user code may run here.
-        let earlier = takeContinued()
-        let permission = isPermitted ? grants?.takePermission() ?? earlier?.permission : earlier?.permission
+        let earlier = removeContinuedCall()
+        let permission = isPermitted ? grants?.consumePermission() ?? earlier?.permission : earlier?.permission
         recordQueuedCalls()
         guard running[callID] == nil else {
             let text = "callID '\(String(decoding: callID, as: UTF8.self))' is in use by an in-flight call"
-            tellRefusal(of: message, TrebuchetError(.init(.malformedEnvelope), text))
+            reportRejection(of: message, TrebuchetError(.init(.malformedEnvelope), text))
             sendError(.malformedEnvelope, text)
             return nil
         }
@@ -117,7 +117,7 @@ extension ServerConnection {
     /// Keeps a response that waits for streams. Its bytes count as buffered memory of the client.
     ///
     /// - Returns: false when there is no room for it or the call has ended; the response is then sent without waiting.
-    func holdBack(_ call: InFlightCall, _ answer: ResponseBarrier) -> Bool {
+    func delayResponse(_ call: InFlightCall, _ answer: ResponseBarrier) -> Bool {
         guard running[call.callID] === call, call.answer == nil, (try? account.reserve(answer.bytes)) != nil else {
             return false
         }
@@ -128,7 +128,7 @@ extension ServerConnection {
     /// The memory account of its calls.
     private var account: MemoryAccount {
         if let memory { return memory }
-        let made = link.memory ?? MemoryAccount(limit: .max, server: shard.parts.memory)
+        let made = link.memory ?? MemoryAccount(limit: .max, server: shard.context.memory)
         memory = made
         return made
     }
@@ -136,11 +136,11 @@ extension ServerConnection {
     /// Ends the accounting of a call without a waiting caller: releases what `registerCall` reserved. Work that still runs for the call, or
     /// is on its way to another node, keeps its memory and counts until it ends. Otherwise a client could start any number of
     /// methods without waiting.
-    func leave(_ call: InFlightCall) {
-        if let departure = call.relayed?.departure {
+    func releaseCall(_ call: InFlightCall) {
+        if let completion = call.relayed?.sendCompletion {
             call.relayed = nil
             call.isAtWork = true
-            departure.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
+            completion.onEnd { [shard] in shard.reactor.execute { self.didWork(call) } }
         }
         if call.isAtWork { call.isOutlived = true }
         if let answer = call.answer {
@@ -183,7 +183,7 @@ extension ServerConnection {
         guard call.markAnswered(), running.removeValue(forKey: call.callID) != nil else { return }
         // Event handlers are notified again when the call starts elsewhere.
         call.observedCall?.reportEnd(to: shard.events, .unavailable)
-        leave(call)
+        releaseCall(call)
     }
 
     /// Answers a call, on whatever thread it ended.
@@ -213,11 +213,11 @@ extension ServerConnection {
 
     func finish(_ call: InFlightCall, _ outcome: CallOutcome) {
         guard call.markAnswered() else { return }
-        if isListed(call) { leave(call) }
+        if isListed(call) { releaseCall(call) }
         guard isOpen else { return didEnd(call, code(of: outcome)) }
         do {
             let result = try outcome.get()
-            shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
+            shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
             try result.write(with: shard.coder(writing: dates), into: &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes {

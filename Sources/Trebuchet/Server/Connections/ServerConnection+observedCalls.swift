@@ -106,7 +106,7 @@ extension ServerConnection {
     }
 
     @inline(__always)
-    func toldIfWanted(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ObservedCall? {
+    func observedCallIfNeeded(_ method: ActorMethod, _ type: ActorType, _ message: borrowing Message) -> ObservedCall? {
         events.isEnabled(for: .callsVersionsOrSpans)
             ? makeObservedCall(method.name, isRedacted: method.isRedacted, type, message, begins: beginsTrace(message))
             : nil
@@ -128,7 +128,7 @@ extension ServerConnection {
 
     /// Notifies event handlers of a refusal of any kind.
     @inline(never)
-    func tellRefusal(of message: borrowing Message, _ error: any Error) {
+    func reportRejection(of message: borrowing Message, _ error: any Error) {
         guard events.isEnabled(for: .calls) else { return }
         reportRejection(of: message.actorName, message.target, error)
     }
@@ -200,7 +200,7 @@ extension ServerConnection {
 
     /// Returns what the client receives of an error of a call or stream.
     func failure(_ error: any Error, of what: String) -> CallFailure {
-        let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.parts.disclosure)
+        let failure = CallFailure(error, of: what, coder: shard.coder(writing: dates), shard.context.disclosure)
             .fitting(Int(largestMessage))
         if !isServer { shard.counts.count(.error(failure.code.rawValue)) }
         return failure
@@ -237,7 +237,7 @@ extension ServerConnection {
         switch beginning {
         case .initial: break
         case .resumed: shard.counts.count(.resumedInPlace)
-        case .resynchronized: shard.counts.count(.resumedAnew)
+        case .resynchronized: shard.counts.count(.resumedWithSnapshot)
         case .eventsMissed: shard.counts.count(.resumedTooLate)
         }
         if beginning != .eventsMissed { shard.counts.count(.streamsBegun) }

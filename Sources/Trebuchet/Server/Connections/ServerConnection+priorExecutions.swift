@@ -13,7 +13,7 @@ extension ServerConnection {
 
     /// Returns the writer of the states of a message's actor; nil where they are not persisted.
     private func writer(for message: borrowing Message) -> StateWriter? {
-        isPlaced(ActorName(message.actorName)) ? shard.placedWriter : shard.stateWriter
+        isClustered(ActorName(message.actorName)) ? shard.clusteredWriter : shard.stateWriter
     }
 
     /// Answers a repeat from the store. The call never runs here: it may have run without a record.
@@ -27,24 +27,24 @@ extension ServerConnection {
         let session = message.text(message.envelope.pointee.session)
         // Every server limits its names to this length; longer ones need no store access.
         guard session.utf8.count <= CallSessionRegistry.longest, let parts = QualifiedCallSessionID(session),
-            parts.instance != shard.answers.names.instance
+            parts.instance != shard.idempotencyCache.names.instance
         else { return fail(message, Self.ofEarlierServer) }
         guard let call = registerCall(message, isPermitted: true) else { return }
         call.repeated = InFlightCall.OriginalCall(actor: ActorName(message.actorName), home: record?.home)
         // If only its node may write the actor, a call without a record has changed nothing and never will.
-        let runsAgain = isPlaced(ActorName(message.actorName))
+        let runsAgain = isClustered(ActorName(message.actorName))
         lookUp(message, session, number, writer, call) { answer, kept in
             guard answer == nil, runsAgain else {
                 return self.deliver(answer ?? .failure(Self.ofEarlierServer), to: call)
             }
             self.withdraw(call)
-            self.continuing(call) { kept.withMessage { self.runAgain($0, session, number) } }
+            self.continuing(call) { kept.withMessage { self.rerunCall($0, session, number) } }
         }
     }
 
     /// Returns whether the actor lives on one node of several.
-    func isPlaced(_ name: ActorName) -> Bool {
-        shard.parts.nodes != nil && shard.directory.placedType(of: name) != nil
+    func isClustered(_ name: ActorName) -> Bool {
+        shard.context.nodes != nil && shard.directory.clusteredType(of: name) != nil
     }
 
     /// Looks a call up in the store; passes nil to `body` when the store has no record. Does not call `body` when the call was
@@ -73,7 +73,7 @@ extension ServerConnection {
                 // Who asks again cannot take it for one that was not made.
                 answer = .failure(TrebuchetError(.unknownOutcome, text))
             }
-            let (found, isLater) = (answer, mayBeReadLater && self.isPlaced(name))
+            let (found, isLater) = (answer, mayBeReadLater && self.isClustered(name))
             reactor.execute {
                 self.didWork(call)
                 guard self.isOpen, !call.isAnswered else { return }
@@ -81,11 +81,11 @@ extension ServerConnection {
                 self.shard.reactor.schedule(after: RemoteCallForwarder.pause) {
                     guard self.isOpen, !call.isAnswered else { return }
                     kept.withMessage { message in
-                        guard case .elsewhere = self.place(of: message) else {
+                        guard case .elsewhere = self.location(of: message) else {
                             return self.lookUp(message, session, number, writer, call, body)
                         }
                         self.withdraw(call)
-                        self.continuing(call) { self.repeatAgain(message) }
+                        self.continuing(call) { self.repeatCall(message) }
                     }
                 }
             }
@@ -94,8 +94,8 @@ extension ServerConnection {
 
     /// Runs a call that another node may have received and did not execute. It keeps its name of that node, so that it is recognized
     /// should it still arrive. The name is unused if the call does not start.
-    private func runAgain(_ message: borrowing Message, _ session: String, _ number: UInt64) {
-        let carried = shard.answers.names.carry(session, onReactor: shard.index)
+    private func rerunCall(_ message: borrowing Message, _ session: String, _ number: UInt64) {
+        let carried = shard.idempotencyCache.names.carry(session, onReactor: shard.index)
         repeatCall(
             ServerIdempotencyCache.Memory.Name(connection: carried.name, number: number, carried: carried), message,
             hasLookedUp: true)
@@ -103,11 +103,11 @@ extension ServerConnection {
 
     /// Returns whether a call of another node's connection may have run here and its record is no longer kept.
     func mayBeForgotten(_ number: UInt64, _ message: borrowing Message, of party: QuotaScope) -> Bool {
-        guard message.kind == .repeat, shard.parts.nodes != nil,
+        guard message.kind == .repeat, shard.context.nodes != nil,
             let session = QualifiedCallSessionID(message.text(message.envelope.pointee.session)),
-            session.instance != shard.answers.names.instance
+            session.instance != shard.idempotencyCache.names.instance
         else { return false }
-        return shard.answers.names.carried.mayHaveRun(number, over: session, of: party)
+        return shard.idempotencyCache.names.carried.mayHaveRun(number, over: session, of: party)
     }
 
     private static func answer(_ stored: [UInt8], _ digest: UInt64, _ principal: PrincipalName?) -> RecordedResponse {

@@ -13,7 +13,7 @@ extension ServerConnection: CallQueueOwner {
     func isQueued(_ method: ActorMethod, _ record: ActorRecord, _ message: borrowing Message) -> Bool {
         // Events, spans and references to client actors are bound to the call's task.
         guard clientActorHost == nil, !isCounted, !shard.events.isEnabled(for: .callsVersionsOrSpans),
-            shard.calls.takes(record)
+            shard.calls.accepts(record)
         else {
             return false
         }
@@ -42,14 +42,14 @@ extension ServerConnection: CallQueueOwner {
                 queued += 1
             } catch {
                 record.actorInstance.removeUser()
-                giveBack(bytes)
+                releaseBytes(bytes)
                 fail(message, method.hidesErrors(record.type) ? RedactedError.hiding(error) : error)
             }
         }
         return true
     }
 
-    private func giveBack(_ bytes: Int) {
+    private func releaseBytes(_ bytes: Int) {
         load.count -= 1
         load.bytes -= bytes
         memory?.release(bytes)
@@ -59,12 +59,12 @@ extension ServerConnection: CallQueueOwner {
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
         call.record.actorInstance.removeUser()
         queued -= 1
-        giveBack(call.bytes)
+        releaseBytes(call.bytes)
         shard.didCall(call.method.row)
         guard isOpen else { return }
         do {
             let result = try outcome.get()
-            shard.reply.pointee.reset(keepingAtMost: ServerShard.keptReply)
+            shard.reply.pointee.reset(keepingAtMost: ServerShard.retainedReplyCapacity)
             try result.write(with: shard.coder(writing: dates), into: &shard.reply.pointee)
             let bytes = shard.reply.pointee.bytes
             call.callID.withUnsafeBytes { succeed($0, result.isVoid ? nil : bytes) }
@@ -89,7 +89,7 @@ extension ServerConnection: CallQueueOwner {
             call.isUnlisted = running[call.callID] != nil
             if call.isUnlisted { displacedCalls.append(call) } else { running[call.callID] = call }
         } else {
-            leave(call)
+            releaseCall(call)
             call.abandon()
         }
         let hidesErrors = queued.method.hidesErrors(queued.record.type)

@@ -25,7 +25,7 @@ struct StreamQuotaUsage {
 final class StreamReservation: Reservation, @unchecked Sendable {
     let isFiltered: Bool
     private let connection: ServerConnection
-    private var isHandedOver = false
+    private var isTransferred = false
     /// Indicates whether the stream must not start any more.
     private(set) var isWithdrawn = false
     /// The error for the client in that case; nil when the client knows.
@@ -44,26 +44,26 @@ final class StreamReservation: Reservation, @unchecked Sendable {
     }
 
     /// Passes the reservation to the stream, which has started.
-    func handOver() { isHandedOver = true }
+    func transfer() { isTransferred = true }
 
     /// Releases the reservation: the stream does not start. Call on the connection's reactor.
-    func giveBack() {
-        guard !isHandedOver else { return }
-        isHandedOver = true
-        connection.giveBackStream(isFiltered: isFiltered)
+    func release() {
+        guard !isTransferred else { return }
+        isTransferred = true
+        connection.releaseStream(isFiltered: isFiltered)
     }
 
     deinit {
-        guard !isHandedOver else { return }
+        guard !isTransferred else { return }
         let (connection, isFiltered) = (connection, isFiltered)
-        connection.shard.reactor.run { connection.giveBackStream(isFiltered: isFiltered) }
+        connection.shard.reactor.run { connection.releaseStream(isFiltered: isFiltered) }
     }
 }
 
 /// A stream counts for its connection here, which costs no memory, and for all other quota scopes in the quota ledger.
 extension ServerConnection {
     /// The limits of the connection.
-    var limits: ConnectionLimits { isServer ? shard.parts.limitsOfServer : shard.parts.limitsOfClient }
+    var limits: ConnectionLimits { isServer ? shard.context.limitsOfServer : shard.context.limitsOfClient }
 
     /// The quota scopes of the connection.
     var parties: QuotaScopes {
@@ -72,8 +72,8 @@ extension ServerConnection {
     }
 
     /// Reserves a stream. Throws when a limit is reached.
-    func stake(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
-        let (limits, shares) = (limits, shard.parts.shares)
+    func reserveStream(filtered: Bool) throws(TrebuchetError) -> StreamReservation {
+        let (limits, shares) = (limits, shard.context.shares)
         let connection = QuotaScope.connection(name.number)
         guard streamUsage.streams < limits.streams else { throw shares.refusal(.streams, connection) }
         guard !filtered || streamUsage.filtered < limits.filters else {
@@ -96,9 +96,9 @@ extension ServerConnection {
     }
 
     /// Reserves a stream that continues because its actor has moved. No limit applies: it was admitted before.
-    func stakeOfMoved(filtered: Bool) -> StreamReservation {
+    func reserveMovedStream(filtered: Bool) -> StreamReservation {
         moveStreams(to: parties.principal)
-        let (shares, holders) = (shard.parts.shares, streamHolders)
+        let (shares, holders) = (shard.context.shares, streamHolders)
         shares.move(.streams, 1, from: [], to: holders)
         streamUsage.streams += 1
         if filtered {
@@ -120,18 +120,18 @@ extension ServerConnection {
         }
         let old = streamHolders
         streamUsage.holder = principal.map { StreamQuotaUsage.PrincipalScope($0) }
-        let shares = shard.parts.shares
+        let shares = shard.context.shares
         shares.move(.streams, Int(streamUsage.streams), from: old, to: streamHolders)
         shares.move(.filters, Int(streamUsage.filtered), from: old, to: streamHolders)
     }
 
-    func giveBackStream(isFiltered: Bool) {
+    func releaseStream(isFiltered: Bool) {
         let holders = streamHolders
         streamUsage.streams -= 1
-        shard.parts.shares.discount(.streams, for: holders)
+        shard.context.shares.discount(.streams, for: holders)
         guard isFiltered else { return }
         streamUsage.filtered -= 1
-        shard.parts.shares.discount(.filters, for: holders)
+        shard.context.shares.discount(.filters, for: holders)
     }
 }
 

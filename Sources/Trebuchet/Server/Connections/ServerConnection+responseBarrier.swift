@@ -12,19 +12,19 @@ extension ServerConnection {
         guard hasPendingFirstValues, isOpen, home !== shard.states, awaitsStreams(of: home) else {
             return finish(call, outcome)
         }
-        shard.whenStreamsShow(for: call, of: self, .none, outcome.bytesOfResult, for: Self.longestBehindStreams) {
+        shard.whenStreamsAreCurrent(for: call, of: self, .none, outcome.bytesOfResult, for: Self.maximumStreamWait) {
             self.finish(call, outcome)
         }
     }
 
     /// The longest time for which a stream that does not start delays a response.
-    fileprivate static var longestBehindStreams: Duration { .seconds(1) }
+    fileprivate static var maximumStreamWait: Duration { .seconds(1) }
 
     /// The limit for streams of another node, which need a round trip to that node.
-    fileprivate static var longestBehindShared: Duration { .seconds(10) }
+    fileprivate static var maximumSharedStreamWait: Duration { .seconds(10) }
 
     func awaitsStreams(of home: SystemShard?) -> Bool {
-        askForLacking()
+        requestMissingVersions()
         let ahead = streams.values.filter { !$0.broadcaster.isUpToDate }
         hasPendingFirstValues = !startingStreams.isEmpty || !ahead.isEmpty
         return !startingStreams.isEmpty || ahead.contains { $0.broadcaster.producer.home === home }
@@ -34,21 +34,23 @@ extension ServerConnection {
     func awaitsSharedStreams(of actor: ActorName) -> Bool {
         if forwarder?.awaits(actor) == true { return true }
         guard hasPendingFirstValues else { return false }
-        askForLacking()
-        hasPendingFirstValues = !haveShown
+        requestMissingVersions()
+        hasPendingFirstValues = !startedStreamsAreCurrent
         return hasPendingFirstValues
     }
 
     /// Sends the available versions; if a stream needs others, they are requested.
-    fileprivate func askForLacking() {
+    fileprivate func requestMissingVersions() {
         if shard.states.isMarked { catchUpStreams() }
     }
 
     /// Returns whether the requested streams show the state that their actors had up to now.
-    fileprivate func streamsShow(_ awaited: BarrierStreams) -> Bool { !isToCome(awaited) && haveShown }
+    fileprivate func streamsAreCurrent(_ awaited: BarrierStreams) -> Bool {
+        !hasUnrequestedStreams(awaited) && startedStreamsAreCurrent
+    }
 
     /// Returns whether a response waits for streams that have not been requested from their actors yet.
-    fileprivate func isToCome(_ awaited: BarrierStreams) -> Bool {
+    fileprivate func hasUnrequestedStreams(_ awaited: BarrierStreams) -> Bool {
         switch awaited {
         case .none: false
         case .of(let actor): running.values.contains { $0.streamedActor == actor } || forwarder?.awaits(actor) == true
@@ -56,11 +58,11 @@ extension ServerConnection {
         }
     }
 
-    /// Returns `isToCome` as a closure for many responses.
-    fileprivate func areToCome() -> (ResponseBarrier) -> Bool {
+    /// Returns `hasUnrequestedStreams` as a closure for many responses.
+    fileprivate func makeUnrequestedStreamsCheck() -> (ResponseBarrier) -> Bool {
         var unmade: Set<ActorName>?
         return { answer in
-            guard case .of(let actor) = answer.awaited else { return self.isToCome(answer.awaited) }
+            guard case .of(let actor) = answer.awaited else { return self.hasUnrequestedStreams(answer.awaited) }
             let actors = unmade ?? Set(self.running.values.lazy.compactMap(\.streamedActor))
             unmade = actors
             return actors.contains(actor) || self.forwarder?.awaits(actor) == true
@@ -68,7 +70,7 @@ extension ServerConnection {
     }
 
     /// Indicates whether all streams are up to date, except for those that wait for their actors.
-    fileprivate var haveShown: Bool {
+    fileprivate var startedStreamsAreCurrent: Bool {
         startingStreams.isEmpty && streams.values.allSatisfy { $0.broadcaster.isUpToDate }
     }
 }
@@ -79,32 +81,32 @@ extension ServerShard {
     /// - Parameters:
     ///   - actor: The actor whose owner produced the response.
     ///   - bytes: The size of the response.
-    func whenStreamsShow(
+    func whenStreamsAreCurrent(
         for call: InFlightCall, of connection: ServerConnection, movedWith actor: ActorName, _ bytes: Int,
         _ done: @escaping () -> Void
     ) {
-        whenStreamsShow(
-            for: call, of: connection, .moved(actor), bytes, for: ServerConnection.longestBehindShared, done)
+        whenStreamsAreCurrent(
+            for: call, of: connection, .moved(actor), bytes, for: ServerConnection.maximumSharedStreamWait, done)
     }
 
     /// Calls `done` on this reactor as soon as the connection's streams are up to date and those of the actor have started.
-    func whenStreamsShow(
+    func whenStreamsAreCurrent(
         for call: InFlightCall, of connection: ServerConnection, _ actor: ActorName, _ bytes: Int,
         _ done: @escaping () -> Void
     ) {
-        whenStreamsShow(
-            for: call, of: connection, .of(actor), bytes, for: ServerConnection.longestBehindShared, done)
+        whenStreamsAreCurrent(
+            for: call, of: connection, .of(actor), bytes, for: ServerConnection.maximumSharedStreamWait, done)
     }
 
     /// - Parameter longest: The longest wait; at most half of the call's remaining time, since a stream that does not start must not
     ///   cost a known response.
-    fileprivate func whenStreamsShow(
+    fileprivate func whenStreamsAreCurrent(
         for call: InFlightCall, of connection: ServerConnection, _ awaited: BarrierStreams, _ bytes: Int,
         for longest: Duration, _ done: @escaping () -> Void
     ) {
-        if connection.isOpen { connection.askForLacking() }
+        if connection.isOpen { connection.requestMissingVersions() }
         let answer = ResponseBarrier(awaited, bytes, done)
-        guard connection.isOpen, !connection.streamsShow(awaited), connection.holdBack(call, answer) else {
+        guard connection.isOpen, !connection.streamsAreCurrent(awaited), connection.delayResponse(call, answer) else {
             return done()
         }
         let now = reactor.now
@@ -113,10 +115,10 @@ extension ServerShard {
     }
 
     /// Calls `done` on this reactor as soon as streams that have started at the connection are up to date.
-    func whenShown(_ connection: ServerConnection, _ done: @escaping () -> Void) {
+    func whenStartedStreamsAreCurrent(_ connection: ServerConnection, _ done: @escaping () -> Void) {
         // The turn that started them has not ended.
-        queue(ResponseBarrier(.none, 0, done), of: connection, for: ServerConnection.longestBehindStreams)
-        reactor.execute { self.streamsMayShow(connection) }
+        queue(ResponseBarrier(.none, 0, done), of: connection, for: ServerConnection.maximumStreamWait)
+        reactor.execute { self.sendReadyResponses(of: connection) }
     }
 
     private func queue(
@@ -124,26 +126,28 @@ extension ServerShard {
     ) {
         let number = connection.name.number
         let queue =
-            answersBehindStreams[number]
-            ?? ResponseBarrierQueue { [weak self] in self?.answersBehindStreams[number] = nil }
-        answersBehindStreams[number] = queue
+            responseBarriers[number]
+            ?? ResponseBarrierQueue { [weak self] in self?.responseBarriers[number] = nil }
+        responseBarriers[number] = queue
         queue.append(answer)
         answer.timer = reactor.schedule(after: time) { [weak answer] in answer?.sendResponse() }
     }
 
     /// Sends waiting responses after a stream has started, failed to start, or received its missing versions.
     @inline(__always)
-    func streamsMayShow(_ connection: ServerConnection) {
-        if !answersBehindStreams.isEmpty { checkBarriers(at: connection) }
+    func sendReadyResponses(of connection: ServerConnection) {
+        if !responseBarriers.isEmpty { checkBarriers(at: connection) }
     }
 
     private func checkBarriers(at connection: ServerConnection) {
         let number = connection.name.number
-        guard answersBehindStreams[number] != nil else { return }
+        guard responseBarriers[number] != nil else { return }
         // It may end the connection and thereby its waiting responses.
-        if connection.isOpen, connection.haveShown { connection.askForLacking() }
-        guard let queue = answersBehindStreams[number], !connection.isOpen || connection.haveShown else { return }
-        let isToCome = connection.areToCome()
+        if connection.isOpen, connection.startedStreamsAreCurrent { connection.requestMissingVersions() }
+        guard let queue = responseBarriers[number], !connection.isOpen || connection.startedStreamsAreCurrent else {
+            return
+        }
+        let isToCome = connection.makeUnrequestedStreamsCheck()
         for answer in queue.removeReady(where: { !connection.isOpen || !isToCome($0) }) { answer.sendResponse() }
     }
 }

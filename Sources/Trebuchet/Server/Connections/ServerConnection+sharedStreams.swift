@@ -16,7 +16,7 @@ extension ServerConnection {
 
     /// Returns whether nodes share an actor's streams. They do not if the actor checks its observers, or if its changes do not
     /// happen in the order of a reactor's turns.
-    func isShared(_ record: ActorRecord) -> Bool { record.isPlaced && record.home != nil && !record.type.isGated }
+    func isShared(_ record: ActorRecord) -> Bool { record.isClustered && record.home != nil && !record.type.isGated }
 
     // MARK: At the client's node
 
@@ -29,9 +29,9 @@ extension ServerConnection {
     ///   - epoch: The epoch of the stream at its owner.
     ///   - position: The client's position, if it does not start with the current value.
     func share(_ stream: ForwardedStream, at node: ClusterNode, epoch: String, position: UInt64?) {
-        guard let nodes = shard.parts.nodes, isOpen else { return }
+        guard let nodes = shard.context.nodes, isOpen else { return }
         // The reservation of the client's request continues: no limit ends the stream when its actor moves.
-        let stake = stream.reservation as? StreamReservation ?? stakeOfMoved(filtered: false)
+        let stake = stream.reservation as? StreamReservation ?? reserveMovedStream(filtered: false)
         stream.reservation = nil
         let (streamID, isFirst) = (nextStreamID(), stream.streamID.isEmpty)
         // A stream that the client had before was ended when the connection began to drain.
@@ -43,8 +43,8 @@ extension ServerConnection {
             streamID: streamID, callID: stream.callID, filter: nil,
             seen: StreamRequest.ResumePosition(epoch: epoch, sequence: stream.sequence), reservation: stake)
         request.isFirst = isFirst
-        tellStart(of: streamID, request, epoch: epoch, sequence: position)
-        if isDraining { return tellDeparture(of: streamID) }
+        reportStreamStart(of: streamID, request, epoch: epoch, sequence: position)
+        if isDraining { return reportDrainedStream(streamID) }
         startingStreams[streamID] = request
         hasPendingFirstValues = true
         let connection = self
@@ -60,7 +60,7 @@ extension ServerConnection {
 
     private func startSharedStream(_ request: StreamRequest, with answer: SharedStream.SubscribeOutcome) {
         didBegin(request)
-        defer { shard.streamsMayShow(self) }
+        defer { shard.sendReadyResponses(of: self) }
         guard isOpen, !isDraining, let seen = request.seen else { return }
         if let revocation = revocation(of: request.name.actor.text) {
             return failStream(request.streamID, revocation)
@@ -70,35 +70,35 @@ extension ServerConnection {
             return
         }
         switch answer {
-        case .elsewhere: askAgain(request, mayShare: true)
+        case .elsewhere: repeatRequest(request, mayShare: true)
         case .failed(let error): failStream(request.streamID, error)
         case .stream(let mirror): observe(mirror, request, seen)
         }
     }
 
-    private func askAgain(_ request: StreamRequest, mayShare: Bool) {
+    private func repeatRequest(_ request: StreamRequest, mayShare: Bool) {
         guard let seen = request.seen else { return }
         forwarder?.resume(
             ForwardedStream(
-                request.placed, streamID: request.streamID, epoch: seen.epoch, sequence: seen.sequence,
+                request.clusteredStream, streamID: request.streamID, epoch: seen.epoch, sequence: seen.sequence,
                 mayShare: mayShare, request.reservation))
     }
 
     private func observe(_ mirror: RemoteStreamReplica, _ request: StreamRequest, _ seen: StreamRequest.ResumePosition)
     {
         let streamID = request.streamID
-        let goesOn = mirror.goesOn(from: seen.sequence, in: seen.epoch)
+        let goesOn = mirror.canResume(from: seen.sequence, in: seen.epoch)
         guard goesOn || mirror.kind != .events else {
             let text = "events were missed: their actor was activated again"
             return failStream(streamID, TrebuchetError(.overflow, text))
         }
         let start = goesOn ? seen.sequence : 0
         // The owner may have the missing versions: request them for this client alone.
-        guard mirror.serves(behind: start) else { return askAgain(request, mayShare: false) }
+        guard mirror.serves(behind: start) else { return repeatRequest(request, mayShare: false) }
         if !mirror.epoch.utf8.elementsEqual(seen.epoch.utf8) {
-            tellStart(of: streamID, request, epoch: mirror.epoch, sequence: goesOn ? start : nil)
+            reportStreamStart(of: streamID, request, epoch: mirror.epoch, sequence: goesOn ? start : nil)
         }
-        clusteredStreams[streamID] = request.placed
+        clusteredStreams[streamID] = request.clusteredStream
         if isUnderRules { authorizedStreams[streamID] = request.name }
         let label = ServerEvent.Stream(
             actor: request.name.actor.text, type: typeName(of: request.name.actor), target: request.name.target)
@@ -107,7 +107,7 @@ extension ServerConnection {
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self,
                 isFiltered: request.reservation.isFiltered)
-            request.reservation.handOver()
+            request.reservation.transfer()
             subscription.markSent(upTo: start)
             streams[streamID] = subscription
             return subscription
@@ -130,7 +130,7 @@ extension ServerConnection {
             return passOn(message, as: call.callID)
         }
         let kept = OwnedMessage(message)
-        shard.whenStreamsShow(for: call, of: self, movedWith: actor, message.bytes.count) {
+        shard.whenStreamsAreCurrent(for: call, of: self, movedWith: actor, message.bytes.count) {
             guard self.running[call.callID] === call else { return }
             self.withdraw(call)
             kept.withMessage { self.passOn($0, as: call.callID) }
@@ -139,7 +139,7 @@ extension ServerConnection {
 
     /// Ends all shared streams: the client may observe no streams of other nodes any more.
     func endSharedStreams(_ error: TrebuchetError) {
-        for subscription in Array(streams.values) where subscription.broadcaster.producer.goesOnElsewhere != nil {
+        for subscription in Array(streams.values) where subscription.broadcaster.producer.requiresNewRequest != nil {
             endStream(subscription, reason: .error, error: error)
         }
         for request in startingStreams.values where request.name.knownAs == request.streamID {

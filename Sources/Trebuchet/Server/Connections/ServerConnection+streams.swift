@@ -12,7 +12,7 @@ extension ServerConnection {
             let name = RequestedStream(actor: ActorName(message.actorName), target: stream, resumed: nil)
             let request = StreamRequest(
                 name: name, streamID: nextStreamID(), callID: Array(message.callID), filter: try filter(in: message),
-                seen: nil, reservation: try stake(filtered: !message.envelope.pointee.filter.isAbsent),
+                seen: nil, reservation: try reserveStream(filtered: !message.envelope.pointee.filter.isAbsent),
                 mayShare: isShareable(message))
             startStream(request, of: record, message)
         } catch {
@@ -32,7 +32,7 @@ extension ServerConnection {
         let envelope = message.envelope
         do {
             let (record, type): (ActorRecord?, ActorType)
-            switch place(of: message) {
+            switch location(of: message) {
             case .ready(let found): (record, type) = (found, found.type)
             case .unmade(let unmade): (record, type) = (nil, unmade)
             case .elsewhere(let type): return forward(type, message)
@@ -51,7 +51,7 @@ extension ServerConnection {
             let seen = StreamRequest.ResumePosition(
                 epoch: epoch.isAbsent ? "" : message.text(epoch), sequence: envelope.pointee.lastSequence ?? 0)
             let resumed = ownName(in: message)
-            if let resumed { leave(resumed) }
+            if let resumed { endStream(resumed) }
             let name = RequestedStream(
                 actor: ActorName(message.actorName), target: stream, resumed: resumed, knownAs: knownAs)
             let callID = envelope.pointee.callID.isAbsent ? resumed : Array(message.callID)
@@ -59,7 +59,8 @@ extension ServerConnection {
             let goesOn = knownAs != nil || isOfNode(message)
             let request = StreamRequest(
                 name: name, streamID: resumed ?? nextStreamID(), callID: callID ?? [], filter: filter, seen: seen,
-                reservation: goesOn ? stakeOfMoved(filtered: isFiltered) : try stake(filtered: isFiltered),
+                reservation: goesOn
+                    ? reserveMovedStream(filtered: isFiltered) : try reserveStream(filtered: isFiltered),
                 mayShare: isShareable(message))
             startStream(request, of: record, message)
         } catch {
@@ -75,7 +76,7 @@ extension ServerConnection {
 
     /// Reports that a requested call or stream does not start, under the stream's name where the message has one.
     func fail(_ message: borrowing Message, _ error: any Error) {
-        tellRefusal(of: message, error)
+        reportRejection(of: message, error)
         if message.kind == .streamResume, let name = ownName(in: message) { return failStream(name, error) }
         fail(message.callID, error)
     }
@@ -89,7 +90,7 @@ extension ServerConnection {
             return fail(callID, error)
         }
         // The client did nothing to end it: it continues over the next connection, which reports an error if there is one.
-        if isDraining, name.knownAs != nil { return tellDeparture(of: streamID) }
+        if isDraining, name.knownAs != nil { return reportDrainedStream(streamID) }
         reportRejection(of: name.actor.text, name.target, error)
         failStream(streamID, error)
     }
@@ -119,8 +120,8 @@ extension ServerConnection {
     /// Activates the actor if necessary, and starts the stream.
     private func startStream(_ request: StreamRequest, of record: ActorRecord?, _ message: borrowing Message) {
         var request = request
-        if shard.parts.nodes != nil, upstream == nil, request.name.knownAs == nil,
-            shard.directory.placedType(of: request.name.actor) != nil
+        if shard.context.nodes != nil, upstream == nil, request.name.knownAs == nil,
+            shard.directory.clusteredType(of: request.name.actor) != nil
         {
             request.message = OwnedMessage(message)
         }
@@ -130,7 +131,7 @@ extension ServerConnection {
         }
         guard let call = registerCall(message, request.key, isPermitted: true) else { return }
         // A resumption waits for an owner without a time limit.
-        if request.seen != nil, isPlaced(request.name.actor) { call.timer?.cancel() }
+        if request.seen != nil, isClustered(request.name.actor) { call.timer?.cancel() }
         wait(for: request.name.actor, request, call)
     }
 
@@ -138,17 +139,17 @@ extension ServerConnection {
     func wait(for name: ActorName, _ request: StreamRequest, _ call: InFlightCall) {
         call.stream = request.name
         if request.name.knownAs != nil {
-            call.goesElsewhere = { [weak self, weak call] in
-                if let self, let call { _ = self.goesElsewhere(request, call) }
+            call.moveStream = { [weak self, weak call] in
+                if let self, let call { _ = self.forwardMovedStream(request, call) }
             }
         }
         let waiter = shard.awaitActor(name, for: parties) { [weak self] outcome in
             call.waiter = nil
             guard let self, !call.isAnswered else { return }
-            defer { self.shard.streamsMayShow(self) }
+            defer { self.shard.sendReadyResponses(of: self) }
             switch outcome {
             case .failure(let error):
-                if ActorMoved.isIt(error), self.goesElsewhere(request, call) { return }
+                if ActorMoved.isIt(error), self.forwardMovedStream(request, call) { return }
                 if self.goesOnLater(request, call, error) { return }
                 self.finish(call, .failure(error))
             case .success(let record):
@@ -162,9 +163,9 @@ extension ServerConnection {
     private func startStream(_ request: StreamRequest, of record: ActorRecord) {
         if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let connection = self
-        if let first = startingStreams.updateValue(request, forKey: request.streamID) { giveUp(first) }
+        if let first = startingStreams.updateValue(request, forKey: request.streamID) { abandonRequest(first) }
         hasPendingFirstValues = hasPendingFirstValues || record.home !== shard.states
-        guard record.actorInstance.enter() else { return beginAgain(request, of: record) }
+        guard record.actorInstance.enter() else { return restartStream(request, of: record) }
         record.beginStream(request.name.target, for: caller?.connection) { found in
             let source = try? found.get()
             let outcome = Result { try found.get().map { try connection.view(of: $0, through: request.filter) } }
@@ -177,7 +178,7 @@ extension ServerConnection {
     }
 
     /// Starts again after the actor was deactivated meanwhile: it is activated once more.
-    private func beginAgain(_ request: StreamRequest, of record: ActorRecord) {
+    private func restartStream(_ request: StreamRequest, of record: ActorRecord) {
         didBegin(request)
         guard isOpen else { return }
         if request.reservation.isWithdrawn {
@@ -214,11 +215,11 @@ extension ServerConnection {
         _ record: ActorRecord
     ) {
         didBegin(request)
-        defer { shard.streamsMayShow(self) }
+        defer { shard.sendReadyResponses(of: self) }
         let source: StreamProducer
         switch outcome {
         case .success(let found?): source = found
-        case .success(nil): return refuse(request, record.gone)
+        case .success(nil): return refuse(request, record.notFoundError)
         case .failure(let error): return refuse(request, error)
         }
         // A filter that was created for this stream alone ends with it, whatever the reason.
@@ -232,7 +233,7 @@ extension ServerConnection {
         }
         if isDraining, beginsElsewhere(request.name, request.callID) { return }
         let (stream, streamID) = (request.name.target, request.streamID)
-        let seen = request.seen.flatMap { source.goesOn(from: $0.sequence, in: $0.epoch) ? $0 : nil }
+        let seen = request.seen.flatMap { source.canResume(from: $0.sequence, in: $0.epoch) ? $0 : nil }
         // A client that continues from another incarnation must learn of it.
         let isOfEarlierLife = seen.map { !$0.epoch.utf8.elementsEqual(source.epoch.utf8) } ?? false
         if let old = streams[streamID] { removeCall(old) }
@@ -244,23 +245,27 @@ extension ServerConnection {
             return refuse(request, TrebuchetError(.overflow, text))
         }
         let isPermission = request.mayShare && isShared(record)
-        tellStart(
+        reportStreamStart(
             of: isPermission ? ForwardedCallID.permission : streamID, request, epoch: source.epoch,
             sequence: isOfEarlierLife ? seen?.sequence : position?.number)
         if isPermission { return }
         // The client resumes it from this position over its next connection.
-        if isDraining { return tellDeparture(of: streamID) }
+        if isDraining { return reportDrainedStream(streamID) }
         didBegin(label, request.seen == nil ? .initial : seen == nil ? .resynchronized : .resumed)
         isUsed = true
-        defer { if let upstream, request.seen != nil { shard.whenShown(self) { upstream.send(.shown, streamID) } } }
+        defer {
+            if let upstream, request.seen != nil {
+                shard.whenStartedStreamsAreCurrent(self) { upstream.send(.caughtUp, streamID) }
+            }
+        }
         if record.type.isGated { observerCheckedStreams[streamID] = request.name.actor }
-        if record.isPlaced { clusteredStreams[streamID] = request.placed }
+        if record.isClustered { clusteredStreams[streamID] = request.clusteredStream }
         if isUnderRules { authorizedStreams[streamID] = request.name }
         shard.states.subscribe(to: source, as: label) { broadcaster in
             let subscription = StreamSubscription(
                 streamID: streamID, broadcaster: broadcaster, subscriber: self,
                 isFiltered: request.reservation.isFiltered)
-            request.reservation.handOver()
+            request.reservation.transfer()
             if let seen {
                 subscription.markSent(upTo: seen.sequence)
             } else if let position {
@@ -278,7 +283,7 @@ extension ServerConnection {
         }
     }
 
-    func tellStart(of streamID: [UInt8], _ request: StreamRequest, epoch: String, sequence: UInt64?) {
+    func reportStreamStart(of streamID: [UInt8], _ request: StreamRequest, epoch: String, sequence: UInt64?) {
         link.send { buffer in
             request.callID.withUnsafeBytes {
                 EnvelopeWriter.streamStart(
@@ -299,7 +304,7 @@ extension ServerConnection {
 
     /// Ends a request whose stream name the client has used again. If the client chose both names, it knows; otherwise it waits for
     /// a response.
-    private func giveUp(_ request: StreamRequest) {
+    private func abandonRequest(_ request: StreamRequest) {
         let text = "the client resumed another stream under the name of this stream"
         request.reservation.withdraw(request.name.resumed == nil ? TrebuchetError(.cancelled, text) : nil)
     }
@@ -321,9 +326,9 @@ extension ServerConnection {
 
     var framing: UInt8 { largestMessage >= SharedFrameCache.maximumBytes ? link.framing : 0 }
 
-    func sendAgain(_ frames: UnsafeRawBufferPointer) -> Bool {
+    func sendSharedFrames(_ frames: UnsafeRawBufferPointer) -> Bool {
         guard link.isWritable else { return false }
-        link.sendAgain(frames)
+        link.sendSharedFrames(frames)
         return true
     }
 }

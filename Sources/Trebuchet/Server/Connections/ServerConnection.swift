@@ -18,7 +18,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     let dates: DateEncoding
     private(set) var isOpen = true
     private var drainState = DrainState.none
-    private var isBehind = false
+    private var hasBlockedStreams = false
     private var wasGreeted = false
     /// Indicates whether responses of its calls are recorded.
     var recordsResponses = false
@@ -112,7 +112,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         self.shard = shard
         isGuarded = shard.isGuarded
         memoryReservation = caller?.principal.map {
-            PrincipalMemoryReservation(shard.parts.principalMemory.part(of: $0.id), stake)
+            PrincipalMemoryReservation(shard.context.principalMemory.usage(of: $0.id), stake)
         }
         if let memoryReservation { link.memory?.join(memoryReservation.memory.budget) }
         shard.addConnection(self)
@@ -120,7 +120,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         guard let caller else { return }
         // Retained until the connection closes.
         caller.connection.endsStreams { self.endStreams(of: $0, $1) }
-        caller.connection.followsRights { self.shard.reactor.run { self.rightsDidChange() } }
+        caller.connection.onAuthorizationChange { self.shard.reactor.run { self.authorizationDidChange() } }
         if isUnderRules {
             // Executed later: a call of this connection may be the one that changes the principal.
             caller.connection.onPrincipalChange { self.shard.reactor.execute { self.endRefusedStreams() } }
@@ -135,7 +135,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     func receive(_ bytes: UnsafeRawBufferPointer) {
         // Only in-process clients handle a message inside another one, and only a few levels deep.
         guard let place = shard.scans.reserve() else { return refuse(EnvelopeError("too many messages at once")) }
-        defer { shard.scans.giveBack() }
+        defer { shard.scans.release() }
         do {
             try place.pointee.scan(bytes)
         } catch {
@@ -170,7 +170,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         switch message.kind {
         case .hello: try sendHello(message)
         case .response: try receiveResponse(message)
-        case .goAway: clientLeaves()
+        case .goAway: clientDidLeave()
         default: throw EnvelopeError("a client does not send \(message.kind) messages")
         }
     }
@@ -212,7 +212,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         let ping = shard.limits.pingInterval.map { Int($0.nanoseconds / 1_000_000) }
         link.send {
             EnvelopeWriter.hello(
-                session: shard.answers.names.text(name), terms: shard.limits.terms(for: limits),
+                session: shard.idempotencyCache.names.text(name), terms: shard.limits.terms(for: limits),
                 pingIntervalMilliseconds: ping,
                 into: &$0)
         }
@@ -267,7 +267,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
 
     private func catchUp(_ subscription: StreamSubscription) {
         // An earlier subscription may have ended it.
-        guard subscription.place >= 0 else { return }
+        guard subscription.index >= 0 else { return }
         if shard.states.isHome(of: subscription.broadcaster.producer) { subscription.broadcaster.producer.publish() }
         subscription.broadcaster.catchUp(subscription)
     }
@@ -275,7 +275,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     /// Sends stream data, or ends the stream if the message is too large for its client.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
         // An earlier message may have ended it.
-        guard subscription.place >= 0 else { return }
+        guard subscription.index >= 0 else { return }
         let streamID = subscription.streamID
         let count = StreamDataEncoding.prefixCount + streamID.count + suffix.count
         guard count <= largestMessage else {
@@ -288,14 +288,14 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Notes that a state could not be sent because the client reads too slowly.
-    func fellBehind(_ subscription: StreamSubscription) { isBehind = true }
+    func didBlock(_ subscription: StreamSubscription) { hasBlockedStreams = true }
 
     func linkDidBecomeWritable() {
         clientActorHost?.linkDidBecomeWritable()
         forwarder?.linkDidBecomeWritable()
         for crossing in crossReactorQueues { crossing.markResponsesRead() }
-        guard isBehind else { return }
-        isBehind = false
+        guard hasBlockedStreams else { return }
+        hasBlockedStreams = false
         for subscription in streams.values { subscription.broadcaster.catchUp(subscription) }
     }
 
@@ -310,7 +310,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
                 reason: "draining", reconnectAfterMilliseconds: reconnectAfterMilliseconds, into: &$0)
         }
         link.sendDrainPing()
-        leaveStreams()
+        endStreamsForReconnect()
     }
 
     /// Notes that the pong after `goAway` has arrived, and with it all earlier messages of the client.
@@ -350,7 +350,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         (running, displacedCalls) = ([:], [])
         for call in ended {
             didAbandon(call)
-            leave(call)
+            releaseCall(call)
             call.abandon()
         }
         // Recorded calls continue with this object and must not reach the former transport.
@@ -359,7 +359,7 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
         forwarder?.close()
         forwarder = nil
         abandonCrossing()
-        if recordsResponses { shard.answers.close(name) }
+        if recordsResponses { shard.idempotencyCache.close(name) }
         let subscriptions = streams.values
         streams = ConnectionStreams()
         authorizedStreams = [:]
@@ -367,9 +367,9 @@ final class ServerConnection: StreamSubscriber, @unchecked Sendable {
             shard.counts.count(.streamsEnded)
             didEnd(subscription, "connectionClosed")
             subscription.broadcaster.remove(subscription, isLost: true)
-            giveBackStream(isFiltered: subscription.isFiltered)
+            releaseStream(isFiltered: subscription.isFiltered)
         }
-        memoryReservation?.stake?.giveBack()
+        memoryReservation?.connectionReservation?.release()
         shard.remove(self)
         caller?.connection.didClose()
     }

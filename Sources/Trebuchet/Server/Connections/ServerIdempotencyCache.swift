@@ -20,7 +20,7 @@ final class ServerIdempotencyCache: Sendable {
     let names: CallSessionRegistry
     /// The time for which a response is kept.
     let time: Duration
-    private let parts: [ReactorCache]
+    private let caches: [ReactorCache]
     /// The quota ledger of the responses that a store also keeps.
     private let storedShares: IdempotencyQuotas
     private let storedOfConnections: QuotaTable<CallSessionID>
@@ -33,7 +33,7 @@ final class ServerIdempotencyCache: Sendable {
         storedOfConnections = QuotaTable(limit: limits.recordedResponseBytesPerConnection)
         let each = Memory.Limits(
             client: limits.ofClient, server: limits.ofServer, time: limits.recordedResponseTime.nanoseconds)
-        parts = (0..<reactors).map { _ in ReactorCache(each, shares) }
+        caches = (0..<reactors).map { _ in ReactorCache(each, shares) }
     }
 
     /// Returns the accounting for a persisted response. It has the same limits as responses in memory.
@@ -43,46 +43,46 @@ final class ServerIdempotencyCache: Sendable {
             request.isOfServer ? nil : storedOfConnections.share(of: connection))
     }
 
-    private func part(_ connection: CallSessionID) -> ReactorCache { parts[names.reactor(of: connection)] }
+    private func cache(of connection: CallSessionID) -> ReactorCache { caches[names.reactor(of: connection)] }
 
     func recordCall(
         _ name: Memory.Name, _ request: Memory.Request, _ call: DuplicateCallWaiter, at now: UInt64
     ) -> Memory.Outcome? {
-        part(name.connection).memory.withLock { $0.recordCall(name, request, call, at: now) }
+        cache(of: name.connection).memory.withLock { $0.recordCall(name, request, call, at: now) }
     }
 
     func join(
         _ name: Memory.Name, _ request: Memory.Request, _ call: DuplicateCallWaiter, at now: UInt64
     ) -> Memory.Outcome? {
-        part(name.connection).memory.withLock { $0.join(name, request, call, at: now) }
+        cache(of: name.connection).memory.withLock { $0.join(name, request, call, at: now) }
     }
 
     func recordResponse(_ name: Memory.Name, _ answer: Memory.Response, at now: UInt64) -> [DuplicateCallWaiter] {
-        part(name.connection).memory.withLock { $0.recordResponse(name, answer, at: now) }
+        cache(of: name.connection).memory.withLock { $0.recordResponse(name, answer, at: now) }
     }
 
     func amend(_ name: Memory.Name, _ answer: Memory.Response) {
-        part(name.connection).memory.withLock { $0.amend(name, answer) }
+        cache(of: name.connection).memory.withLock { $0.amend(name, answer) }
     }
 
     func withdraw(_ name: Memory.Name) -> [DuplicateCallWaiter] {
-        part(name.connection).memory.withLock { $0.withdraw(name) }
+        cache(of: name.connection).memory.withLock { $0.withdraw(name) }
     }
 
-    func close(_ connection: CallSessionID) { part(connection).memory.withLock { $0.close(connection) } }
+    func close(_ connection: CallSessionID) { cache(of: connection).memory.withLock { $0.close(connection) } }
 
-    func reopen(_ connection: CallSessionID) -> Bool { part(connection).memory.withLock { $0.reopen(connection) } }
+    func reopen(_ connection: CallSessionID) -> Bool { cache(of: connection).memory.withLock { $0.reopen(connection) } }
 
     /// Removes expired responses, a limited number at a time. Returns the time until the next removal; nil when none is left.
     func removeExpired(at now: UInt64) -> Duration? {
-        let waits = parts.compactMap { part in
+        let waits = caches.compactMap { part in
             part.memory.withLock { $0.removeExpired(at: now, atMost: Self.forgottenAtOnce) }
         }
         // Not at once, since waiting work comes first, and not for each response separately.
         return waits.min().map { max(.nanoseconds(Int64(clamping: $0)), min(time, .milliseconds(10))) }
     }
 
-    var count: Int { parts.reduce(0) { $0 + $1.memory.withLock { $0.count } } }
+    var count: Int { caches.reduce(0) { $0 + $1.memory.withLock { $0.count } } }
 }
 
 /// A call of a connection that waits for the response of an `@Idempotent` method.

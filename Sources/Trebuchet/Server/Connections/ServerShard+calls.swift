@@ -14,7 +14,7 @@ extension ServerShard {
         // Not reference-counted: the shard retains everything a call reads for longer than the call.
         let coder = Unmanaged.passUnretained(coder(writing: dates))
         Unmanaged.passUnretained(reactor)._withUnsafeGuaranteedRef { $0.recordActivity(method.label) }
-        reply.pointee.reset(keepingAtMost: Self.keptReply)
+        reply.pointee.reset(keepingAtMost: Self.retainedReplyCapacity)
         var arguments = _CallArguments(message: message.bytes, envelope: message.envelope, coder: coder)
         var result = _CallReply(reply, coder: coder)
         try record.call(method, &arguments, &result)
@@ -61,7 +61,7 @@ extension ServerShard {
     ) -> Bool {
         let life = record.actorInstance
         guard life.enter() else { return false }
-        let kept = record.persisted == nil ? nil : call.kept
+        let kept = record.persisted == nil ? nil : call.idempotencyRecord
         if let kept, let refusal = record.recordCallStart(kept) {
             life.removeUser()
             completion(.failure(refusal))
@@ -99,7 +99,7 @@ extension ServerShard {
     /// Scans a message from another reactor again; returns nil when too many messages are being handled.
     func withMessage<Result>(_ bytes: [UInt8], _ body: (borrowing Message) -> Result) -> Result? {
         guard let place = scans.reserve() else { return nil }
-        defer { scans.giveBack() }
+        defer { scans.release() }
         return bytes.withUnsafeBytes { bytes in
             guard (try? place.pointee.scan(bytes)) != nil else { return nil }
             return body(Message(bytes: bytes, envelope: UnsafePointer(place)))

@@ -20,44 +20,46 @@ extension ServerShard {
     /// Returns whether the lease under which an actor lives here is valid. A suspended process may not have noticed the end of its
     /// lease, and another node may then have changed the actor.
     func isOwned(_ record: ActorRecord) -> Bool {
-        guard let nodes = parts.nodes, let slot = ClusterSlot(record.slot) else { return true }
-        return nodes.member.keeps(slot)
+        guard let nodes = context.nodes, let slot = ClusterSlot(record.slot) else { return true }
+        return nodes.member.mayStartWork(in: slot)
     }
 
     /// Looks up the owner of a slot again after a pause: the node does not own it, or is gone. A stopping node is not asked again.
     func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) {
-        if let nodes = parts.nodes {
+        if let nodes = context.nodes {
             if nodes.exchange.isLeaving(node) {
                 nodes.directory.exclude(node, from: slot)
             } else {
                 nodes.directory.invalidate(slot, ownedBy: node)
             }
         }
-        queues?.askAgain(slot, waitingUpTo: limits.callTimeout)
+        queues?.retryLookup(of: slot, waitingUpTo: limits.callTimeout)
     }
 
     /// Indicates whether calls may be on their way to actors that have just moved from this node to another one.
-    var hasJustLetGo: Bool { placedUntil > 0 && reactor.now &- placedUntil < Self.lettingGo.nanoseconds }
+    var hasRecentlyMovedActors: Bool {
+        lastClusteredRemoval > 0 && reactor.now &- lastClusteredRemoval < Self.recentMoveInterval.nanoseconds
+    }
 
-    private static let lettingGo = Duration.seconds(10)
+    private static let recentMoveInterval = Duration.seconds(10)
 
     private var queues: SlotOwnerLookups? {
         if let slotQueues { return slotQueues }
-        slotQueues = parts.nodes.map { SlotOwnerLookups($0.directory, on: reactor) }
+        slotQueues = context.nodes.map { SlotOwnerLookups($0.directory, on: reactor) }
         return slotQueues
     }
 
     /// Indicates whether a response or a node waits for the current versions of streams.
-    var isAwaited: Bool { !answersBehindStreams.isEmpty || feeds.contains { $0.hasUnshown } }
+    var isAwaited: Bool { !responseBarriers.isEmpty || feeds.contains { $0.hasUnshown } }
 
     /// Sends other nodes the changes of this reactor's actors, before the responses of the calls that made them.
     func catchUpFeeds() { for feeds in feeds { feeds.catchUp() } }
 
     /// Executes a notice about an owner on the reactor. May be called on any thread.
-    func willHear(_ news: @escaping @Sendable () -> Void) {
-        ownerNews.willTell()
+    func deliverNotice(_ news: @escaping @Sendable () -> Void) {
+        ownerNews.willSend()
         reactor.execute {
-            self.ownerNews.didHear()
+            self.ownerNews.didHandle()
             news()
         }
     }

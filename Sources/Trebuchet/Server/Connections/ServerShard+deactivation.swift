@@ -14,7 +14,7 @@ extension ServerShard {
         keeper.reactor.run {
             guard record.actorInstance.isUnwatched else { return }
             record.actorInstance.isUnwatched = false
-            keeper.idleWatch.trackActor(record, policy, at: keeper.parts.idleClock.now(on: keeper.reactor))
+            keeper.idleWatch.trackActor(record, policy, at: keeper.context.idleClock.now(on: keeper.reactor))
             keeper.scheduleIdleWatch(policy)
         }
     }
@@ -27,43 +27,43 @@ extension ServerShard {
         reactor.schedule(after: pause) { [weak self] in
             guard let self else { return }
             self.isWatchingIdle = false
-            self.lookForIdle()
+            self.checkIdleActors()
             if self.idleWatch.count > 0 { self.scheduleIdleWatch(policy) }
         }
     }
 
     /// Checks each of them once, some in each turn.
-    func lookForIdle() { lookForIdle(idleWatch.count) }
+    func checkIdleActors() { checkIdleActors(idleWatch.count) }
 
-    private func lookForIdle(_ rest: Int) {
+    private func checkIdleActors(_ rest: Int) {
         guard rest > 0 else { return }
-        let now = parts.idleClock.now(on: reactor)
+        let now = context.idleClock.now(on: reactor)
         for record in idleWatch.rested(of: min(rest, Self.batch), at: now) { deactivateActor(record) }
         guard rest > Self.batch else { return }
-        reactor.execute { [weak self] in self?.lookForIdle(rest - Self.batch) }
+        reactor.execute { [weak self] in self?.checkIdleActors(rest - Self.batch) }
     }
 
     private func deactivateActor(_ record: ActorRecord) {
         guard let policy = record.idle else { return }
-        record.looksIdle(discarding: policy.discards) { [weak self] isIdle in
+        record.checkIdle(discarding: policy.discards) { [weak self] isIdle in
             guard let self else { return }
             self.reactor.run {
                 guard !self.isEnding else { return }
-                if !isIdle { self.noteStaying(record) }
+                if !isIdle { self.logRetention(of: record) }
                 guard isIdle, record.actorInstance.close() else {
-                    return self.idleWatch.trackActor(record, policy, at: self.parts.idleClock.now(on: self.reactor))
+                    return self.idleWatch.trackActor(record, policy, at: self.context.idleClock.now(on: self.reactor))
                 }
-                self.didLetGo(record, isUnused: true)
+                self.didDeactivate(record, isUnused: true)
             }
         }
     }
 
     /// Logs once for each type why its actors are not deactivated.
-    private func noteStaying(_ record: ActorRecord) {
-        let (log, type, name) = (parts.log, record.type, record.name)
+    private func logRetention(of record: ActorRecord) {
+        let (log, type, name) = (context.log, record.type, record.name)
         guard let policy = record.idle, !policy.discards else { return }
-        record.looksIdle(discarding: true) { wouldGo in
-            guard wouldGo, type.isFirstToStay else { return }
+        record.checkIdle(discarding: true) { wouldGo in
+            guard wouldGo, type.isFirstRetained else { return }
             log(
                 "actor '\(name)' (\(type.name)) was idle for \(policy.time) and cannot be deactivated: it has changed state "
                     + "that is not persisted; persist the state, or expose the type with discarding: true")
@@ -73,11 +73,11 @@ extension ServerShard {
     /// Completes the deactivation of an actor whose life has ended.
     ///
     /// - Parameter isUnused: True if it has no observer, and no subscriber may resume.
-    func didLetGo(_ record: ActorRecord, isUnused: Bool = false) {
+    func didDeactivate(_ record: ActorRecord, isUnused: Bool = false) {
         forget(record)
-        counts.count(.actorsLetGo)
+        counts.count(.actorsDeactivated)
         if events.isEnabled(for: .actors) { events.emit(.actorDeactivated(name: record.name, type: record.type.name)) }
-        let (siblings, parts, reactor) = (siblings, parts, reactor)
+        let (siblings, parts, reactor) = (siblings, context, reactor)
         parts.directory.deactivateActor(record) {
             for shard in siblings { await shard.reactor.perform { shard.forget(record) } }
             do {
@@ -90,7 +90,7 @@ extension ServerShard {
                 await persisted.removeIfOver()
                 (actor.id as? TrebuchetActorID).map { parts.locals.setPersistedStates(nil, of: $0) }
             }
-            record.giveBackStake()
+            record.releaseReservation()
         }
     }
 }

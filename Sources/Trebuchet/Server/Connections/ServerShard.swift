@@ -11,8 +11,8 @@ internal import TrebuchetWire
 final class ServerShard: @unchecked Sendable {
     let states: SystemShard
     let reactor: Reactor
-    let parts: ServerContext
-    /// The properties of `states` and `parts`, with one indirection less for each call.
+    let context: ServerContext
+    /// The properties of `states` and `context`, with one indirection less for each call.
     let counts: ShardMetrics
     let events: EventBus
     /// Used in one step each time, so access to it needs no check.
@@ -29,7 +29,7 @@ final class ServerShard: @unchecked Sendable {
     /// The storage for scanned messages. Taken and given back in one step each, so access to it needs no check.
     @exclusivity(unchecked) var scans = EnvelopeScratchStack()
     /// The memory that `reply` keeps for the next result after a large one.
-    static let keptReply = 256 << 10
+    static let retainedReplyCapacity = 256 << 10
     /// The result of the current call.
     let reply = UnsafeMutablePointer<ByteBuffer>.allocate(capacity: 1)
     /// The connections by the numbers of their names.
@@ -52,13 +52,13 @@ final class ServerShard: @unchecked Sendable {
     @exclusivity(unchecked) private var records = ByteKeyTable<Unmanaged<ActorRecord>>()
     private var retainedActors: [ActorName: ActorRecord] = [:]
     /// The time when the shard last removed an actor that may live on another node now.
-    private(set) var placedUntil: UInt64 = 0
+    private(set) var lastClusteredRemoval: UInt64 = 0
     /// Calls that wait for an activation.
     private var waiting: [ActorName: ActivationQueue] = [:]
     /// Calls of methods that may suspend, until they do.
     let calls: CallQueue
     /// Responses that wait for streams, by the numbers of their connections.
-    var answersBehindStreams: [UInt64: ResponseBarrierQueue] = [:]
+    var responseBarriers: [UInt64: ResponseBarrierQueue] = [:]
     /// Notices about owners, at a node of a cluster.
     let ownerNews = OwnershipChangeCounter()
     /// Streams of actors of this reactor that other nodes receive for their clients; one object for each node connection.
@@ -85,16 +85,16 @@ final class ServerShard: @unchecked Sendable {
     /// Reusable batches of cross-reactor calls.
     var spareBatches: [CrossReactorCallBatch] = []
 
-    init(states: SystemShard, on reactor: Reactor, index: Int, parts: ServerContext, system: TrebuchetActorSystem) {
+    init(states: SystemShard, on reactor: Reactor, index: Int, context: ServerContext, system: TrebuchetActorSystem) {
         counts = states.counts
-        events = parts.events
-        states.events = parts.events
+        events = context.events
+        states.events = context.events
         self.index = index
-        self.parts = parts
+        self.context = context
         self.states = states
         self.reactor = reactor
         calls = CallQueue(states)
-        isGuarded = parts.limits.hasRates
+        isGuarded = context.limits.hasRates
         self.system = system
         coder = states.coder
         wholeSecondsCoder = states.wholeSecondsCoder
@@ -106,16 +106,16 @@ final class ServerShard: @unchecked Sendable {
         reply.deallocate()
     }
 
-    var directory: ActorDirectory { parts.directory }
-    var limits: ServerLimits { parts.limits }
-    var answers: ServerIdempotencyCache { parts.answers }
+    var directory: ActorDirectory { context.directory }
+    var limits: ServerLimits { context.limits }
+    var idempotencyCache: ServerIdempotencyCache { context.idempotencyCache }
     /// The writer of states of the server's own actors on this reactor; nil at a server without a store.
-    var stateWriter: StateWriter? { parts.locals.writer(on: states) }
+    var stateWriter: StateWriter? { context.locals.writer(on: states) }
     /// The writer of states of actors that live on one node of several; nil at a server outside a cluster.
-    var placedWriter: StateWriter? { parts.locals.writer(on: states, isPlaced: true) }
+    var clusteredWriter: StateWriter? { context.locals.writer(on: states, isClustered: true) }
     /// Indicates whether any actors of this reactor are persisted.
-    var keepsStates: Bool { parts.locals.keepsStates(on: states) }
-    var writers: [StateWriter] { parts.locals.writers(on: states) }
+    var persistsStates: Bool { context.locals.persistsStates(on: states) }
+    var writers: [StateWriter] { context.locals.writers(on: states) }
 
     @inline(__always)
     func coder(writing dates: DateEncoding) -> ValueCoder {
@@ -138,14 +138,14 @@ final class ServerShard: @unchecked Sendable {
         {
             foreignCount -= 1
         }
-        streamsMayShow(connection)
+        sendReadyResponses(of: connection)
     }
 
     /// Returns the name of a connection that will live on this reactor. May be called on any thread.
-    func newConnectionName() -> CallSessionID { answers.names.next(onReactor: index) }
+    func newConnectionName() -> CallSessionID { idempotencyCache.names.next(onReactor: index) }
 
     /// Removes references between the server's parts after shutdown, so that they can be freed.
-    func takeApart() {
+    func releaseReferences() {
         siblings = []
         states.server = nil
         // Connections that still exist are authorized for nothing.
@@ -160,7 +160,7 @@ final class ServerShard: @unchecked Sendable {
         spareBatches = []
         coder = ValueCoder()
         wholeSecondsCoder = ValueCoder()
-        states.takeApart()
+        states.releaseCoders()
     }
 
     /// The number of client connections of this reactor.
@@ -181,12 +181,12 @@ final class ServerShard: @unchecked Sendable {
     }
 
     /// Returns the place of a name that was not called before. Activates nothing.
-    func place(of name: ActorName) -> ActorLocation {
-        if let nodes = parts.nodes, let type = directory.placedType(of: name), !nodes.owns(name.text) {
+    func location(of name: ActorName) -> ActorLocation {
+        if let nodes = context.nodes, let type = directory.clusteredType(of: name), !nodes.owns(name.text) {
             return .elsewhere(type)
         }
         if waiting[name] == nil,
-            let record = directory.record(name) ?? parts.locals.referredRecord(name.text, in: system)
+            let record = directory.record(name) ?? context.locals.referredRecord(name.text, in: system)
         {
             retainActor(record, as: name)
             return .ready(record)
@@ -214,7 +214,7 @@ final class ServerShard: @unchecked Sendable {
     private static let movedPause = Duration.milliseconds(20)
 
     private func activate(_ name: ActorName, for queue: ActivationQueue) throws(TrebuchetError) {
-        if let nodes = parts.nodes, directory.placedType(of: name) != nil, !nodes.owns(name.text) {
+        if let nodes = context.nodes, directory.clusteredType(of: name) != nil, !nodes.owns(name.text) {
             throw ActorMoved.error
         }
         guard let activation = try directory.activate(name, for: queue.parties, on: reactor) else {
@@ -237,7 +237,7 @@ final class ServerShard: @unchecked Sendable {
     private func activated(_ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         guard let queue = waiting[name] else { return }
         if case .success(let record) = outcome {
-            counts.count(.actorsMade)
+            counts.count(.actorsActivated)
             if events.isEnabled(for: .actors) {
                 events.emit(.actorActivated(name: record.name, type: record.type.name))
             }
@@ -252,7 +252,7 @@ final class ServerShard: @unchecked Sendable {
     /// Resumes waiting calls. While some wait, later calls queue behind them: calls keep their order.
     private func resume(_ queue: ActivationQueue, _ name: ActorName, _ outcome: Result<ActorRecord, any Error>) {
         if queue.resume(atMost: Self.resumedAtOnce, outcome) {
-            guard case .success(let record) = outcome, record.actorInstance.isGone else {
+            guard case .success(let record) = outcome, record.actorInstance.isDeactivated else {
                 return reactor.execute { self.resume(queue, name, outcome) }
             }
             // Earlier calls have ended the actor; the others wait for the next one with its name.
@@ -281,7 +281,7 @@ final class ServerShard: @unchecked Sendable {
     func forget(_ record: ActorRecord) {
         let name = ActorName(record.name)
         if retainedActors[name] === record { forget(name) }
-        if record.isPlaced { placedUntil = reactor.now }
+        if record.isClustered { lastClusteredRemoval = reactor.now }
     }
 }
 
@@ -303,7 +303,7 @@ final class ServerContext: Sendable {
     let directory: ActorDirectory
     /// The actors that were created in the server's system, exposed or not.
     let locals = LocalActors()
-    let answers: ServerIdempotencyCache
+    let idempotencyCache: ServerIdempotencyCache
     let shares: QuotaLedger
     /// The budget of `ServerLimits.bufferedBytes`.
     let memory: MemoryBudget
@@ -354,7 +354,7 @@ final class ServerContext: Sendable {
         shares = QuotaLedger(limits: limits, events: events)
         directory = ActorDirectory(shares: shares)
         memory = MemoryBudget(limit: limits.bufferedBytes)
-        answers = ServerIdempotencyCache(reactors: reactors, limits: limits, memory: memory)
+        idempotencyCache = ServerIdempotencyCache(reactors: reactors, limits: limits, memory: memory)
         principalMemory = PrincipalMemory(limit: limits.bufferedBytesPerPrincipal ?? limits.bufferedBytes / 4)
         hosting = ClientActorHosts(
             limits: limits, shares: shares,

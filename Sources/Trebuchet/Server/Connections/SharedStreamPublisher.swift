@@ -37,8 +37,8 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     private var isShowing = false
     /// The deliveries that are sent next, in any order, and do not grow; and the changes since they began. So no stream, however
     /// often it changes, delays other streams or responses.
-    private var owed: ReactorBacklog?
-    private var owedNext: ReactorBacklog?
+    private var currentBacklog: ReactorBacklog?
+    private var nextBacklog: ReactorBacklog?
     /// Allows one message to exceed the window.
     private var hasTurn = false
     private var isOpen = true
@@ -68,13 +68,13 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
 
     private func startStream(_ number: UInt64, _ beginning: SharedStreamRequest, of source: StreamProducer) {
         let position = source.position(keptFor: shard.limits.resumeTime)
-        let goesOn = source.goesOn(from: beginning.sequence, in: beginning.epoch)
+        let goesOn = source.canResume(from: beginning.sequence, in: beginning.epoch)
         // A new stream starts with the whole value, or after the position of its first client where events must not be skipped.
         let isBehind = goesOn && (!beginning.isFresh || source.buffer != nil)
         let start = isBehind ? beginning.sequence : position?.number ?? 0
         let answer = SharedStreamStart(
             epoch: source.epoch,
-            lives: source.lives.map { SharedStreamStart.Incarnation(epoch: $0.epoch, last: $0.lastVersion) },
+            lives: source.incarnations.map { SharedStreamStart.Incarnation(epoch: $0.epoch, last: $0.lastVersion) },
             isEvents: source.kind == .events, buffer: source.buffer, position: start,
             continues: goesOn && !beginning.isFresh)
         window.send(SharedStreamMessage.bytes(.started, number, answer))
@@ -90,7 +90,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         } attach: { broadcaster in
             withExtendedLifetime(position) { source.attach(broadcaster) }
         }
-        streamsMayShow()
+        streamDidCatchUp()
     }
 
     /// - Parameter mayReturn: True if a subscriber may resume it soon.
@@ -104,9 +104,9 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         streams[subscription.streamID] = nil
         actors[subscription.streamID] = nil
         unshown[subscription.streamID] = nil
-        guard owed != nil else { return }
-        owed?.versions[subscription.streamID] = nil
-        owedNext?.versions[subscription.streamID] = nil
+        guard currentBacklog != nil else { return }
+        currentBacklog?.versions[subscription.streamID] = nil
+        nextBacklog?.versions[subscription.streamID] = nil
         dropWhatWasSent()
     }
 
@@ -117,8 +117,8 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         let all = Array(streams.values)
         (streams, actors, unshown) = (ConnectionStreams(), [:], [:])
         for subscription in all { subscription.broadcaster.remove(subscription, isLost: true) }
-        for owed in [owed, owedNext] { if let owed { arrears.endDelivery(owed.number) } }
-        (owed, owedNext) = (nil, nil)
+        for owed in [currentBacklog, nextBacklog] { if let owed { arrears.endDelivery(owed.number) } }
+        (currentBacklog, nextBacklog) = (nil, nil)
     }
 
     /// Ends the streams of actors that no longer live here.
@@ -173,7 +173,7 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     }
 
     private func catchUp(_ subscription: StreamSubscription) {
-        guard subscription.place >= 0 else { return }
+        guard subscription.index >= 0 else { return }
         subscription.broadcaster.producer.publish()
         subscription.broadcaster.catchUp(subscription)
     }
@@ -181,30 +181,30 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     func linkDidBecomeWritable() {
         // Each stream gets one message, even when faster streams have filled the window: they would fill it again.
         hasTurn = true
-        for owed in [owed, owedNext] {
+        for owed in [currentBacklog, nextBacklog] {
             for name in (owed?.versions ?? [:]).keys {
                 guard isWritable else { break }
                 if let subscription = streams[name] { catchUp(subscription) }
             }
         }
         hasTurn = true
-        streamsMayShow()
+        streamDidCatchUp()
         hasTurn = false
     }
 
     /// Removes the pending deliveries that a message of the stream has satisfied.
     private func didSend(_ subscription: StreamSubscription) {
-        guard owed != nil else { return }
+        guard currentBacklog != nil else { return }
         let (name, sent) = (subscription.streamID, subscription.sent)
-        if let version = owed?.versions[name], version <= sent { owed?.versions[name] = nil }
-        if let version = owedNext?.versions[name], version <= sent { owedNext?.versions[name] = nil }
+        if let version = currentBacklog?.versions[name], version <= sent { currentBacklog?.versions[name] = nil }
+        if let version = nextBacklog?.versions[name], version <= sent { nextBacklog?.versions[name] = nil }
         dropWhatWasSent()
     }
 
     private func dropWhatWasSent() {
-        while let first = owed, first.versions.isEmpty {
+        while let first = currentBacklog, first.versions.isEmpty {
             arrears.endDelivery(first.number)
-            (owed, owedNext) = (owedNext, nil)
+            (currentBacklog, nextBacklog) = (nextBacklog, nil)
         }
     }
 
@@ -219,19 +219,19 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
     var isAwaited: Bool { shard.isAwaited }
     func inOneWrite(_ body: () -> Void) { body() }
 
-    func fellBehind(_ subscription: StreamSubscription) {
+    func didBlock(_ subscription: StreamSubscription) {
         let (name, newest) = (subscription.streamID, subscription.broadcaster.newestSequence)
         guard newest > subscription.sent else { return }
-        guard let first = owed else {
-            return owed = ReactorBacklog(number: arrears.startDelivery(), versions: [name: newest])
+        guard let first = currentBacklog else {
+            return currentBacklog = ReactorBacklog(number: arrears.startDelivery(), versions: [name: newest])
         }
         if let version = first.versions[name], version >= newest { return }
-        if owedNext == nil { owedNext = ReactorBacklog(number: arrears.startDelivery(), versions: [:]) }
-        owedNext?.versions[name] = newest
+        if nextBacklog == nil { nextBacklog = ReactorBacklog(number: arrears.startDelivery(), versions: [:]) }
+        nextBacklog?.versions[name] = newest
     }
 
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
-        guard subscription.place >= 0 else { return }
+        guard subscription.index >= 0 else { return }
         send(.version, subscription, suffix)
         didSend(subscription)
     }
@@ -244,38 +244,38 @@ final class SharedStreamPublisher: StreamSubscriber, @unchecked Sendable {
         if let error {
             return endStream(number, SharedStreamMessage.bytes(.failed, number, SharedStreamFailure(error)))
         }
-        let isGone = reason == .actorTerminated && shard.parts.nodes?.owns(actor.text) != false
-        endStream(isGone ? .gone : .moved, number)
+        let isGone = reason == .actorTerminated && shard.context.nodes?.owns(actor.text) != false
+        endStream(isGone ? .deactivated : .moved, number)
     }
 
-    func streamsMayShow() {
+    func streamDidCatchUp() {
         guard !isShowing, !unshown.isEmpty else { return }
         // A synchronous result of a request calls this method again.
         isShowing = true
         defer { isShowing = false }
         for (name, wantsWhole) in unshown {
             guard isWritable else { return }
-            if let subscription = streams[name] { show(subscription, wantsWhole) }
+            if let subscription = streams[name] { reportCatchUp(of: subscription, wantsWhole) }
         }
     }
 
     /// Reports to the node that it has every version of a stream, once that is so.
-    private func show(_ subscription: StreamSubscription, _ wantsWhole: Bool) {
+    private func reportCatchUp(of subscription: StreamSubscription, _ wantsWhole: Bool) {
         let broadcaster = subscription.broadcaster
         guard broadcaster.isUpToDate else { return }
         catchUp(subscription)
         guard hasAll(subscription) else { return }
         if wantsWhole {
-            if broadcaster.whole(behind: subscription) == nil {
+            if broadcaster.snapshotBytes(for: subscription) == nil {
                 // A state that was loaded from its log may exist only as changes, without the whole value.
-                broadcaster.requestWhole()
+                broadcaster.requestSnapshot()
                 catchUp(subscription)
             }
-            guard hasAll(subscription), let whole = broadcaster.whole(behind: subscription) else { return }
-            send(.whole, subscription, whole)
+            guard hasAll(subscription), let whole = broadcaster.snapshotBytes(for: subscription) else { return }
+            send(.snapshot, subscription, whole)
         }
         unshown[subscription.streamID] = nil
-        window.send(SharedStreamMessage.bytes(.shown, Self.number(subscription.streamID)))
+        window.send(SharedStreamMessage.bytes(.caughtUp, Self.number(subscription.streamID)))
         hasTurn = false
     }
 

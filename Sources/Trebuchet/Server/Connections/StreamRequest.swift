@@ -18,7 +18,7 @@ struct StreamRequest: Sendable {
     var message: OwnedMessage?
 
     /// The stream as another node resumes it.
-    var placed: ClusteredStream {
+    var clusteredStream: ClusteredStream {
         ClusteredStream(callID: callID, actor: name.actor.text, target: name.target, filter: filter)
     }
 

@@ -10,8 +10,8 @@ extension SystemShard {
 
 extension ActorRecord {
     /// Releases its reservation among the activated actors.
-    func giveBackStake() {
+    func releaseReservation() {
         // Only a server writes it, and always a `QuotaReservation`.
-        if let reservation { unsafeDowncast(reservation, to: QuotaReservation.self).giveBack() }
+        if let reservation { unsafeDowncast(reservation, to: QuotaReservation.self).release() }
     }
 }

@@ -13,7 +13,7 @@ struct ConnectionResponseQuota: RecordedResponseQuota {
 
     func reserve(_ bytes: Int) -> Bool {
         if let connection, !connection.quota.reserve(bytes) { return false }
-        guard holding.takeBytes(bytes) != nil else { return true }
+        guard holding.reserveBytes(bytes) != nil else { return true }
         connection?.quota.release(bytes)
         return false
     }

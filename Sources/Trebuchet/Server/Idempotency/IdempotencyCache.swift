@@ -211,7 +211,7 @@ struct IdempotencyCache<Call> {
         let full =
             connection.bytes + size > most
             ? IdempotencyReservation.Full("of this connection", "recordedResponseBytesPerConnection", most)
-            : entry.author.holding.takeBytes(size)
+            : entry.author.holding.reserveBytes(size)
         if let full {
             let text = "the call was executed, but its response was too large to record (ServerLimits.\(full.setting))"
             kept = .failure(TrebuchetError(.unknownOutcome, text))
@@ -232,7 +232,7 @@ struct IdempotencyCache<Call> {
         else { return }
         let more = max(0, Self.entryBytes + Self.size(answer) - entry.bytes)
         guard connection.bytes + more <= most(of: entry.author).answerBytes,
-            more == 0 || entry.author.holding.takeBytes(more) == nil
+            more == 0 || entry.author.holding.reserveBytes(more) == nil
         else { return }
         connection.entries[name.number]?.state = .answered(answer)
         connection.entries[name.number]?.bytes += more

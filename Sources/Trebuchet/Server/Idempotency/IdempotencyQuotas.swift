@@ -5,7 +5,7 @@ internal import WebSockets
 /// The quotas of recorded responses and their bytes, for the server and for each quota scope. They are separate from the cache of
 /// each reactor, since a principal or host may have connections on all reactors.
 final class IdempotencyQuotas: Sendable {
-    let answers: Quota
+    let recordedResponses: Quota
     let bytes: Quota
     fileprivate let principals: QuotaTable<PrincipalName>
     fileprivate let principalBytes: QuotaTable<PrincipalName>
@@ -13,7 +13,7 @@ final class IdempotencyQuotas: Sendable {
     fileprivate let hostBytes: QuotaTable<AddressKey>
 
     init(_ limits: ServerLimits, within memory: MemoryBudget? = nil) {
-        answers = Quota(limits.recordedResponses)
+        recordedResponses = Quota(limits.recordedResponses)
         bytes = Quota(limits.recordedResponseBytes, within: memory)
         principals = QuotaTable(limit: limits.recordedResponsesPerPrincipal)
         principalBytes = QuotaTable(limit: limits.recordedResponseBytesPerPrincipal)
@@ -62,11 +62,11 @@ struct IdempotencyReservation {
             return Full("of this host", "recordedResponsesPerHost", host.quota.limit)
         }
         var full: Full?
-        if all.answers.reserve() {
-            full = takeBytes(bytes)
-            if full != nil { all.answers.release() }
+        if all.recordedResponses.reserve() {
+            full = reserveBytes(bytes)
+            if full != nil { all.recordedResponses.release() }
         } else {
-            full = Full("of all", "recordedResponses", all.answers.limit)
+            full = Full("of all", "recordedResponses", all.recordedResponses.limit)
         }
         guard full != nil else { return nil }
         principal?.quota.release()
@@ -75,7 +75,7 @@ struct IdempotencyReservation {
     }
 
     /// Reserves more bytes for a response that is reserved already.
-    func takeBytes(_ bytes: Int) -> Full? {
+    func reserveBytes(_ bytes: Int) -> Full? {
         if let principalBytes, !principalBytes.quota.reserve(bytes) {
             return Full("of this principal", "recordedResponseBytesPerPrincipal", principalBytes.quota.limit)
         }
@@ -91,7 +91,7 @@ struct IdempotencyReservation {
 
     /// Releases one response of this size.
     func release(bytes: Int) {
-        all.answers.release()
+        all.recordedResponses.release()
         principal?.quota.release()
         host?.quota.release()
         releaseBytes(bytes)

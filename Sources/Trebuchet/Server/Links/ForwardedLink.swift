@@ -35,11 +35,11 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     ///   - name: the session of the client over an earlier channel, if that still exists.
     ///   - arrears: the pending deliveries to the client's node.
     init(
-        _ line: NodeChannel, _ client: ForwardedClient, _ name: RemoteSessionAlias, at shard: ServerShard,
+        _ channel: NodeChannel, _ client: ForwardedClient, _ name: RemoteSessionAlias, at shard: ServerShard,
         behind arrears: PendingDeliveries
     ) {
         reactor = shard.reactor
-        self.channel = line
+        self.channel = channel
         self.arrears = arrears
         host = client.address.flatMap { AddressKey($0) }.flatMap { $0.isLoopback ? nil : $0 }
         largestMessage = shard.limits.messageSize
@@ -53,9 +53,11 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         let connection = ServerConnection(
             self, name: name, shard: shard, caller: client.caller, largestMessage: client.largestMessage,
             dates: client.wholeSeconds ? .wholeSeconds : .milliseconds,
-            upstream: ForwardingOrigin(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) }
+            upstream: ForwardingOrigin(carried: carried, streams: client.streams) { [weak self] in
+                self?.sendInOrder($0, $1)
+            }
         )
-        connection.recordsResponses = shard.answers.reopen(name)
+        connection.recordsResponses = shard.idempotencyCache.reopen(name)
         // What it may still own is another node's in a moment: nothing begins here any more.
         if shard.isDraining { connection.dismiss() }
         self.connection = connection
@@ -73,14 +75,14 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             let message = parts.isEmpty ? frame.payload : parts + frame.payload
             parts = []
             message.withUnsafeBytes { connection?.receive($0) }
-        case .taken:
+        case .acknowledgement:
             let wasWritable = isWritable
             unacknowledgedBytes -= min(unacknowledgedBytes, Int(clamping: frame.number ?? 0))
             if !wasWritable, isWritable { connection?.linkDidBecomeWritable() }
         case .client:
             guard let client = ForwardedClient(frame.payload) else { return }
             connection?.caller?.connection.principal = client.knownPrincipal
-        case .gone:
+        case .close:
             drop()
             close()
         default: break
@@ -110,17 +112,17 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         body(&buffer)
         guard !isOver else { return }
         // As over a socket: a client that reads nothing loses its connection before it uses memory of others.
-        guard unacknowledgedBytes <= Self.maximumUnacknowledged else { return lineIsOver() }
+        guard unacknowledgedBytes <= Self.maximumUnacknowledged else { return channelDidEnd() }
         unacknowledgedBytes += buffer.count
-        guard queuedMessages.isEmpty, arrears.isEmpty else { return leave(.toClient, Array(buffer.bytes)) }
+        guard queuedMessages.isEmpty, arrears.isEmpty else { return sendInOrder(.toClient, Array(buffer.bytes)) }
         channel.send(buffer.bytes, part: .toClientPart, last: .toClient)
     }
 
     /// Sends a frame to the client's node in order, after the pending deliveries of shared streams.
-    func leave(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
+    func sendInOrder(_ kind: NodeFrame.Kind, _ payload: [UInt8]) {
         guard !queuedMessages.isEmpty || !arrears.isEmpty else { return pass(kind, payload) }
         queuedMessages.append((kind, payload))
-        if !arrears.reserveBytes(payload.count) { lineIsOver() }
+        if !arrears.reserveBytes(payload.count) { channelDidEnd() }
         if queuedMessages.count == 1 { awaitStreams() }
     }
 
@@ -164,10 +166,10 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
     /// The client's node itself notifies its clients of a drain, so the acknowledgement is immediate.
     func sendDrainPing() { reactor.execute { self.connection?.didReceiveDrainPong() } }
 
-    func close(_ code: WebSocketCloseCode, reason: String) { lineIsOver() }
-    func abort() { lineIsOver() }
+    func close(_ code: WebSocketCloseCode, reason: String) { channelDidEnd() }
+    func abort() { channelDidEnd() }
 
-    private func lineIsOver() {
+    private func channelDidEnd() {
         guard !isOver else { return }
         isOver = true
         // Run it later, outside of the connection's current operation.
@@ -176,7 +178,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             // Messages that arrive later are not executed.
             var received: [UInt8] = []
             BinaryFields.append(self.received, to: &received)
-            self.leave(.ended, received)
+            self.sendInOrder(.ended, received)
             self.close()
         }
     }

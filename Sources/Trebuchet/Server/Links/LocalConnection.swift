@@ -28,7 +28,7 @@ final class LocalConnection: @unchecked Sendable {
     init(_ shard: ServerShard, _ receiver: ConnectionReceiver, largestMessage: Int) {
         self.largestMessage = largestMessage
         name = shard.newConnectionName()
-        sessionText = shard.answers.names.text(name)
+        sessionText = shard.idempotencyCache.names.text(name)
         serverReactor = shard.reactor
         clientLoop = receiver.loop
         self.receiver = receiver
@@ -66,7 +66,7 @@ final class LocalConnection: @unchecked Sendable {
     }
 
     /// Makes a round trip to the client's loop, queued behind the messages in transit.
-    fileprivate func askWhetherHeard() {
+    fileprivate func sendDrainPing() {
         clientLoop.execute { self.serverReactor.execute { self.connection?.didReceiveDrainPong() } }
     }
 
@@ -114,7 +114,7 @@ private final class ServerEnd: MessageLink {
     func resumeReading() {}
     var host: AddressKey? { nil }
 
-    func sendDrainPing() { connection.askWhetherHeard() }
+    func sendDrainPing() { connection.sendDrainPing() }
     func close(_ code: WebSocketCloseCode, reason: String) { connection.close(reason, .server) }
     func abort() { connection.abort() }
 }

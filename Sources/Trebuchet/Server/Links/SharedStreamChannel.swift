@@ -17,9 +17,9 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     /// The received parts of an incomplete message.
     private var parts: [UInt8] = []
 
-    init(_ line: NodeChannel, at shard: ServerShard, _ arrears: PendingDeliveries) {
-        (self.channel, self.shard, reactor) = (line, shard, shard.reactor)
-        (window, self.arrears) = (FlowControlWindow(line), arrears)
+    init(_ channel: NodeChannel, at shard: ServerShard, _ arrears: PendingDeliveries) {
+        (self.channel, self.shard, reactor) = (channel, shard, shard.reactor)
+        (window, self.arrears) = (FlowControlWindow(channel), arrears)
     }
 
     func didEnd(_ number: UInt64) { reactor.execute { self.places[number] = nil } }
@@ -40,10 +40,10 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
             let bytes = parts.isEmpty ? frame.payload : parts + frame.payload
             parts = []
             if let message = SharedStreamMessage(bytes) { receive(message) }
-        case .taken:
+        case .acknowledgement:
             guard window.acknowledge(Int(clamping: frame.number ?? 0)) else { return }
             for feeds in feeds.values { feeds.shard.reactor.run { feeds.linkDidBecomeWritable() } }
-        case .gone: close()
+        case .close: close()
         default: break
         }
     }
@@ -64,7 +64,7 @@ final class SharedStreamChannel: NodeChannelHandler, SharedStreamPublisherOwner,
     private func startStream(_ number: UInt64, _ beginning: SharedStreamRequest) {
         // The authorization query of a client's node has activated the actor. If it was deactivated since, the next query
         // activates it again.
-        guard case .ready(let record) = shard.place(of: ActorName(beginning.actor)), record.isPlaced,
+        guard case .ready(let record) = shard.location(of: ActorName(beginning.actor)), record.isClustered,
             !record.type.isGated, let there = record.home?.serverShard
         else {
             return window.send(SharedStreamMessage.bytes(.moved, number))

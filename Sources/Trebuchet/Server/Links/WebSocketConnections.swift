@@ -57,7 +57,7 @@ enum WebSocketConnections {
                     events.emit(.connectionRejected(address: address, status: response.status, reason: reason))
                 }
                 if !RejectionLog.isCommon(response.status) { refusals.logRejection(response, from: address) }
-            }, keptBack: Listener.descriptorsForOthers + shards.count,
+            }, reservedDescriptors: Listener.descriptorsForOthers + shards.count,
             onScarcity: { [events = parts.events] in
                 events.countRejection(limit: Self.openFiles)
                 scarcities.logLine("new connections wait: the process has no free file descriptors (ulimit -n)")
@@ -82,7 +82,7 @@ enum WebSocketConnections {
         var stake: QuotaReservation?
         if let principal = caller?.principal {
             do throws(TrebuchetError) {
-                stake = try shard.parts.shares.reserve(
+                stake = try shard.context.shares.reserve(
                     .connections, for: QuotaScopes(connection: name.number, principal: principal.id, host: nil))
             } catch {
                 return .reject(HTTPResponse(status: 429, text: error.message))
@@ -94,7 +94,7 @@ enum WebSocketConnections {
         guard upgrade.subprotocol != nil else {
             return .accept(link, messageBytes: LegacyLink.largestMessage(within: limits))
         }
-        return .accept(link, headers: [HandshakeField.session: shard.answers.names.text(name)])
+        return .accept(link, headers: [HandshakeField.session: shard.idempotencyCache.names.text(name)])
     }
 }
 
@@ -225,8 +225,8 @@ private final class WebSocketLink: WebSocketHandler, MessageLink {
         socket._withUnsafeGuaranteedRef { $0.framesAlike } && legacy == nil ? opcode.rawValue : 0
     }
 
-    func sendAgain(_ frames: UnsafeRawBufferPointer) {
-        socket._withUnsafeGuaranteedRef { $0.sendAgain(frames) }
+    func sendSharedFrames(_ frames: UnsafeRawBufferPointer) {
+        socket._withUnsafeGuaranteedRef { $0.sendSharedFrames(frames) }
     }
 
     func sendDrainPing() { socket._withUnsafeGuaranteedRef { $0.ping(Self.question) } }

@@ -6,11 +6,11 @@ internal import Synchronization
 final class PrincipalMemoryReservation: Sendable {
     let memory: PrincipalMemory.ConnectionUsage
     /// The reservation in the number of the principal's connections.
-    let stake: QuotaReservation?
+    let connectionReservation: QuotaReservation?
 
     init(_ memory: PrincipalMemory.ConnectionUsage, _ stake: QuotaReservation?) {
         self.memory = memory
-        self.stake = stake
+        self.connectionReservation = stake
     }
 }
 
@@ -28,7 +28,7 @@ final class PrincipalMemory: Sendable {
             self.memory = memory
         }
 
-        deinit { memory.leave(PrincipalName(id)) }
+        deinit { memory.release(PrincipalName(id)) }
     }
 
     private let limit: Int
@@ -36,7 +36,7 @@ final class PrincipalMemory: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    func part(of id: String) -> ConnectionUsage {
+    func usage(of id: String) -> ConnectionUsage {
         let name = PrincipalName(id)
         let budget = budgets.withLock { budgets in
             let entry = budgets[name] ?? (MemoryBudget(limit: limit), 0)
@@ -46,7 +46,7 @@ final class PrincipalMemory: Sendable {
         return ConnectionUsage(id, budget, self)
     }
 
-    private func leave(_ name: PrincipalName) {
+    private func release(_ name: PrincipalName) {
         budgets.withLock { budgets in
             guard let entry = budgets[name] else { return }
             budgets[name] = entry.parts > 1 ? (entry.budget, entry.parts - 1) : nil

@@ -133,7 +133,7 @@ final class QuotaReservation: Sendable {
     private let resource: SharedResource
     private let holders: [QuotaScope]
     private let book: QuotaLedger
-    private let isGivenBack = Atomic<Bool>(false)
+    private let isReleased = Atomic<Bool>(false)
 
     fileprivate init(_ resource: SharedResource, _ holders: [QuotaScope], _ book: QuotaLedger) {
         self.resource = resource
@@ -141,10 +141,10 @@ final class QuotaReservation: Sendable {
         self.book = book
     }
 
-    deinit { giveBack() }
+    deinit { release() }
 
-    func giveBack() {
-        guard !isGivenBack.exchange(true, ordering: .relaxed) else { return }
+    func release() {
+        guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         book.discount(resource, for: holders)
     }
 }

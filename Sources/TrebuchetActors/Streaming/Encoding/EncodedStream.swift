@@ -24,7 +24,7 @@ public enum StreamOutcome: Sendable, Equatable {
 package final class EncodedStream: Sendable {
     /// The state of the stream.
     package struct State: Sendable {
-        /// The newest value as JSON; nil also while `kept` contains it.
+        /// The newest value as JSON; nil also while `incrementalState` contains it.
         package var update: [UInt8]?
         /// The number of values received, across epochs.
         package var count: UInt64 = 0
@@ -51,10 +51,10 @@ package final class EncodedStream: Sendable {
     /// The reader of events, created before the first event.
     package let events: EventSubscription<EncodedValue>?
     /// The position of the readers of events.
-    package let place: EventReadPosition?
+    package let position: EventReadPosition?
     private let reading: StreamReading
     /// The value of a state that records its changes. Received changes are applied to it.
-    package let kept: (any IncrementalState)?
+    package let incrementalState: (any IncrementalState)?
     /// The values that could not be decoded.
     let undecodable: UndecodableValues
     private let filter: StreamFilter?
@@ -71,7 +71,7 @@ package final class EncodedStream: Sendable {
     ///   - release: called when the last reader has released the stream.
     package init(
         of target: StreamTarget, relay: StateRelay<State> = StateRelay(State()), reading: StreamReading = .latest,
-        kept: (any IncrementalState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
+        incrementalState: (any IncrementalState)? = nil, userInfo: [CodingUserInfoKey: any Sendable],
         report: @escaping @Sendable (UndecodableValue) -> Void = UndecodableValue.warn,
         restart: @escaping @Sendable () -> Void = {},
         release: @escaping @Sendable () -> Void
@@ -79,14 +79,14 @@ package final class EncodedStream: Sendable {
         self.relay = relay
         self.reading = reading
         switch reading {
-        case .latest: (each, events, place) = (nil, nil, nil)
-        case .every: (each, events, place) = (EventRelay(), nil, nil)
+        case .latest: (each, events, position) = (nil, nil, nil)
+        case .every: (each, events, position) = (EventRelay(), nil, nil)
         case .events(let buffer, let since, _):
             let relay = EventRelay<EncodedValue>()
             (each, events) = (relay, relay.subscribe(bufferLimit: buffer, onOverflow: .fail))
-            place = EventReadPosition(since)
+            position = EventReadPosition(since)
         }
-        self.kept = kept
+        self.incrementalState = incrementalState
         undecodable = UndecodableValues(of: target, report)
         filter = target.filter
         self.userInfo = userInfo
@@ -154,11 +154,11 @@ package final class EncodedStream: Sendable {
     func event<Value: Decodable>(_ type: Value.Type, _ taken: EncodedValue) -> Result<Value, TrebuchetError> {
         do {
             let value = try taken.text.withUnsafeBytes { try ValueCoder(userInfo: userInfo).decode(type, from: $0) }
-            place?.didRead(taken.bookmark)
+            position?.didRead(taken.bookmark)
             return .success(value)
         } catch {
             let failure = undecodable.recordEvent(error, as: type, event: taken.bookmark)
-            if endsAtUndecodable { relay.fail(failure) } else { place?.didRead(taken.bookmark) }
+            if endsAtUndecodable { relay.fail(failure) } else { position?.didRead(taken.bookmark) }
             return .failure(failure)
         }
     }

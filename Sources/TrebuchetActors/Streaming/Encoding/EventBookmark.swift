@@ -20,18 +20,18 @@ public struct EventBookmark: Codable, Hashable, Sendable {
 
 /// The position of the readers of an event stream. Accessed on any thread.
 package final class EventReadPosition: Sendable {
-    private let place: Mutex<EventBookmark?>
+    private let lockedBookmark: Mutex<EventBookmark?>
 
     /// Creates a position.
     ///
     /// - Parameter since: the initial position; nil if it is not known yet.
-    init(_ since: EventBookmark?) { place = Mutex(since) }
+    init(_ since: EventBookmark?) { lockedBookmark = Mutex(since) }
 
-    var bookmark: EventBookmark? { place.withLock { $0 } }
+    var bookmark: EventBookmark? { lockedBookmark.withLock { $0 } }
 
     /// Sets the initial position when the stream starts or resumes.
-    package func setStart(at bookmark: EventBookmark) { place.withLock { $0 = $0 ?? bookmark } }
+    package func setStart(at bookmark: EventBookmark) { lockedBookmark.withLock { $0 = $0 ?? bookmark } }
 
     /// Moves the position past an event that a reader has received.
-    func didRead(_ bookmark: EventBookmark?) { if let bookmark { place.withLock { $0 = bookmark } } }
+    func didRead(_ bookmark: EventBookmark?) { if let bookmark { lockedBookmark.withLock { $0 = bookmark } } }
 }

@@ -42,7 +42,7 @@ final class AppliedState<State: DeltaState>: IncrementalState {
     /// The value to which the pending changes apply.
     private enum Base {
         case none
-        case whole([UInt8])
+        case snapshot([UInt8])
         case value(State)
     }
 
@@ -54,7 +54,7 @@ final class AppliedState<State: DeltaState>: IncrementalState {
         /// The changes from the base to the newest value.
         var changes: [[UInt8]] = []
         var changeBytes = 0
-        var wholeBytes = 0
+        var snapshotBytes = 0
 
         var count: UInt64 { baseCount + UInt64(changes.count) }
 
@@ -72,7 +72,7 @@ final class AppliedState<State: DeltaState>: IncrementalState {
     func setValue(_ whole: [UInt8]) {
         content.withLock { content in
             let count = content.count + 1
-            content = Content(base: .whole(whole), baseCount: count, wholeBytes: whole.count)
+            content = Content(base: .snapshot(whole), baseCount: count, snapshotBytes: whole.count)
         }
     }
 
@@ -80,7 +80,7 @@ final class AppliedState<State: DeltaState>: IncrementalState {
         content.withLock { content in
             if case .none = content.base { return false }
             guard content.changes.count < Self.maximumChanges,
-                content.changeBytes + changes.count <= max(Self.minimumChangeBytes, content.wholeBytes)
+                content.changeBytes + changes.count <= max(Self.minimumChangeBytes, content.snapshotBytes)
             else { return false }
             content.changes.append(changes)
             content.changeBytes += changes.count
@@ -95,7 +95,7 @@ final class AppliedState<State: DeltaState>: IncrementalState {
         var value: State
         switch found.base {
         case .none: return nil
-        case .whole(let text): value = try text.withUnsafeBytes { try coder.decode(State.self, from: $0) }
+        case .snapshot(let text): value = try text.withUnsafeBytes { try coder.decode(State.self, from: $0) }
         case .value(let present): value = present
         }
         do {

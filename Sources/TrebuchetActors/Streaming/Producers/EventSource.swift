@@ -13,7 +13,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     /// continues.
     var captured: UInt64?
     /// The number of the last event that the store has written. Later events must not be visible to subscribers.
-    var written: UInt64 = 0
+    var writtenNumber: UInt64 = 0
     /// The maximum size of one event, and of all retained events, in bytes.
     private var byteLimit = VersionLog.maximumBytes
     /// Set if another instance may assign numbers in the same epoch.
@@ -25,10 +25,10 @@ final class EventSource: StreamProducer, @unchecked Sendable {
 
     /// Sends an event. In the actor's isolation.
     func send<Event: Encodable>(_ event: Event) {
-        if isOut { beginAnew() }
+        if isOut { startNewEpoch() }
         let broadcasters = current
         let sequence = recent.position + 1
-        guard !broadcasters.isEmpty || isKept || keeper != nil else {
+        guard !broadcasters.isEmpty || isRetained || keeper != nil else {
             recent.discardVersions()
             recent.reset(at: sequence)
             return
@@ -71,7 +71,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
 
     static func update(_ suffix: SharedBytes, _ sequence: UInt64) -> StateUpdate {
         StateUpdate(
-            sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count, made: MonotonicClock.now)
+            sequence: sequence, current: suffix, patch: nil, snapshotByteCount: suffix.count, made: MonotonicClock.now)
     }
 
     private func didMake(_ update: StateUpdate) {
@@ -86,10 +86,10 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     // MARK: Persistence
 
     /// Subscribers see only the events that are written.
-    override var shownPosition: UInt64 { keeper == nil ? recent.position : written }
+    override var visiblePosition: UInt64 { keeper == nil ? recent.position : writtenNumber }
 
     override func first(for broadcaster: Broadcaster) {
-        broadcaster.send(.attached(keeper == nil ? recent : recent.asOf(written)))
+        broadcaster.send(.attached(keeper == nil ? recent : recent.asOf(writtenNumber)))
     }
 
     override func attach(_ broadcaster: Broadcaster) {
@@ -104,7 +104,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     ///   - keeping: the number of events that are retained.
     ///   - byteLimit: the maximum size of all retained events, and of one event.
     func persist(by keeper: any StatePersister, keeping: Int, byteLimit: Int) {
-        if isOut { beginAnew() }
+        if isOut { startNewEpoch() }
         self.keeper = keeper
         self.byteLimit = byteLimit
         let earlier = recent
@@ -113,7 +113,7 @@ final class EventSource: StreamProducer, @unchecked Sendable {
         for update in earlier.retainedUpdates { recent.append(update) }
         captured = nil
         // Current subscribers have these events already.
-        written = recent.position
+        writtenNumber = recent.position
     }
 
     /// Returns the number of events in memory when `keeping` events are persisted.
@@ -123,14 +123,14 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     func restoreEvents(_ stored: VersionLog) { recent = stored }
 
     /// Records that the store has written all events up to `number`.
-    func isKept(through number: UInt64) {
+    func didWrite(through number: UInt64) {
         captured = number
-        written = number
+        writtenNumber = number
     }
 
     /// Ends persistence. Another instance under the name may continue in the same epoch, so later events of this one get a new
     /// epoch.
-    func stopKeeping() {
+    func stopPersisting() {
         keeper = nil
         isOut = true
     }
@@ -141,9 +141,9 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     }
 
     /// Continues in the same epoch, because no other instance has replaced the actor.
-    func goOnKeeping() { isOut = false }
+    func resumePersisting() { isOut = false }
 
-    private func beginAnew() {
+    private func startNewEpoch() {
         isOut = false
         let text = "the actor was withdrawn: events that it sends from now on are not persisted"
         broadcastEnd(.failed(TrebuchetError(.overflow, text)))
@@ -152,8 +152,8 @@ final class EventSource: StreamProducer, @unchecked Sendable {
     }
 
     /// Sends events that the store has written.
-    func show(_ updates: [StateUpdate], through number: UInt64) {
-        written = number
+    func publishWritten(_ updates: [StateUpdate], through number: UInt64) {
+        writtenNumber = number
         for broadcaster in current {
             for update in updates { broadcaster.send(.update(update)) }
         }

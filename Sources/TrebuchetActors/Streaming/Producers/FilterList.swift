@@ -28,7 +28,7 @@ package final class FilterList: Sendable {
     /// Returns the error if one more filter may not be added, else nil.
     func refusal(on terms: FilterQuota) -> TrebuchetError? {
         state.withLock { state in
-            guard state.filters.count(where: { !$0.isWhole }) < terms.most else {
+            guard state.filters.count(where: { !$0.acceptsEverything }) < terms.most else {
                 let text = "limit reached: at most \(terms.most) different filters per state"
                 return TrebuchetError(.rateLimited, text + " (ServerLimits.filtersPerState)")
             }
@@ -104,7 +104,7 @@ package final class FilterList: Sendable {
     }
 
     /// Passes a version to one filter with a new subscriber. The cost is that of the needed part.
-    func show(_ version: FilterableVersion, to filter: FilteredSource, at pointer: String) -> Bool {
+    func passVersion(_ version: FilterableVersion, to filter: FilteredSource, at pointer: String) -> Bool {
         let needed = version.cost(at: pointer)
         var room = needed <= Self.smallPart ? needed : room(besides: version)
         guard needed <= room else {
@@ -131,7 +131,7 @@ package final class FilterList: Sendable {
         var held: [(filter: FilteredSource, text: SharedBytes, sequence: UInt64)] = []
         var bytes = 0
         for filter in filters {
-            for (text, sequence) in filter.held where sequence != newest.sequence {
+            for (text, sequence) in filter.undeliveredTexts where sequence != newest.sequence {
                 held.append((filter, text, sequence))
                 users[ObjectIdentifier(text), default: 0] += 1
                 if users[ObjectIdentifier(text)] == 1 { bytes += text.count }

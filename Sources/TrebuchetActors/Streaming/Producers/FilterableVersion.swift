@@ -50,7 +50,7 @@ package final class FilterableVersion: @unchecked Sendable {
             suffix = SharedBytes(message.bytes, countedIn: memory)
             ownBytes += suffix.count
         }
-        let update = StateUpdate(sequence: sequence, current: suffix, patch: nil, wholeByteCount: suffix.count)
+        let update = StateUpdate(sequence: sequence, current: suffix, patch: nil, snapshotByteCount: suffix.count)
         updates[pointer] = update
         return update
     }

@@ -16,8 +16,8 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     private struct State {
         var evaluation: FilterEvaluation
         /// The last evaluated version, and whether the filter accepts it.
-        var seen: UInt64 = 0
-        var holds = false
+        var evaluatedVersion: UInt64 = 0
+        var isMatch = false
         /// The evaluation of the version that was sent last, and its text, which exists until all subscribers have received it.
         var sent: FilterEvaluation?
         var sentSequence: UInt64 = 0
@@ -33,7 +33,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     /// The form of dates in its values.
     let dates: DateEncoding
     /// Set if the filter accepts everything: it then exists only for the form of dates and does not count as a filter.
-    let isWhole: Bool
+    let acceptsEverything: Bool
     /// The quota scopes in which it counts.
     let bringers: [QuotaScope]
     /// The state and its filter refer to each other while there are subscribers.
@@ -50,14 +50,15 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     ) {
         self.filter = filter
         self.dates = dates
-        isWhole = filter == StreamFilter()
-        self.bringers = isWhole ? [] : bringers
+        acceptsEverything = filter == StreamFilter()
+        self.bringers = acceptsEverything ? [] : bringers
         self.base = base
         self.clock = clock
         state = Mutex(State(evaluation: FilterEvaluation(filter)))
         // A filter conflates even a state without conflation.
         super.init(
-            .filter, home: base.home, buffer: isWhole ? base.buffer : nil, position: 0, entry: base.entry, origin: base)
+            .filter, home: base.home, buffer: acceptsEverything ? base.buffer : nil, position: 0, entry: base.entry,
+            origin: base)
     }
 
     override package func publish() -> Int { base.publish() }
@@ -65,32 +66,32 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
     override func first(for broadcaster: Broadcaster) {
         // Added first, so that a concurrent check sees that it is in use.
         base.filters.addFilter(self)
-        showNow { broadcaster.send($0.map { .update($0) } ?? .nothing) }
+        provideCurrentVersion { broadcaster.send($0.map { .update($0) } ?? .nothing) }
     }
 
-    override func whole(for broadcaster: Broadcaster) {
-        showNow { broadcaster.send($0.map { .whole($0) } ?? .nothing) }
+    override func sendSnapshot(to broadcaster: Broadcaster) {
+        provideCurrentVersion { broadcaster.send($0.map { .snapshot($0) } ?? .nothing) }
     }
 
     /// Passes the current version to `body`, or nil if the filter rejects it. In the actor's isolation.
-    private func showNow(_ body: @escaping (StateUpdate?) -> Void) {
-        base.show(dates) { [self] outcome in
+    private func provideCurrentVersion(_ body: @escaping (StateUpdate?) -> Void) {
+        base.provideCurrentVersion(dates) { [self] outcome in
             switch outcome {
             case .failure(let error): fail(error)
             case .success(nil): endStream()
             case .success(let current?):
                 let pointer = filter.path ?? ""
-                guard base.filters.show(current, to: self, at: pointer) else { return }
-                let holds = state.withLock { $0.holds && $0.seen == current.sequence }
+                guard base.filters.passVersion(current, to: self, at: pointer) else { return }
+                let holds = state.withLock { $0.isMatch && $0.evaluatedVersion == current.sequence }
                 body(holds ? current.update(at: pointer) : nil)
             }
         }
     }
 
     /// The texts that readers have not received or that are waiting, with the versions' numbers.
-    var held: [(SharedBytes, UInt64)] {
+    var undeliveredTexts: [(SharedBytes, UInt64)] {
         // The memory of a whole state is counted at the state.
-        if isWhole { return [] }
+        if acceptsEverything { return [] }
         return state.withLock { state in
             var held: [(SharedBytes, UInt64)] = []
             if let text = state.sentText { held.append((text, state.sentSequence)) }
@@ -103,7 +104,7 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
 
     /// Stops the evaluation of versions when there are no subscribers.
     override package func endIfUnused() {
-        whileAlone {
+        whileUnused {
             state.withLock { state in
                 // Under both locks, so that a concurrent subscription adds the filter again afterwards.
                 base.filters.remove(self)
@@ -123,10 +124,10 @@ package final class FilteredSource: StreamProducer, @unchecked Sendable {
         let pointer = filter.path ?? ""
         var needed = 0
         let update: StateUpdate? = state.withLock { state in
-            guard version.sequence > state.seen else { return nil }
-            state.seen = version.sequence
+            guard version.sequence > state.evaluatedVersion else { return nil }
+            state.evaluatedVersion = version.sequence
             let outcome = version.evaluate(&state.evaluation)
-            state.holds = outcome != .refused
+            state.isMatch = outcome != .refused
             guard outcome == .counts else { return nil }
             if let sent = state.sent, state.evaluation.isSame(as: sent) {
                 // The value equals the one that was sent before the waiting one.

@@ -17,7 +17,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         /// The stream may continue on another node; each subscriber has to request it there.
         case moved
         /// The actor no longer exists.
-        case gone
+        case actorNotFound
         case failed(TrebuchetError)
     }
 
@@ -80,7 +80,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     }
 
     /// Receives the whole value of the newest version, which came as a delta.
-    package func takeWhole(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) {
+    package func receiveSnapshot(_ sequence: UInt64, _ suffix: UnsafeRawBufferPointer) {
         lock.run {
             guard sequence == recent.position else { return }
             storeSnapshot(SharedBytes(suffix, countedIn: memoryBudget), of: sequence)
@@ -91,7 +91,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         guard sequence > recent.position else { return nil }
         let bytes = SharedBytes(suffix, countedIn: memoryBudget)
         guard let from = StreamDataEncoding.base(inSuffix: suffix, sequence: sequence) else {
-            let update = StateUpdate(sequence: sequence, current: bytes, patch: nil, wholeByteCount: bytes.count)
+            let update = StateUpdate(sequence: sequence, current: bytes, patch: nil, snapshotByteCount: bytes.count)
             if kind == .state { (base, patches, patchBytes) = (update, [], 0) }
             return update
         }
@@ -99,14 +99,14 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         let patch = StateUpdate.Patch(base: from, sequence: sequence, suffix: bytes)
         patches.append(patch)
         patchBytes += bytes.count
-        let size = base?.wholeByteCount ?? 0
+        let size = base?.snapshotByteCount ?? 0
         var whole: SharedBytes?
         if base != nil, patches.count > Self.maximumPatches || patchBytes > max(size, Self.minimumPatchBytes) {
             whole = folded(sequence)
             guard whole != nil else { return nil }
         }
         let update = StateUpdate(
-            sequence: sequence, current: whole, patch: patch, wholeByteCount: whole?.count ?? size)
+            sequence: sequence, current: whole, patch: patch, snapshotByteCount: whole?.count ?? size)
         if whole != nil { (base, patches, patchBytes) = (update, [], 0) }
         return update
     }
@@ -126,7 +126,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
 
     // MARK: Queries
 
-    override package var goesOnElsewhere: Bool? {
+    override package var requiresNewRequest: Bool? {
         var goesOn = false
         lock.run { if case .moved = ending { goesOn = true } }
         return goesOn
@@ -139,7 +139,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
     }
 
     /// Whether the replica can continue from deltas alone.
-    package var isWhole: Bool {
+    package var canApplyDeltas: Bool {
         var isWhole = kind == .events
         lock.run { if base != nil { isWhole = true } }
         return isWhole
@@ -168,18 +168,18 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         super.attach(broadcaster)
     }
 
-    override func whole(for broadcaster: Broadcaster) {
+    override func sendSnapshot(to broadcaster: Broadcaster) {
         if recent.newest?.current == nil, !patches.isEmpty, let whole = folded(recent.position) {
             storeSnapshot(whole, of: recent.position)
         }
         guard let newest = recent.newest else { return }
-        if newest.current != nil { return broadcaster.send(.whole(newest)) }
+        if newest.current != nil { return broadcaster.send(.snapshot(newest)) }
         // The deltas do not fit, so subscribers have to start again.
         ending = .moved
         broadcastEnd(.ended)
     }
 
-    override package func endIfUnused() { whileAlone { didFallSilent() } }
+    override package func endIfUnused() { whileUnused { didFallSilent() } }
 
     // MARK: The whole value
 
@@ -187,7 +187,7 @@ package final class RemoteStreamReplica: StreamProducer, @unchecked Sendable {
         let newest = recent.newest
         let update = StateUpdate(
             sequence: sequence, current: whole, patch: newest?.sequence == sequence ? newest?.patch : nil,
-            wholeByteCount: whole.count)
+            snapshotByteCount: whole.count)
         recent.newest = update
         (base, patches, patchBytes) = (update, [], 0)
     }

@@ -62,12 +62,12 @@ protocol StatePersister: AnyObject {
     /// Reports an event that cannot be persisted and was not sent, so that the call that sent it fails.
     func didRefuse(_ error: TrebuchetError)
     /// Whether all changes are persisted.
-    var isAtRest: Bool { get }
+    var isPersisted: Bool { get }
     /// Whether another node may continue the state. Everything that subscribers have seen must then be persisted.
     var hasSuccessors: Bool { get }
     /// Runs `update`, which publishes the versions up to now, after they are persisted.
     ///
     /// - Parameter isWanted: whether the update still has subscribers, which may change until then. Nil for an update of
     ///   captured changes, which is captured again if the write fails.
-    func show(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void)
+    func publishAfterWrite(while isWanted: (() -> Bool)?, _ update: @escaping () -> Void)
 }

@@ -11,7 +11,7 @@ public final class _StateCell<Value> {
     private var version = StateSource.firstVersion
     /// Nil until the first subscription.
     fileprivate(set) var source: StateSource?
-    private var isNoting = true
+    private var recordsChanges = true
 
     private let delivery: StreamDelivery
 
@@ -23,7 +23,7 @@ public final class _StateCell<Value> {
     /// Records a change. Called after every change of the property.
     @inline(__always)
     public func didChange() {
-        guard isNoting else { return }
+        guard recordsChanges else { return }
         version &+= 1
         source?.didChange(version: version)
     }
@@ -41,10 +41,10 @@ public final class _StateCell<Value> {
     }
 
     /// Runs a body whose changes of the property create no version.
-    func withoutNoting(_ body: () -> Void) {
-        isNoting = false
+    func withoutRecording(_ body: () -> Void) {
+        recordsChanges = false
         body()
-        isNoting = true
+        recordsChanges = true
     }
 }
 

@@ -21,7 +21,7 @@ extension StateSource {
             }
             let update = StateUpdate(
                 sequence: version, current: current, patch: recorded ?? current.flatMap(comparedPatch),
-                wholeByteCount: wholeByteCount, made: MonotonicClock.now)
+                snapshotByteCount: snapshotByteCount, made: MonotonicClock.now)
             recent.append(update)
             didMake(update)
             return .update(update)
@@ -39,16 +39,16 @@ extension StateSource {
     }
 
     /// Returns the newest version with its whole value, which may have been omitted when it was sent.
-    func whole() -> StateEvent {
+    func newestSnapshot() -> StateEvent {
         guard property.isThere else { return .ended }
         let newest = recent.newest.flatMap { $0.sequence == version ? $0 : nil }
-        if let newest, newest.current != nil { return .whole(newest) }
+        if let newest, newest.current != nil { return .snapshot(newest) }
         do {
             guard let current = try suffix() else { return .ended }
             let update = StateUpdate(
-                sequence: version, current: current, patch: newest?.patch, wholeByteCount: wholeByteCount)
+                sequence: version, current: current, patch: newest?.patch, snapshotByteCount: snapshotByteCount)
             recent.newest = update
-            return .whole(update)
+            return .snapshot(update)
         } catch {
             return failure(error)
         }
@@ -60,7 +60,7 @@ extension StateSource {
         var data = ByteBuffer()
         guard try property.encode(with: coder(writing: dates), into: &data) else { return nil }
         let suffix = suffix(data, sequence: version)
-        if dates == .milliseconds { wholeByteCount = suffix.count }
+        if dates == .milliseconds { snapshotByteCount = suffix.count }
         return suffix
     }
 
@@ -79,7 +79,7 @@ extension StateSource {
         guard let changes = takeChanges?(coder()), let last = recent.newest else { return nil }
         var patch = ByteBuffer()
         changes.write(into: &patch)
-        guard patch.count + Self.patchOverhead < wholeByteCount else { return nil }
+        guard patch.count + Self.patchOverhead < snapshotByteCount else { return nil }
         return message(patch.bytes, from: last.sequence, to: version)
     }
 

@@ -5,10 +5,12 @@ internal import TrebuchetWire
 extension StateSource {
     /// Passes the current version to `body` as soon as it may be shown; nil if the actor is gone, an error if the state does
     /// not encode.
-    func show(_ dates: DateEncoding, _ body: @escaping (Result<FilterableVersion?, TrebuchetError>) -> Void) {
+    func provideCurrentVersion(
+        _ dates: DateEncoding, _ body: @escaping (Result<FilterableVersion?, TrebuchetError>) -> Void
+    ) {
         let current = Result { try filterable(dates) }.mapError { unencodable($0) }
         guard let persistence else { return body(current) }
-        persistence.show(while: { [weak filters] in filters?.current.isEmpty == false }) { body(current) }
+        persistence.publishAfterWrite(while: { [weak filters] in filters?.current.isEmpty == false }) { body(current) }
     }
 
     /// Returns a closure that passes the current version to filters; nil without filters.

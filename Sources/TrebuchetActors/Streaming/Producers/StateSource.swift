@@ -30,13 +30,13 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     /// Set if the state is in the store or was passed to it.
     var isInLog = false
     /// The last version that subscribers of a persisted state were sent.
-    var shown: UInt64 = 0
+    var visibleVersion: UInt64 = 0
     /// The schema version of the stored form.
     var storedVersion = 1
     /// The calls that changed the state since the last version; empty without event handlers.
     var causes = VersionCauses()
     /// The size of the whole value when it was last encoded.
-    var wholeByteCount = 0
+    var snapshotByteCount = 0
     /// The backoff for comparisons of versions.
     var comparisons = ComparisonBackoff()
 
@@ -57,7 +57,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
 
     func didChange(version: UInt64) {
         self.version = version
-        if isIdle, !isWanted {
+        if isIdle, !hasReceivers {
             localReaders?.didChange(version: version)
             return
         }
@@ -76,7 +76,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         guard !isMarked else { return }
         isMarked = true
         if let home { return home.mark(self) }
-        guard isWanted else {
+        guard hasReceivers else {
             publish()
             return
         }
@@ -85,7 +85,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     }
 
     /// Whether changes have a receiver. Later subscribers start with the value of that time.
-    private var isWanted: Bool { broadcasterCount > 0 || !filters.isEmpty || isKept }
+    private var hasReceivers: Bool { broadcasterCount > 0 || !filters.isEmpty || isRetained }
 
     func publishMarked() { if isMarked { publish() } }
 
@@ -95,9 +95,9 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         guard published < version, persistence == nil else { return 0 }
         let broadcasters = current
         let filters = self.filters.current
-        guard !broadcasters.isEmpty || isKept else {
+        guard !broadcasters.isEmpty || isRetained else {
             // A state that records its changes continues to do so; a client that resumes receives those it missed.
-            if takeChanges == nil { recent.discardVersions() } else { recent.newest = recent.newest?.withoutWhole }
+            if takeChanges == nil { recent.discardVersions() } else { recent.newest = recent.newest?.withoutSnapshot }
             guard let feed = feeding(filters) else {
                 isIdle = filters.isEmpty
                 return 0
@@ -121,7 +121,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         return encode()
     }
 
-    override var showsAtOnce: Bool { persistence?.isAtRest ?? true }
+    override var sendsImmediately: Bool { persistence?.isPersisted ?? true }
 
     override func attach(_ broadcaster: Broadcaster) {
         // Pending changes first become a version for the other subscribers.
@@ -132,8 +132,8 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     override func first(for broadcaster: Broadcaster) {
         let event = first()
         guard let persistence else { return broadcaster.send(event) }
-        keepFirstVersion()
-        persistence.show(while: { [weak self] in self?.hasSubscription(broadcaster) == true }) {
+        scheduleFirstVersion()
+        persistence.publishAfterWrite(while: { [weak self] in self?.hasSubscription(broadcaster) == true }) {
             broadcaster.send(event)
         }
     }
@@ -148,16 +148,16 @@ final class StateSource: StreamProducer, @unchecked Sendable {
         return .attached(recent)
     }
 
-    override func whole(for broadcaster: Broadcaster) {
+    override func sendSnapshot(to broadcaster: Broadcaster) {
         publish()
-        guard let persistence else { return broadcaster.send(whole()) }
+        guard let persistence else { return broadcaster.send(newestSnapshot()) }
         // Before the value is read, because the changes up to it belong to its version.
         if recent.newest?.sequence != version { _ = update() }
-        let event = whole()
+        let event = newestSnapshot()
         // While versions wait for the store, this value is shown before the changes that lead to it. A broadcaster with the
         // value alone would drop these changes, so it receives them first.
-        let changes = persistence.isAtRest ? nil : recent
-        persistence.show(while: { [weak self] in self?.hasSubscription(broadcaster) == true }) {
+        let changes = persistence.isPersisted ? nil : recent
+        persistence.publishAfterWrite(while: { [weak self] in self?.hasSubscription(broadcaster) == true }) {
             if let changes { broadcaster.send(.attached(changes)) }
             broadcaster.send(event)
         }
@@ -187,7 +187,7 @@ final class StateSource: StreamProducer, @unchecked Sendable {
     ) throws -> FilteredSource {
         if let found = filters.current.first(where: { $0.filter == filter && $0.dates == dates }) { return found }
         let made = FilteredSource(filter, dates, of: self, clock: clock, bringers: terms.bringers)
-        if !made.isWhole, let refusal = filters.refusal(on: terms) { throw refusal }
+        if !made.acceptsEverything, let refusal = filters.refusal(on: terms) { throw refusal }
         // Added immediately, so that other subscribers find it before it is used.
         filters.addFilter(made, byteLimit: terms.byteLimit)
         return made

@@ -21,7 +21,7 @@ public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {
     /// Nil until the position is known, and for an actor in this process that is observed without `since:`.
     public var bookmark: EventBookmark? {
         guard case .encoded(let stream, _) = origin else { return nil }
-        return stream.place?.bookmark
+        return stream.position?.bookmark
     }
 
     public func makeAsyncIterator() -> Iterator { Iterator(origin) }

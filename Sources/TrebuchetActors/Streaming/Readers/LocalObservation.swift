@@ -43,7 +43,7 @@ extension LocalStreams {
             let hub = parts.hub()
             // Retains later events until the subscription exists.
             guard let loop = parts.loop, let position = hub.position(keptFor: .zero) else { return nil }
-            let goesOn = bookmark.map { hub.goesOn(from: $0.sequence, in: $0.epoch) } ?? true
+            let goesOn = bookmark.map { hub.canResume(from: $0.sequence, in: $0.epoch) } ?? true
             return (hub, position, EventBookmark(epoch: hub.epoch, sequence: position.number), loop, goesOn)
         }
         guard let (hub, position, now, loop, goesOn) = found else { return nil }
@@ -52,7 +52,7 @@ extension LocalStreams {
             of: StreamTarget(actorID: actor.id.id, name: name), relay: subscriber.relay,
             reading: .events(buffer: buffer, since: bookmark ?? now, onUndecodable: onUndecodable),
             userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
-        ) { subscriber.leave() }
+        ) { subscriber.endSubscription() }
         guard goesOn else {
             subscriber.relay.finish(
                 .failed(
@@ -94,7 +94,7 @@ extension LocalStreams {
             let observed = EncodedStream(
                 of: StreamTarget(actorID: actor.id.id, name: name, filter: filter), relay: subscriber.relay,
                 userInfo: actor.actorSystem.userInfo, report: actor.actorSystem.reportUndecodable
-            ) { subscriber.leave() }
+            ) { subscriber.endSubscription() }
             let made: Broadcaster? = await loop.reactor.perform {
                 var made: Broadcaster?
                 subscriber.subscribe(to: filtered) { made = $0 }
@@ -112,7 +112,7 @@ extension LocalStreams {
         }
     }
 
-    static var actorGone: TrebuchetError { TrebuchetError(.actorNotFound, "the actor is gone") }
+    static var actorNotFound: TrebuchetError { TrebuchetError(.actorNotFound, "the actor is gone") }
 
     /// Parses the filter as a server would.
     private static func checked(_ filter: StreamFilter) throws(TrebuchetError) -> StreamFilter {

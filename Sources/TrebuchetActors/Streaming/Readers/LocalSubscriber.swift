@@ -42,7 +42,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     }
 
     /// Ends the subscription after the last reader is gone. Called on any thread.
-    func leave() {
+    func endSubscription() {
         loop.reactor.run {
             if let subscription = self.subscription { subscription.broadcaster.remove(subscription) }
             self.subscription = nil
@@ -53,8 +53,8 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
     var isWritable: Bool { true }
     var isAwaited: Bool { false }
     func inOneWrite(_ body: () -> Void) { body() }
-    func fellBehind(_ subscription: StreamSubscription) {}
-    func streamsMayShow() {}
+    func didBlock(_ subscription: StreamSubscription) {}
+    func streamDidCatchUp() {}
 
     /// Filters and events deliver only whole values.
     func sendStreamData(_ subscription: StreamSubscription, suffix: SharedBytes) {
@@ -68,7 +68,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
 
     func endStream(_ subscription: StreamSubscription, reason: StreamEndReason, error: TrebuchetError?) {
         self.subscription = nil
-        relay.finish(.failed(error ?? LocalStreams.actorGone))
+        relay.finish(.failed(error ?? LocalStreams.actorNotFound))
         events?.relay.finish()
     }
 }

@@ -21,10 +21,10 @@ enum StreamOrigin<Value: Codable & Sendable>: Sendable {
             if let overflow = local.overflow.currentValue {
                 .failed(overflow)
             } else {
-                local.states.versions.isFinished ? .failed(LocalStreams.actorGone) : nil
+                local.states.versions.isFinished ? .failed(LocalStreams.actorNotFound) : nil
             }
         // A reader received nil, which has two possible reasons.
-        case .localEvents: Task.isCancelled ? nil : .failed(LocalStreams.actorGone)
+        case .localEvents: Task.isCancelled ? nil : .failed(LocalStreams.actorNotFound)
         case .encoded(let stream, _): stream.relay.currentValue.outcome
         case .failed(let error): .failed(error)
         }

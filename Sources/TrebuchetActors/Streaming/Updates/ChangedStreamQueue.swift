@@ -10,28 +10,28 @@ package struct ChangedStreamQueue: Sendable {
     private var isIncomplete = false
     private var entries: [ObjectIdentifier] = []
     /// Set if the last entry was read.
-    private var isLastSeen = true
+    private var isLastRead = true
     /// The number of streams and changes that responses have checked so far.
-    package var looks = 0
+    package var checkCount = 0
 
     private var end: UInt64 { first + UInt64(entries.count) }
 
     /// Records that a state has changed, by the identity of its source.
     mutating func recordChange(_ root: ObjectIdentifier) {
-        if !isLastSeen, entries.last == root { return }
+        if !isLastRead, entries.last == root { return }
         if entries.count == Self.longest {
             isIncomplete = true
             drop()
         }
         entries.append(root)
-        isLastSeen = false
+        isLastRead = false
     }
 
     /// Returns the changes since a position, which moves to the end; nil if some were dropped.
     package mutating func changes(since position: inout UInt64) -> ArraySlice<ObjectIdentifier>? {
         let seen = position
         position = end
-        isLastSeen = true
+        isLastRead = true
         if seen < first { return isIncomplete ? nil : entries[...] }
         return entries[Int(seen - first)...]
     }
@@ -46,6 +46,6 @@ package struct ChangedStreamQueue: Sendable {
     private mutating func drop() {
         first = end
         entries.removeAll(keepingCapacity: true)
-        isLastSeen = true
+        isLastRead = true
     }
 }

@@ -5,18 +5,18 @@ internal import Transports
 /// over few subscribers never read it.
 struct FlushBudget {
     static let duration = Duration.milliseconds(1)
-    private static let sendsBetweenLooks = 64
+    private static let sendsBetweenChecks = 64
 
-    private var untilLook = sendsBetweenLooks
+    private var sendsUntilCheck = sendsBetweenChecks
     private var until: UInt64 = 0
     /// Set when the rest has to wait for the next turn.
     private(set) var isOver = false
 
     /// Records that a subscriber was sent this number of messages.
     mutating func didSend(_ messages: Int) {
-        untilLook -= 1 + messages
-        guard untilLook <= 0 else { return }
-        untilLook = Self.sendsBetweenLooks
+        sendsUntilCheck -= 1 + messages
+        guard sendsUntilCheck <= 0 else { return }
+        sendsUntilCheck = Self.sendsBetweenChecks
         let now = MonotonicClock.now
         if until == 0 { until = now &+ Self.duration.nanoseconds }
         isOver = now >= until

@@ -10,7 +10,7 @@ package final class StateUpdate: Sendable {
     /// The delta from an earlier version; nil if there is none or it is not smaller.
     let patch: Patch?
     /// The size of `current`, or if it is nil, the size when it was last encoded.
-    let wholeByteCount: Int
+    let snapshotByteCount: Int
     /// The creation time on the monotonic clock; 0 if it is unknown here.
     let made: UInt64
 
@@ -21,24 +21,24 @@ package final class StateUpdate: Sendable {
         let suffix: SharedBytes
     }
 
-    init(sequence: UInt64, current: SharedBytes?, patch: Patch?, wholeByteCount: Int, made: UInt64 = 0) {
+    init(sequence: UInt64, current: SharedBytes?, patch: Patch?, snapshotByteCount: Int, made: UInt64 = 0) {
         self.made = made
         self.sequence = sequence
         self.current = current
         self.patch = patch
-        self.wholeByteCount = wholeByteCount
+        self.snapshotByteCount = snapshotByteCount
     }
 
     /// This update without `current`, which may be large.
-    var withoutWhole: StateUpdate {
+    var withoutSnapshot: StateUpdate {
         guard current != nil else { return self }
         return StateUpdate(
-            sequence: sequence, current: nil, patch: patch, wholeByteCount: wholeByteCount, made: made)
+            sequence: sequence, current: nil, patch: patch, snapshotByteCount: snapshotByteCount, made: made)
     }
 
     /// This update without any content.
     var withoutText: StateUpdate {
-        StateUpdate(sequence: sequence, current: nil, patch: nil, wholeByteCount: wholeByteCount, made: made)
+        StateUpdate(sequence: sequence, current: nil, patch: nil, snapshotByteCount: snapshotByteCount, made: made)
     }
 
     /// Whether it is a delta of a value that is too large to be kept with each delta.
@@ -59,7 +59,7 @@ package enum StateEvent: Sendable {
     /// The first event for a broadcaster: the newest update and those before it, or the retained events.
     case attached(VersionLog)
     /// The newest update with its whole value, for a broadcaster that has requested it.
-    case whole(StateUpdate)
+    case snapshot(StateUpdate)
     /// A new subscriber receives nothing now, because the filter's condition does not hold.
     case nothing
     /// The stream ends with an error, for example because the state could not be encoded.

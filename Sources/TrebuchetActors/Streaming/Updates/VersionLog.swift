@@ -42,7 +42,7 @@ package struct VersionLog: Sendable {
     }
 
     /// Whether each version is kept.
-    var keepsEach: Bool { limit != nil }
+    var retainsEachVersion: Bool { limit != nil }
     var count: Int { updates.count - forgotten }
     /// The versions, oldest first.
     var retainedUpdates: ArraySlice<StateUpdate> { updates[forgotten...] }
@@ -65,11 +65,11 @@ package struct VersionLog: Sendable {
         if update.base != position { removeAll() }
         position = update.sequence
         // Otherwise each delta would keep the whole value.
-        let kept = limit == nil ? update.withoutWhole : update
+        let kept = limit == nil ? update.withoutSnapshot : update
         updates.append(kept)
         bytes += kept.storedBytes
         let most = limit ?? Self.maximumDifferences
-        let mostBytes = limit == nil ? update.wholeByteCount : byteLimit
+        let mostBytes = limit == nil ? update.snapshotByteCount : byteLimit
         while count > most && !isForReturns(most) || bytes > mostBytes && count > (limit == nil ? 0 : 1) {
             bytes -= updates[forgotten].storedBytes
             forgottenBytes += updates[forgotten].storedBytes

@@ -186,7 +186,7 @@ struct AccountRecords: Sendable {
     /// Deletes expired sessions, and guests that have none left, which cannot be recovered. For a storage that is not shared.
     ///
     /// - Returns: the number of accounts.
-    func sweep(at now: Int64) async throws(AuthError) -> AccountCount {
+    func deleteExpired(at now: Int64) async throws(AuthError) -> AccountCount {
         var expired: Set<String> = []
         try await eachPage("session/") { (session, family: RefreshTokenFamily) throws(AuthError) in
             guard family.expiry <= now else { return nil }

@@ -8,7 +8,7 @@ extension Accounts {
         to email: String, for connection: CallerConnection
     ) async throws(AuthError) -> SendMagicCodeResponse {
         let address = try MailAddress(email)
-        return try await noting("to send a code to \(address.text)", connection) { () throws(AuthError) in
+        return try await loggingRefusals("to send a code to \(address.text)", connection) { () throws(AuthError) in
             let present = try await present(on: connection)
             // A new address gives permanent access to an account, so a session alone, which may be stolen, is not enough.
             guard isFresh(present) else { throw .notFresh }
@@ -20,7 +20,7 @@ extension Accounts {
         to email: String, code: String, on connection: CallerConnection
     ) async throws(AuthError) -> User {
         let address = try MailAddress(email)
-        return try await noting("the address \(address.text)", connection) { () throws(AuthError) in
+        return try await loggingRefusals("the address \(address.text)", connection) { () throws(AuthError) in
             let asked = try await present(on: connection)
             try await useCode(code, for: address, .address(account: asked.id), on: connection)
             let (user, before) = try await inTurn { turn throws(AuthError) in
@@ -68,8 +68,8 @@ extension Accounts {
 
     /// - Parameter code: a sign-in code that was sent to the account's address; nil after a recent sign-in.
     func deleteAccount(code: String?, on connection: CallerConnection) async throws(AuthError) {
-        try await noting("to delete an account", connection) { () throws(AuthError) in
-            try await takeRenewal(connection)
+        try await loggingRefusals("to delete an account", connection) { () throws(AuthError) in
+            try await consumeRenewal(connection)
             let asked = try await present(on: connection)
             if let code {
                 guard let email = asked.account.email else { throw .notFresh }

@@ -9,8 +9,9 @@ extension Accounts {
     func signIn(
         idToken: String, provider name: String, nonce: String?, on connection: CallerConnection
     ) async throws(AuthError) -> SessionGrant {
-        try await noting("to sign in with a token of '\(name.prefix(bytes: 64))'", connection) { () throws(AuthError) in
-            try await takeAttempt(connection)
+        try await loggingRefusals("to sign in with a token of '\(name.prefix(bytes: 64))'", connection) {
+            () throws(AuthError) in
+            try await consumeAttempt(connection)
             guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
             let identity = try await keys.identity(of: idToken, nonce: nonce)
             return try await inTurn { turn throws(AuthError) in

@@ -10,8 +10,8 @@ internal import Trebuchet
 /// Renewal, listing and end of sessions.
 extension Accounts {
     func refresh(_ text: String, on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
-        try await noting("to renew a session", connection) { () throws(AuthError) in
-            try await takeRenewal(connection)
+        try await loggingRefusals("to renew a session", connection) { () throws(AuthError) in
+            try await consumeRenewal(connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
             let successor = token.successor(key: refreshKey)
             return try await inTurn { turn throws(AuthError) in
@@ -39,8 +39,8 @@ extension Accounts {
     }
 
     func signOut(_ text: String, on connection: CallerConnection) async throws(AuthError) {
-        try await noting("to sign out", connection) { () throws(AuthError) in
-            try await takeRenewal(connection)
+        try await loggingRefusals("to sign out", connection) { () throws(AuthError) in
+            try await consumeRenewal(connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
             try await inTurn { turn throws(AuthError) in
                 guard let family = try await turn.family(token.session) else {
@@ -56,8 +56,8 @@ extension Accounts {
     }
 
     func sessions(of connection: CallerConnection) async throws(AuthError) -> [SessionInfo] {
-        try await noting("to see sessions", connection) { () throws(AuthError) in
-            try await takeRenewal(connection)
+        try await loggingRefusals("to see sessions", connection) { () throws(AuthError) in
+            try await consumeRenewal(connection)
             return try await inTurn { turn throws(AuthError) in
                 let present = try await present(on: connection, in: turn)
                 var sessions: [SessionInfo] = []
@@ -74,8 +74,8 @@ extension Accounts {
     }
 
     func endSession(_ id: String, for connection: CallerConnection) async throws(AuthError) {
-        try await noting("to end a session", connection) { () throws(AuthError) in
-            try await takeRenewal(connection)
+        try await loggingRefusals("to end a session", connection) { () throws(AuthError) in
+            try await consumeRenewal(connection)
             try await inTurn { turn throws(AuthError) in
                 let present = try await present(on: connection, in: turn)
                 guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
@@ -88,8 +88,8 @@ extension Accounts {
 
     /// - Returns: the number of ended sessions.
     func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
-        try await noting("to end other sessions", connection) { () throws(AuthError) in
-            try await takeRenewal(connection)
+        try await loggingRefusals("to end other sessions", connection) { () throws(AuthError) in
+            try await consumeRenewal(connection)
             return try await inTurn { turn throws(AuthError) in
                 let present = try await present(on: connection, in: turn)
                 let others = present.account.sessions.filter { $0 != present.session }
@@ -100,8 +100,8 @@ extension Accounts {
     }
 
     func label(_ text: String, sessionOf connection: CallerConnection) async throws(AuthError) {
-        try await noting("to name a session", connection) { () throws(AuthError) in
-            try await takeRenewal(connection)
+        try await loggingRefusals("to name a session", connection) { () throws(AuthError) in
+            try await consumeRenewal(connection)
             guard text.utf8.count <= SessionInfo.maximumLabelLength, LogLine.of(text).isSameBytes(as: text) else {
                 throw .invalidLabel
             }

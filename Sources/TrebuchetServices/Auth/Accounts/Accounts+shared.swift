@@ -7,28 +7,28 @@ extension Accounts {
     // MARK: Rates
 
     /// Takes the rates of a code for an address.
-    func takeCode(for address: String, _ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.takeCode(for: address, connection.asker, at: uptime()) }
+    func consumeCode(for address: String, _ connection: CallerConnection) async throws(AuthError) {
+        guard let shared else { return try rates.consumeCode(for: address, connection.asker, at: uptime()) }
         try rates.check(.code, connection.asker, at: uptime())
         try await shared.consumeRates([
             rateConsumption("attempts", Self.name(connection.host), limits.attemptsPerHost),
-            rateConsumption("places", place(address, connection.host), limits.codesPerAddress),
+            rateConsumption("places", describe(address, connection.host), limits.codesPerAddress),
             rateConsumption("addresses", hidden(address), limits.codesPerAddressFromAllHosts),
         ])
         rates.recordOperation(.code, connection.asker, at: uptime())
     }
 
     /// Takes the rates of a code that is tried, a guest, or an ID token.
-    func takeAttempt(_ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.takeAttempt(connection.asker, at: uptime()) }
+    func consumeAttempt(_ connection: CallerConnection) async throws(AuthError) {
+        guard let shared else { return try rates.consumeAttempt(connection.asker, at: uptime()) }
         try rates.check(.attempt, connection.asker, at: uptime())
         try await shared.consumeRates([rateConsumption("attempts", Self.name(connection.host), limits.attemptsPerHost)])
         rates.recordOperation(.attempt, connection.asker, at: uptime())
     }
 
     /// Takes the rates of a session that is renewed, listed, named or ended.
-    func takeRenewal(_ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.takeRenewal(connection.asker, at: uptime()) }
+    func consumeRenewal(_ connection: CallerConnection) async throws(AuthError) {
+        guard let shared else { return try rates.consumeRenewal(connection.asker, at: uptime()) }
         try rates.check(.renewal, connection.asker, at: uptime())
         try await shared.consumeRates([rateConsumption("renewals", Self.name(connection.host), limits.renewalsPerHost)])
         rates.recordOperation(.renewal, connection.asker, at: uptime())
@@ -37,7 +37,7 @@ extension Accounts {
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
     func usedCode(for address: String, _ connection: CallerConnection) async {
         guard let shared else { return rates.usedCode(for: address, connection.asker) }
-        await shared.restore(RateKey("places", place(address, connection.host)))
+        await shared.restore(RateKey("places", describe(address, connection.host)))
     }
 
     private func rateConsumption(_ kind: String, _ name: String, _ limit: RateLimit) -> RateConsumption {
@@ -46,7 +46,7 @@ extension Accounts {
             maximumEntries: limits.rateEntries)
     }
 
-    private func place(_ address: String, _ host: CallerHost?) -> String { Self.name(host) + " " + hidden(address) }
+    private func describe(_ address: String, _ host: CallerHost?) -> String { Self.name(host) + " " + hidden(address) }
 
     /// The name of a host, the same at all nodes.
     private static func name(_ host: CallerHost?) -> String { host.map { String($0.number, radix: 16) } ?? "local" }
@@ -103,21 +103,21 @@ extension Accounts {
     }
 
     /// Deletes expired records, unless a node has done so within an hour.
-    func sweepShared() async {
+    func deleteExpiredIfDue() async {
         guard let shared,
-            (try? await shared.takeSweep(every: .milliseconds(Self.sweepInterval))) == true
+            (try? await shared.acquireExpiryRun(every: .milliseconds(Self.expiryInterval))) == true
         else { return }
-        try? await sweepEach()
+        try? await deleteExpired()
     }
 
     /// Deletes expired sessions, and guests that have none left. Records that change meanwhile are left for the next time.
-    func sweepEach() async throws(AuthError) {
+    func deleteExpired() async throws(AuthError) {
         let now = now()
         var after: String?
         while true {
             let page = try await records.versionedPage(
                 "account/", of: Account.self, after: after, limit: Self.sweptAtOnce)
-            for found in page { try await sweep(found, at: now) }
+            for found in page { try await deleteIfExpired(found, at: now) }
             guard page.count == Self.sweptAtOnce else { return }
             after = page.last.map { String($0.name.dropFirst("account/".count)) }
         }
@@ -125,7 +125,7 @@ extension Accounts {
 
     private static let sweptAtOnce = 100
 
-    private func sweep(_ found: AccountRecords.Versioned<Account>, at now: Int64) async throws(AuthError) {
+    private func deleteIfExpired(_ found: AccountRecords.Versioned<Account>, at now: Int64) async throws(AuthError) {
         guard let account = found.record else { return }
         let families = try await records.versionedFamilies(account.sessions)
         var kept = account

@@ -3,8 +3,8 @@ internal import Trebuchet
 /// Sign-in: each method ends in a new session of an account.
 extension Accounts {
     func signInAsGuest(on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
-        try await noting("to sign in as a guest", connection) { () throws(AuthError) in
-            try await takeAttempt(connection)
+        try await loggingRefusals("to sign in as a guest", connection) { () throws(AuthError) in
+            try await consumeAttempt(connection)
             return try await inTurn { turn throws(AuthError) in
                 if let present = try await account(of: connection, in: turn), present.account.isGuest {
                     return try await beginSession(of: present.id, present.account, on: connection, in: turn)
@@ -21,7 +21,7 @@ extension Accounts {
         to email: String, for connection: CallerConnection
     ) async throws(AuthError) -> SendMagicCodeResponse {
         let address = try MailAddress(email)
-        return try await noting("to send a code to \(address.text)", connection) { () throws(AuthError) in
+        return try await loggingRefusals("to send a code to \(address.text)", connection) { () throws(AuthError) in
             try await sendCode(to: address, .signIn, for: connection)
         }
     }
@@ -30,7 +30,7 @@ extension Accounts {
         email: String, code: String, on connection: CallerConnection
     ) async throws(AuthError) -> SessionGrant {
         let address = try MailAddress(email)
-        return try await noting("to sign in as \(address.text)", connection) { () throws(AuthError) in
+        return try await loggingRefusals("to sign in as \(address.text)", connection) { () throws(AuthError) in
             try await useCode(code, for: address, .signIn, on: connection)
             return try await inTurn { turn throws(AuthError) in
                 if let owner = try await turn.owner(ofAddress: address.text),
@@ -66,7 +66,7 @@ extension Accounts {
         if let host, mailsOfHosts[host, default: 0] >= limits.mailsInFlightPerHost {
             throw .limitReached("mailsInFlightPerHost")
         }
-        try await takeCode(for: address.mailbox, connection)
+        try await consumeCode(for: address.mailbox, connection)
         let code = Self.newCode()
         let name = purpose.name(address)
         let digest = digest(code, name)
@@ -95,7 +95,7 @@ extension Accounts {
         _ code: String, for address: MailAddress, _ purpose: CodePurpose, on connection: CallerConnection
     ) async throws(AuthError) {
         let name = purpose.name(address)
-        try await takeAttempt(connection)
+        try await consumeAttempt(connection)
         try await consumeCode(digest(TypedCode.normalized(code), name), for: name, from: connection.host)
         await usedCode(for: address.mailbox, connection)
     }
@@ -133,12 +133,12 @@ extension Accounts {
     /// Returns the id for a new account; throws at the limits.
     private func newID(of account: Account) async throws(AuthError) -> String {
         try await countAccounts()
-        if full(for: account) != nil, uptime() >= nextSweep {
-            nextSweep = uptime() + Self.sweepInterval
+        if full(for: account) != nil, uptime() >= nextExpiryRun {
+            nextExpiryRun = uptime() + Self.expiryInterval
             if shared == nil {
-                accountCount = try await records.sweep(at: now())
+                accountCount = try await records.deleteExpired(at: now())
             } else {
-                try await sweepEach()
+                try await deleteExpired()
                 try await countAccounts()
             }
         }

@@ -35,7 +35,7 @@ public actor Accounts {
     private let turn = AsyncBinarySemaphore()
     /// The number of accounts that this object knows; shared accounts are counted in the coordination store.
     var accountCount = AccountCount()
-    var nextSweep: Int64
+    var nextExpiryRun: Int64
     var codes: MagicCodes<CallerHost?>
     var rates: AuthRates<CallerHost?>
     var mailsInFlight = 0
@@ -78,7 +78,7 @@ public actor Accounts {
             at: StoreAccountStorage(store: store), shared: nil, mailer: mailer, providers: providers, limits: limits,
             log: AuthLog(report), onDelete: onDelete, now: now, uptime: uptime ?? now
         ) { try await Task.sleep(for: $0) }
-        accountCount = try await records.sweep(at: now())
+        accountCount = try await records.deleteExpired(at: now())
     }
 
     /// Creates accounts that several nodes share in a coordination store. A client that signs in at one node can renew, use and
@@ -127,7 +127,7 @@ public actor Accounts {
             at: shared, shared: shared, mailer: mailer, providers: providers, limits: limits, log: log,
             onDelete: onDelete, now: now, uptime: uptime ?? now, sleep: sleep)
         // In the background: the number of accounts is known without the sweep.
-        Task { [weak self] in await self?.sweepShared() }
+        Task { [weak self] in await self?.deleteExpiredIfDue() }
     }
 
     private init(
@@ -160,7 +160,7 @@ public actor Accounts {
         } catch {
             throw .unavailable
         }
-        nextSweep = uptime() + Self.sweepInterval
+        nextExpiryRun = uptime() + Self.expiryInterval
         codes = MagicCodes(limits)
         rates = AuthRates(limits)
         let connections = shared == nil ? SessionConnections() : SessionConnections(kept: 100_000)
@@ -182,7 +182,7 @@ public actor Accounts {
     @Sendable private static func timeOfDay() -> Int64 { Int64(WallClock.now / 1_000_000) }
     @Sendable private static func uptime() -> Int64 { Int64(MonotonicClock.nowWithSleep / 1_000_000) }
 
-    static let sweepInterval: Int64 = 60 * 60 * 1000
+    static let expiryInterval: Int64 = 60 * 60 * 1000
     /// The maximum difference between the clocks of two nodes, in milliseconds.
     private static let clockDifference: Int64 = 60_000
 
@@ -199,7 +199,7 @@ public actor Accounts {
                 let issued = connections.remembersAll ? .max : try tokens.issued(token) - Self.clockDifference
                 switch connections.validity(of: session, since: issued) {
                 case .ended: throw AccessDenied.unauthenticated("the session has ended")
-                case .goesOn(let newer): return newer ?? principal
+                case .valid(let newer): return newer ?? principal
                 case .unknown: break
                 }
             }
@@ -248,7 +248,7 @@ public actor Accounts {
     /// Runs `body` and logs refusals.
     ///
     /// - Parameter what: the operation, as `to sign in`.
-    func noting<Result>(
+    func loggingRefusals<Result>(
         _ what: String, _ connection: CallerConnection, _ body: () async throws(AuthError) -> Result
     ) async throws(AuthError) -> Result {
         do {

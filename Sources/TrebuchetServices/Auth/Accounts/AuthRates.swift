@@ -30,7 +30,7 @@ struct AuthRates<Host: Hashable> {
     }
 
     /// Takes the rates of a code for an address.
-    mutating func takeCode(for address: String, _ asker: Requester, at now: Int64) throws(AuthError) {
+    mutating func consumeCode(for address: String, _ asker: Requester, at now: Int64) throws(AuthError) {
         let place = RateIndex(address: address, host: asker.host)
         try Self.check([
             hosts.wait(for: asker.host, at: now), connections.wait(for: asker.connection, at: now),
@@ -43,7 +43,7 @@ struct AuthRates<Host: Hashable> {
     }
 
     /// Takes the rate of a code that is tried, a guest, or an ID token.
-    mutating func takeAttempt(_ asker: Requester, at now: Int64) throws(AuthError) {
+    mutating func consumeAttempt(_ asker: Requester, at now: Int64) throws(AuthError) {
         try Self.check([hosts.wait(for: asker.host, at: now)])
         hosts.consume(asker.host, of: asker.host, at: now)
     }
@@ -80,7 +80,7 @@ struct AuthRates<Host: Hashable> {
     // MARK: Rates of one node
 
     /// Takes the rate of a session that is renewed, listed, labelled or ended.
-    mutating func takeRenewal(_ asker: Requester, at now: Int64) throws(AuthError) {
+    mutating func consumeRenewal(_ asker: Requester, at now: Int64) throws(AuthError) {
         try Self.check([renewals.wait(for: asker.host, at: now)])
         renewals.consume(asker.host, of: asker.host, at: now)
     }

@@ -9,7 +9,7 @@ internal import TrebuchetCluster
 /// When notices were compacted, or the coordination store has lost some, all sessions of local connections are read again.
 actor SessionChangeReader {
     private static let atOnce = 1_000
-    private static let lookedUpAtOnce = 500
+    private static let maximumBatch = 500
 
     private let shared: SharedAccounts
     private let records: AccountRecords
@@ -18,7 +18,7 @@ actor SessionChangeReader {
     /// The last notice that was read.
     private var last: TableChangeFeed.Item?
     private var hasBegun = false
-    private var isAway = false
+    private var isDisconnected = false
     /// True when the node has left the coordination store; failures are not reported then.
     private var isClosed = false
     private var hasLost = false
@@ -31,19 +31,19 @@ actor SessionChangeReader {
     func readIfPossible() async {
         do throws(AuthError) {
             try await read()
-            isAway = false
+            isDisconnected = false
         } catch {
-            if !isAway, !isClosed {
+            if !isDisconnected, !isClosed {
                 log.storeFailed(
                     "sessions ended by other nodes are not noticed: the coordination store does not respond")
             }
-            isAway = true
+            isDisconnected = true
         }
     }
 
     func read() async throws(AuthError) {
         guard !shared.isLost else { return lose() }
-        var mustLookUp = shared.takeDoubt()
+        var mustLookUp = shared.consumeUnknownOutcome()
         do throws(AuthError) {
             while true {
                 // The last notice is read once more: when it differs, the coordination store has lost some.
@@ -95,10 +95,10 @@ actor SessionChangeReader {
     private func lookUpAll() async throws(AuthError) {
         // A connection that is admitted meanwhile with an older token is checked individually.
         let now = shared.now()
-        connections.beginAnew(at: now)
+        connections.reset(at: now)
         var sessions = connections.sessions[...]
         while !sessions.isEmpty {
-            let some = Array(sessions.prefix(Self.lookedUpAtOnce))
+            let some = Array(sessions.prefix(Self.maximumBatch))
             sessions = sessions.dropFirst(some.count)
             let families = try await records.versionedFamilies(some)
             let accounts = try await records.versionedAccounts(families.map { $0.record?.account ?? "" })

@@ -13,7 +13,7 @@ final class SessionConnections: Sendable {
         /// Changes up to this time may be unknown here: they were evicted, or never received.
         var horizon = Int64.min
 
-        mutating func leave(_ connection: CallerConnection) {
+        mutating func remove(_ connection: CallerConnection) {
             guard let session = sessions[connection] ?? nil else { return }
             sessions[connection] = .some(nil)
             connections[session]?.remove(connection)
@@ -55,7 +55,7 @@ final class SessionConnections: Sendable {
     private func signIn(_ connection: CallerConnection, session: String, as newest: (State) -> Principal) {
         let isNew = state.withLock { state in
             let isNew = state.sessions[connection] == nil
-            state.leave(connection)
+            state.remove(connection)
             if let end = state.ended[session]?.value {
                 Self.revoke(connection, end)
                 return false
@@ -69,7 +69,7 @@ final class SessionConnections: Sendable {
         connection.onClose { [weak self, weak connection] in
             guard let self, let connection else { return }
             state.withLock { state in
-                state.leave(connection)
+                state.remove(connection)
                 state.sessions[connection] = nil
             }
         }
@@ -78,7 +78,7 @@ final class SessionConnections: Sendable {
     /// Makes a connection anonymous at the request of its client.
     func signOut(_ connection: CallerConnection) {
         state.withLock { state in
-            state.leave(connection)
+            state.remove(connection)
             connection.principal = nil
         }
     }
@@ -89,7 +89,7 @@ final class SessionConnections: Sendable {
     func endSession(_ session: String, because end: SessionEndReason, at time: Int64 = 0) {
         state.withLock { state in
             for connection in state.connections[session] ?? [] {
-                state.leave(connection)
+                state.remove(connection)
                 // Within the lock, before the connection can be signed in again.
                 Self.revoke(connection, end)
             }
@@ -117,7 +117,7 @@ final class SessionConnections: Sendable {
 
     /// Declares that changes up to this time may be unknown here, and discards the changed principals: they are read again from
     /// now on.
-    func beginAnew(at time: Int64) {
+    func reset(at time: Int64) {
         state.withLock { state in
             state.raiseHorizon(to: time)
             state.principals = RecentSessionCache(capacity: state.principals.capacity)
@@ -134,7 +134,7 @@ final class SessionConnections: Sendable {
         state.withLock { state in
             if let end = state.ended[session]?.value { return .ended(end) }
             if issued <= state.horizon { return .unknown }
-            return .goesOn(as: state.principals[session]?.value)
+            return .valid(as: state.principals[session]?.value)
         }
     }
 
@@ -155,7 +155,7 @@ final class SessionConnections: Sendable {
 enum SessionValidity: Equatable {
     case ended(SessionEndReason)
     /// The session is valid with this changed principal; nil for the principal of the token.
-    case goesOn(as: Principal?)
+    case valid(as: Principal?)
     /// The session must be read.
     case unknown
 }
@@ -170,25 +170,25 @@ private struct RecentSessionCache<Value> {
     }
 
     let capacity: Int
-    private var notes: [String: KnownSession] = [:]
+    private var entries: [String: KnownSession] = [:]
     /// The sessions, oldest first, from index `first` on.
     private var order: [String] = []
     private var first = 0
 
     init(capacity: Int) { self.capacity = capacity }
 
-    subscript(session: String) -> KnownSession? { notes[session] }
+    subscript(session: String) -> KnownSession? { entries[session] }
 
     /// Sets the value of a session.
     ///
     /// - Returns: the time of the evicted entry, or nil.
     mutating func set(_ session: String, to value: Value, number: UInt64, at time: Int64) -> Int64? {
-        guard notes.updateValue(KnownSession(value: value, number: number, time: time), forKey: session) == nil else {
+        guard entries.updateValue(KnownSession(value: value, number: number, time: time), forKey: session) == nil else {
             return nil
         }
         order.append(session)
-        guard notes.count > capacity else { return nil }
-        let gone = notes.removeValue(forKey: order[first])
+        guard entries.count > capacity else { return nil }
+        let gone = entries.removeValue(forKey: order[first])
         first += 1
         if first >= capacity {
             order.removeFirst(first)

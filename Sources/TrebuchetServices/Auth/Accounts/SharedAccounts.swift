@@ -71,7 +71,7 @@ final class SharedAccounts: AccountStorage {
     }
 
     /// Returns whether a write of unknown outcome has happened since the last call.
-    func takeDoubt() -> Bool {
+    func consumeUnknownOutcome() -> Bool {
         state.withLock { state in
             defer { state.isDoubtful = false }
             return state.isDoubtful
@@ -83,7 +83,7 @@ final class SharedAccounts: AccountStorage {
     /// Sends a request to the coordination store, unless too many are in progress.
     ///
     /// - Parameter isWriting: true for a write whose effect on connections this node applies itself.
-    private func asking<Answer>(
+    private func performRequest<Answer>(
         isWriting: Bool = false, _ body: (any ClusterTables) async throws(ClusterEngineError) -> Answer
     ) async throws(AuthError) -> Answer {
         let isFull = state.withLock { state in
@@ -113,13 +113,13 @@ final class SharedAccounts: AccountStorage {
 
     func values(_ names: [String]) async throws -> [AccountStorageValue?] {
         guard !isLost else { throw AuthError.unavailable }
-        let values = try await asking { (tables) async throws(ClusterEngineError) in
+        let values = try await performRequest { (tables) async throws(ClusterEngineError) in
             try await tables.values(names, of: Self.table)
         }
         // A client discards a session when the response says that it does not exist. So the response of a store that has lost
         // all data must not be used.
         if zip(names, values).contains(where: { $1 == nil && $0.hasPrefix("session/") }) {
-            let news = try await asking { (tables) async throws(ClusterEngineError) in
+            let news = try await performRequest { (tables) async throws(ClusterEngineError) in
                 try await tables.changeFeed(of: Self.table, after: 1 << 62, limit: 1)
             }
             guard recordGeneration(news.tableIncarnation) else { throw AuthError.unavailable }
@@ -133,7 +133,7 @@ final class SharedAccounts: AccountStorage {
         var after = after
         while rows.count < limit {
             let (start, count) = (after, limit - rows.count)
-            let page = try await asking { (tables) async throws(ClusterEngineError) in
+            let page = try await performRequest { (tables) async throws(ClusterEngineError) in
                 try await tables.rows(of: Self.table, prefix: prefix, after: start, limit: count)
             }
             rows += page.rows.map { ($0.name, AccountStorageValue(bytes: $0.value.bytes, version: $0.value.version)) }
@@ -153,7 +153,7 @@ final class SharedAccounts: AccountStorage {
         let change = TableChange(
             writes, preconditions: expected.map { .init($0, version: $1) }, notice: news.isEmpty ? nil : news.bytes,
             tableIncarnation: state.withLock { $0.generation })
-        let outcome = try await asking(isWriting: true) { (tables) async throws(ClusterEngineError) in
+        let outcome = try await performRequest(isWriting: true) { (tables) async throws(ClusterEngineError) in
             try await tables.apply(change, to: Self.table)
         }
         switch outcome {
@@ -165,7 +165,7 @@ final class SharedAccounts: AccountStorage {
 
     /// Reads the number of accounts.
     func count() async throws(AuthError) -> AccountCount {
-        let values = try await asking { (tables) async throws(ClusterEngineError) in
+        let values = try await performRequest { (tables) async throws(ClusterEngineError) in
             try await tables.values(Self.counts, of: Self.table)
         }
         let numbers = values.map { value in
@@ -175,7 +175,7 @@ final class SharedAccounts: AccountStorage {
     }
 
     /// Returns whether this node should delete expired records: one node does in each interval.
-    func takeSweep(every interval: Duration) async throws(ClusterEngineError) -> Bool {
+    func acquireExpiryRun(every interval: Duration) async throws(ClusterEngineError) -> Bool {
         let change = TableChange(
             [.init("sweep", .putExpiring(Array(teller.utf8), lasting: interval))],
             preconditions: [.init("sweep", version: 0)])
@@ -187,7 +187,7 @@ final class SharedAccounts: AccountStorage {
 
     /// Takes one of each rate, or none.
     func consumeRates(_ takes: [RateConsumption]) async throws(AuthError) {
-        let wait = try await asking { (tables) async throws(ClusterEngineError) in
+        let wait = try await performRequest { (tables) async throws(ClusterEngineError) in
             try await tables.consumeRates(takes, of: Self.rates)
         }
         if let wait { throw .rateLimited(retryAfterMilliseconds: wait.milliseconds) }
@@ -195,7 +195,7 @@ final class SharedAccounts: AccountStorage {
 
     func restore(_ key: RateKey) async {
         // Errors are ignored: an unrestored rate refills over time.
-        try? await asking { (tables) async throws(ClusterEngineError) in
+        try? await performRequest { (tables) async throws(ClusterEngineError) in
             try await tables.resetRate(key, of: Self.rates)
         }
     }
@@ -212,7 +212,7 @@ final class SharedAccounts: AccountStorage {
         _ body: (inout AddressCodes<String>) throws(AuthError) -> Result
     ) async throws(AuthError) -> Result {
         while true {
-            let value = try await asking { (tables) async throws(ClusterEngineError) in
+            let value = try await performRequest { (tables) async throws(ClusterEngineError) in
                 try await tables.values([name], of: Self.codes)
             }[0]
             let before = value.flatMap { try? Self.codes(of: $0.bytes) } ?? AddressCodes()
@@ -222,7 +222,7 @@ final class SharedAccounts: AccountStorage {
             guard let bytes = try? JSONEncoder().encode(codes) else { throw .unavailable }
             let write = TableChange.Write(name, codes.isEmpty ? .delete : .putExpiring(Array(bytes), lasting: lasting))
             let change = TableChange([write], preconditions: [.init(name, version: value?.version ?? 0)])
-            let done = try await asking { (tables) async throws(ClusterEngineError) in
+            let done = try await performRequest { (tables) async throws(ClusterEngineError) in
                 try await tables.apply(change, to: Self.codes)
             }
             switch done {

@@ -40,7 +40,7 @@ struct SessionStatus: Sendable, Equatable {
     }
 
     /// Copies the status into a session value.
-    func show(in session: inout AuthSession) {
+    func apply(to session: inout AuthSession) {
         session.state = state
         session.sessionEnd = end
     }

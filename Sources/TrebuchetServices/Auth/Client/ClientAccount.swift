@@ -5,7 +5,7 @@ enum ClientAccount: Hashable, Sendable {
     /// A signed-in user, by id.
     case user(String)
     /// No user is signed in.
-    case nobody
+    case signedOut
     /// The user of a client that the app has created; the backend does not know that user.
     case client
 
@@ -13,7 +13,7 @@ enum ClientAccount: Hashable, Sendable {
     var name: String? {
         switch self {
         case .user(let id): id
-        case .nobody: ""
+        case .signedOut: ""
         case .client: nil
         }
     }

@@ -112,7 +112,7 @@ actor ClientSession {
     nonisolated var account: ClientAccount {
         let state = states.currentValue.state
         if let user = state.user ?? (state == .loading ? restored : nil) { return .user(user.id) }
-        return if case .ours = connections { .nobody } else { .client }
+        return if case .ours = connections { .signedOut } else { .client }
     }
 
     // MARK: Operations
@@ -165,7 +165,7 @@ actor ClientSession {
                 credential.user = user
                 storeCredential(credential)
             }
-            show(SessionStatus(AuthState(user)))
+            publishStatus(SessionStatus(AuthState(user)))
             return user
         }
     }
@@ -247,7 +247,7 @@ actor ClientSession {
             try await renew(over: client) { try await client.connect() }
         } catch {
             if case .loading = states.currentValue.state, let user = try? credential()?.user {
-                show(SessionStatus(AuthState(user)))
+                publishStatus(SessionStatus(AuthState(user)))
             }
             await client.close()
             throw error
@@ -348,10 +348,10 @@ actor ClientSession {
     private func accept(_ grant: SessionGrant) {
         accessToken = grant.accessToken
         scheduleRenewal(after: .seconds(grant.accessSeconds))
-        show(SessionStatus(AuthState(grant.user)))
+        publishStatus(SessionStatus(AuthState(grant.user)))
     }
 
-    private func show(_ status: SessionStatus) {
+    private func publishStatus(_ status: SessionStatus) {
         let before = account
         states.update(status)
         guard account != before else { return }
@@ -369,7 +369,7 @@ actor ClientSession {
         accessToken = nil
         unsaved = nil
         timer?.cancel()
-        show(SessionStatus(.unauthenticated, end: end))
+        publishStatus(SessionStatus(.unauthenticated, end: end))
     }
 }
 

@@ -25,8 +25,8 @@ extension ClientCollection {
     func startSending() {
         let account = account
         if beginSending(of: account) { Task { await sendAll(of: account) } }
-        guard case .user = account, session.isOwnerOfConnections, beginSending(of: .nobody) else { return }
-        Task { await sendAllOfNobody() }
+        guard case .user = account, session.isOwnerOfConnections, beginSending(of: .signedOut) else { return }
+        Task { await sendAnonymousWrites() }
     }
 
     private func beginSending(of account: ClientAccount) -> Bool {
@@ -39,34 +39,34 @@ extension ClientCollection {
 
     /// Sends writes that were made without a sign-in, over a separate anonymous connection: the client's connection is signed
     /// in by now.
-    private func sendAllOfNobody() async {
-        guard let anonymous = session.anonymousClient() else { return withQueue(.nobody) { $0.isSending = false } }
+    private func sendAnonymousWrites() async {
+        guard let anonymous = session.anonymousClient() else { return withQueue(.signedOut) { $0.isSending = false } }
         for failures in 0..<10 {
             do {
                 try await connect()
                 try await anonymous.connect()
-                guard account != .nobody else { break }
+                guard account != .signedOut else { break }
                 while true {
-                    let (batch, secret) = withQueue(.nobody) { ($0.beginSending(), $0.pending.client) }
+                    let (batch, secret) = withQueue(.signedOut) { ($0.beginSending(), $0.pending.client) }
                     guard !batch.isEmpty else { break }
                     let actor = try anonymous.resolve(DocumentCollection.self, id: "\(CollectionHost.name)/\(name)")
                     let mutations = batch.map { EncodedJSON($0.value) }
                     settle(
-                        try await actor.commit(mutations, from: secret, as: ClientAccount.nobody.name ?? ""),
-                        of: .nobody)
+                        try await actor.commit(mutations, from: secret, as: ClientAccount.signedOut.name ?? ""),
+                        of: .signedOut)
                 }
                 return await anonymous.close()
             } catch let error as TransportError where error.code == .closed {
-                giveUp(error)
+                endWaits(error)
                 break
             } catch {
-                guard let delay = Self.delay(for: error, failures, as: .nobody), account != .nobody else { break }
+                guard let delay = Self.delay(for: error, failures, as: .signedOut), account != .signedOut else { break }
                 try? await Task.sleep(for: delay)
             }
         }
         await anonymous.close()
-        withQueue(.nobody) { $0.isSending = false }
-        if account == .nobody { startSending() }
+        withQueue(.signedOut) { $0.isSending = false }
+        if account == .signedOut { startSending() }
     }
 
     private func sendAll(of account: ClientAccount) async {
@@ -87,7 +87,7 @@ extension ClientCollection {
                 failures = 0
             } catch let error as TransportError where error.code == .closed {
                 withQueue(account) { $0.isSending = false }
-                return giveUp(error)
+                return endWaits(error)
             } catch {
                 guard let delay = Self.delay(for: error, failures, as: account) else {
                     let refusal = error as? CollectionError ?? .refused("\(error)")

@@ -61,7 +61,7 @@ final class ClientCollection: Sendable {
     // MARK: Results
 
     /// Returns the stored result of a query.
-    func kept(_ query: CollectionQuery, for account: ClientAccount) -> CachedQueryResult? {
+    func cachedResult(_ query: CollectionQuery, for account: ClientAccount) -> CachedQueryResult? {
         results?.result(of: query, in: name, for: account)
     }
 
@@ -80,11 +80,11 @@ final class ClientCollection: Sendable {
     func remove(_ number: Int) {
         let removed = contents.withLock { $0.feeds.removeValue(forKey: number) }
         _ = removed
-        forgetSeen()
+        removeSeenWrites()
     }
 
     /// Removes the writes that all results include.
-    func forgetSeen() {
+    func removeSeenWrites() {
         let account = account
         let seen = feeds.map(\.seen).min() ?? .max
         withQueue(account) { $0.removeWrites(through: seen) }
@@ -95,7 +95,7 @@ final class ClientCollection: Sendable {
     func refreshFeeds() { for feed in feeds { feed.refresh() } }
 
     /// Returns the pending writes of an account, and the error because of which it accepts none.
-    func shown(of account: ClientAccount) -> (pending: PendingWrites, damage: CollectionError?) {
+    func pendingWrites(of account: ClientAccount) -> (pending: PendingWrites, damage: CollectionError?) {
         withQueue(account) { ($0.pending, $0.damage) }
     }
 
@@ -122,7 +122,7 @@ final class ClientCollection: Sendable {
         let receipt: WriteReceipt
         do throws(CollectionError) {
             (number, receipt) = try withQueue(account) { queue throws(CollectionError) in
-                try queue.enqueue(writes) { [weak self] in self?.takeBack($0, of: account) }
+                try queue.enqueue(writes) { [weak self] in self?.withdraw($0, of: account) }
             }
         } catch {
             return WriteReceipt(.failure(error))
@@ -130,7 +130,7 @@ final class ClientCollection: Sendable {
         do throws(CollectionError) {
             try save(account)
         } catch {
-            _ = withQueue(account) { $0.takeBack(number) }
+            _ = withQueue(account) { $0.withdraw(number) }
             receipt.settle(.failure(error))
         }
         refreshFeeds()
@@ -138,8 +138,8 @@ final class ClientCollection: Sendable {
         return receipt
     }
 
-    private func takeBack(_ number: Int, of account: ClientAccount) {
-        guard withQueue(account, { $0.takeBack(number) }) else { return }
+    private func withdraw(_ number: Int, of account: ClientAccount) {
+        guard withQueue(account, { $0.withdraw(number) }) else { return }
         try? save(account)
         refreshFeeds()
     }
@@ -160,9 +160,9 @@ final class ClientCollection: Sendable {
             }
         }
         if let shown = outcomes.last?.shown, let revision = outcomes.lazy.map(\.revision).max() {
-            for feed in feeds { feed.isTold(shown, through: revision) }
+            for feed in feeds { feed.applyPositions(shown, through: revision) }
         }
-        forgetSeen()
+        removeSeenWrites()
         // Errors are ignored: a write that stays in the file is sent again after a restart, and not executed again.
         try? save(account)
         let feeds = feeds
@@ -180,10 +180,10 @@ final class ClientCollection: Sendable {
     }
 
     /// Ends all waits because the client was closed. Writes in a file stay there, and their callers receive that error.
-    func giveUp(_ error: any Error) {
+    func endWaits(_ error: any Error) {
         let waiting = contents.withLock { contents in
             contents.queues.keys.map { account in
-                let receipts = contents.queues[account]?.takeReceipts() ?? []
+                let receipts = contents.queues[account]?.removeReceipts() ?? []
                 return (receipts: receipts, isKept: contents.queues[account]?.file != nil)
             }
         }
@@ -195,7 +195,7 @@ final class ClientCollection: Sendable {
     /// Ends the waits for writes of the previous account; the writes stay pending. Writes that were made without a sign-in are
     /// still sent.
     func accountChanged(from before: ClientAccount) {
-        let receipts = before == .nobody ? [] : withQueue(before) { $0.takeReceipts() }
+        let receipts = before == .signedOut ? [] : withQueue(before) { $0.removeReceipts() }
         for receipt in receipts { receipt.settle(.failure(CollectionError.signedOut)) }
         for feed in feeds { feed.accountChanged() }
         startSending()

@@ -24,7 +24,7 @@ final class ClientCollections: AccountObserver {
 
     init(_ session: ClientSession) { self.session = session }
 
-    func keepWrites(in folder: URL, _ files: any FileStorage) {
+    func storeWrites(in folder: URL, _ files: any FileStorage) {
         contents.withLock { contents in
             precondition(contents.links.isEmpty, "configure where writes are stored before a collection is used")
             contents.folder = OfflineFolder(folder, files)
@@ -32,7 +32,7 @@ final class ClientCollections: AccountObserver {
     }
 
     /// - Parameter make: creates the result storage in the folder.
-    func keepResults(_ make: (OfflineFolder) -> QueryResultCache) {
+    func storeResults(_ make: (OfflineFolder) -> QueryResultCache) {
         contents.withLock { $0.results = $0.folder.map(make) }
     }
 
@@ -44,7 +44,7 @@ final class ClientCollections: AccountObserver {
                 session.loadFailure == nil
             {
                 let account = session.account
-                Task.detached(priority: .utility) { results.removeOthers(than: account) }
+                Task.detached(priority: .utility) { results.removeAll(except: account) }
             }
             let folder = contents.folder
             let link = ClientCollection(name, client, session, contents.results, answers) { account in

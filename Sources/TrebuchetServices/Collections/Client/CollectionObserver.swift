@@ -6,7 +6,7 @@ protocol CollectionObserver: AnyObject, Sendable {
 
     /// Handles the positions in the response to a write: `shown` has the newest write in each query's result, by query number.
     /// Those results are complete up to `revision`.
-    func isTold(_ shown: [String: Int], through revision: Int)
+    func applyPositions(_ shown: [String: Int], through revision: Int)
     /// Renders the current state.
     func refresh()
     /// Reports a refused write that no caller waits for, if its account is the shown one.

@@ -11,7 +11,7 @@ internal import Synchronization
 final class OfflineFolder: Sendable {
     private enum State {
         case open
-        case taken(FolderLock)
+        case locked(FolderLock)
         case closed
     }
 
@@ -30,11 +30,11 @@ final class OfflineFolder: Sendable {
         guard files is DiskFileStorage else { return }
         try state.withLock { state throws(CollectionError) in
             switch state {
-            case .taken: return
+            case .locked: return
             case .closed: throw .pendingNotKept("\(url.path) is no longer used: the backend was closed")
             case .open:
                 do throws(FolderLock.Failure) {
-                    state = .taken(try FolderLock(url.path))
+                    state = .locked(try FolderLock(url.path))
                 } catch {
                     throw .pendingNotKept("\(error)")
                 }
@@ -45,7 +45,7 @@ final class OfflineFolder: Sendable {
     /// Unlocks the folder. Later writes to it fail.
     func close() {
         state.withLock { state in
-            if case .taken(let lock) = state { lock.release() }
+            if case .locked(let lock) = state { lock.release() }
             state = .closed
         }
     }

@@ -43,7 +43,7 @@ struct PendingWrites: Codable, Sendable, Equatable {
     }
 
     /// Removes a write; returns false when it may have reached the server.
-    mutating func takeBack(_ number: Int) -> Bool {
+    mutating func withdraw(_ number: Int) -> Bool {
         guard number > lastSent, let index = index(of: number) else { return false }
         entries.remove(at: index)
         return true

@@ -26,7 +26,7 @@ final class QueryResultCache: Sendable {
     private static let suffix = ".result"
 
     private let folder: OfflineFolder
-    private let place: URL
+    private let resultsFolder: URL
     private let server: String
     private let limit: Int
     private let pause: @Sendable () async -> Void
@@ -43,7 +43,7 @@ final class QueryResultCache: Sendable {
         pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .seconds(1)) }
     ) {
         self.folder = folder
-        place = folder.url.appendingPathComponent("results")
+        resultsFolder = folder.url.appendingPathComponent("results")
         self.server = server
         self.limit = limit
         self.pause = pause
@@ -132,7 +132,7 @@ final class QueryResultCache: Sendable {
     /// Removes the results of an account.
     func remove(of account: ClientAccount) {
         contents.withLock { contents in contents.waiting = contents.waiting.filter { $0.value.account != account } }
-        let place = place.appendingPathComponent(Self.name(of: account))
+        let place = resultsFolder.appendingPathComponent(Self.name(of: account))
         files.withLock { _ in
             guard FileManager.default.fileExists(atPath: place.path) else { return }
             do {
@@ -145,14 +145,14 @@ final class QueryResultCache: Sendable {
     }
 
     /// Removes the results of all other accounts, because another process may have signed one of them out.
-    func removeOthers(than account: ClientAccount) {
+    func removeAll(except account: ClientAccount) {
         let own = Self.name(of: account)
         files.withLock { _ in
-            let names = (try? FileManager.default.contentsOfDirectory(atPath: place.path)) ?? []
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: resultsFolder.path)) ?? []
             // The process that has the folder removes them.
             guard names.contains(where: { $0 != own }), (try? folder.lock()) != nil else { return }
             for name in names where name != own {
-                let other = place.appendingPathComponent(name)
+                let other = resultsFolder.appendingPathComponent(name)
                 do {
                     try FileManager.default.removeItem(at: other)
                 } catch {
@@ -188,9 +188,9 @@ final class QueryResultCache: Sendable {
     /// Returns all files, and removes those that a crash has left incomplete.
     private func filesInUse() -> [UsageEntry] {
         let disk = FileManager.default
-        let folders = (try? disk.contentsOfDirectory(atPath: place.path)) ?? []
+        let folders = (try? disk.contentsOfDirectory(atPath: resultsFolder.path)) ?? []
         return folders.flatMap { folder in
-            let folder = place.appendingPathComponent(folder)
+            let folder = resultsFolder.appendingPathComponent(folder)
             return ((try? disk.contentsOfDirectory(atPath: folder.path)) ?? []).compactMap { name -> UsageEntry? in
                 let file = folder.appendingPathComponent(name)
                 guard name.hasSuffix(Self.suffix) else {
@@ -210,7 +210,7 @@ final class QueryResultCache: Sendable {
     private static func name(of account: ClientAccount) -> String {
         switch account {
         case .user: account.folder ?? "user"
-        case .nobody: "nobody"
+        case .signedOut: "nobody"
         case .client: "client"
         }
     }
@@ -224,7 +224,7 @@ final class QueryResultCache: Sendable {
         var digest = StableDigest()
         // A query that does not encode cannot be sent either.
         digest.combine((try? JSONValue(encoding: key)) ?? .null)
-        return place.appendingPathComponent(key.account)
+        return resultsFolder.appendingPathComponent(key.account)
             .appendingPathComponent(String(digest.value, radix: 16) + Self.suffix)
     }
 }

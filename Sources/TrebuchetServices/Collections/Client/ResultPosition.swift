@@ -4,27 +4,27 @@
 /// and responses to writes say: "your result, once it is at this write, is complete up to that one".
 struct ResultPosition: Sendable, Equatable {
     /// The number in the received result.
-    private var shown: Int?
+    private var receivedRevision: Int?
     /// The confirmed position of a received result.
     private var sure: Int?
     /// The newest announced position of a result that has not been received.
     private var expected: (shown: Int, through: Int)?
 
     /// Nil without a result.
-    var seen: Int? { shown.map { max($0, sure ?? $0) } }
+    var seen: Int? { receivedRevision.map { max($0, sure ?? $0) } }
 
     /// Starts another view, perhaps of a restarted server.
     mutating func reset() { (sure, expected) = (nil, nil) }
 
-    mutating func shows(_ revision: Int) {
-        shown = revision
+    mutating func receive(_ revision: Int) {
+        receivedRevision = revision
         guard let expected, expected.shown <= revision else { return }
         sure = max(sure ?? 0, expected.through)
         self.expected = nil
     }
 
-    mutating func isTold(shown revision: Int, through: Int) {
-        if let shown, revision <= shown {
+    mutating func confirm(received revision: Int, through: Int) {
+        if let receivedRevision, revision <= receivedRevision {
             sure = max(sure ?? 0, through)
         } else if expected.map({ $0.shown <= revision }) ?? true {
             expected = (revision, max(through, expected?.shown == revision ? expected?.through ?? 0 : 0))
@@ -32,7 +32,8 @@ struct ResultPosition: Sendable, Equatable {
     }
 
     static func == (one: Self, other: Self) -> Bool {
-        one.shown == other.shown && one.sure == other.sure && one.expected?.shown == other.expected?.shown
+        one.receivedRevision == other.receivedRevision && one.sure == other.sure
+            && one.expected?.shown == other.expected?.shown
             && one.expected?.through == other.expected?.through
     }
 }

@@ -36,9 +36,9 @@ struct WriteQueue: Sendable {
     }
 
     /// Returns false when the write may have reached the server.
-    mutating func takeBack(_ number: Int) -> Bool {
+    mutating func withdraw(_ number: Int) -> Bool {
         receipts[number] = nil
-        return pending.takeBack(number)
+        return pending.withdraw(number)
     }
 
     mutating func beginSending() -> [DocumentMutation] {
@@ -55,7 +55,7 @@ struct WriteQueue: Sendable {
     mutating func removeWrites(through revision: Int) { pending.removeWrites(through: revision) }
 
     /// Returns the receipts of callers whose wait ends without a response.
-    mutating func takeReceipts() -> [WriteReceipt] {
+    mutating func removeReceipts() -> [WriteReceipt] {
         defer { receipts = [:] }
         return receipts.sorted { $0.key < $1.key }.map(\.value)
     }

@@ -70,18 +70,18 @@ extension Document {
         switch (fields[field] ?? .integer(0), amount) {
         case (.integer(let one), .integer(let other)):
             let (sum, isTooLarge) = one.addingReportingOverflow(other)
-            guard !isTooLarge else { throw .numberOverflow(id: id.text, field: field.shown) }
+            guard !isTooLarge else { throw .numberOverflow(id: id.text, field: field.excerpt) }
             fields[field] = .integer(sum)
         case (.integer(let one), .number(let other)): try setSum(Double(one) + other, field)
         case (.number(let one), .integer(let other)): try setSum(one + Double(other), field)
         case (.number(let one), .number(let other)): try setSum(one + other, field)
         case (.integer, _), (.number, _): throw .invalidDocument("an increment must be a number")
-        default: throw .notANumber(id: id.text, field: field.shown)
+        default: throw .notANumber(id: id.text, field: field.excerpt)
         }
     }
 
     private mutating func setSum(_ sum: Double, _ field: String) throws(CollectionError) {
-        guard sum.isFinite else { throw .numberOverflow(id: id.text, field: field.shown) }
+        guard sum.isFinite else { throw .numberOverflow(id: id.text, field: field.excerpt) }
         fields[field] = JSONValue(sum)
     }
 
@@ -91,7 +91,7 @@ extension Document {
         switch fields[field] {
         case nil: guard isLinked else { return }
         case .array(let present)?: targets = present
-        default: throw .notAnArray(id: id.text, field: field.shown)
+        default: throw .notAnArray(id: id.text, field: field.excerpt)
         }
         targets.removeAll { $0 == target && !isLinked }
         if isLinked, !targets.contains(target) { targets.append(target) }
@@ -101,5 +101,5 @@ extension Document {
 
 extension String {
     /// Shortens a peer's text for an error.
-    fileprivate var shown: String { String(decoding: utf8.prefix(64), as: UTF8.self) }
+    fileprivate var excerpt: String { String(decoding: utf8.prefix(64), as: UTF8.self) }
 }

@@ -28,7 +28,7 @@ public struct WriteCondition: Sendable, Hashable {
     /// Requires that no document has the id.
     public static let absent = Self(isAbsent: true)
 
-    func holds(for document: Document?) -> Bool {
+    func isSatisfied(by document: Document?) -> Bool {
         guard let document, !isAbsent else { return isAbsent && document == nil }
         guard revision.map({ $0 == document.revision }) ?? true else { return false }
         return fields.allSatisfy { JSONOrder.areEqual(document.fields[$0.name], $0.value) }

@@ -72,7 +72,7 @@ public struct CollectionQuery: Sendable {
         }
     }
 
-    func matches(_ document: Document) -> Bool { conditions.allSatisfy { $0.holds(for: document) } }
+    func matches(_ document: Document) -> Bool { conditions.allSatisfy { $0.matches(document) } }
 
     /// Returns whether one document comes before another; no two are at the same position.
     func precedes(_ one: Document, _ other: Document) -> Bool { order.precedes(one, other) }

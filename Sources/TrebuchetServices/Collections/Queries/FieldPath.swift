@@ -18,16 +18,16 @@ struct FieldPath: Sendable {
     }
 
     /// The maximum number of nested names.
-    static let deepest = 8
+    static let maximumDepth = 8
 
     let text: String
     /// Nil for an invalid path.
-    let place: Location?
+    let location: Location?
 
     /// Creates a path in its normal form: with a backslash only where it is needed.
     init(_ text: String) {
-        place = Self.place(text)
-        guard case .field(let names)? = place, text.utf8.contains(UInt8(ascii: "\\")) else {
+        location = Self.parseLocation(text)
+        guard case .field(let names)? = location, text.utf8.contains(UInt8(ascii: "\\")) else {
             self.text = text
             return
         }
@@ -49,7 +49,7 @@ struct FieldPath: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    private static func place(_ text: String) -> Location? {
+    private static func parseLocation(_ text: String) -> Location? {
         if text.utf8.first == UInt8(ascii: "$") { return known(text) }
         var names: [String] = []
         var name: [UInt8] = []
@@ -72,7 +72,7 @@ struct FieldPath: Sendable {
             }
         }
         names.append(String(decoding: name, as: UTF8.self))
-        return isEscaped || names.count > deepest ? nil : .field(names)
+        return isEscaped || names.count > maximumDepth ? nil : .field(names)
     }
 
     private static func known(_ text: String) -> Location? {
@@ -87,15 +87,15 @@ struct FieldPath: Sendable {
     }
 
     func check() throws(CollectionError) {
-        guard place == nil else { return }
+        guard location == nil else { return }
         throw .invalidQuery(
-            "'\(text.prefix(bytes: 64))' is not a field: names are separated by dots, at most \(Self.deepest), and a dot, a backslash or a $ at "
+            "'\(text.prefix(bytes: 64))' is not a field: names are separated by dots, at most \(Self.maximumDepth), and a dot, a backslash or a $ at "
                 + "the beginning of a name must be escaped with a backslash")
     }
 
     /// Returns the value; nil when it is missing.
     func value(in document: Document) -> JSONValue? {
-        switch place {
+        switch location {
         case .field(let names):
             var value = document.fields[names[0]]
             for name in names.dropFirst() {

@@ -52,24 +52,24 @@ public struct QueryCondition: Sendable {
     /// At least one of these conditions holds.
     public static func any(of conditions: [QueryCondition]) -> Self { Self(.any(conditions.map { [$0] })) }
 
-    func holds(for document: Document) -> Bool {
+    func matches(_ document: Document) -> Bool {
         var elements = ArrayElements()
-        return holds(for: document, &elements)
+        return matches(document, &elements)
     }
 
     /// - Parameter elements: the cache for the same document.
-    func holds(for document: Document, _ elements: inout ArrayElements) -> Bool {
+    func matches(_ document: Document, _ elements: inout ArrayElements) -> Bool {
         switch kind {
         case .any(let groups):
-            for group in groups where group.allHold(for: document, &elements) { return true }
+            for group in groups where group.allMatch(document, &elements) { return true }
             return false
         case .field(let field, .contains, let value): return elements.contain(value, in: field, of: document)
         case .field(let field, let comparison, let value):
-            return Self.holds(field.value(in: document), comparison, value)
+            return Self.compare(field.value(in: document), comparison, value)
         }
     }
 
-    private static func holds(_ present: JSONValue?, _ comparison: Comparison, _ value: JSONValue) -> Bool {
+    private static func compare(_ present: JSONValue?, _ comparison: Comparison, _ value: JSONValue) -> Bool {
         switch comparison {
         case .equal: return JSONOrder.areEqual(present, value)
         case .notEqual: return !JSONOrder.areEqual(present, value)
@@ -146,8 +146,8 @@ public struct QueryCondition: Sendable {
 }
 
 extension [QueryCondition] {
-    func allHold(for document: Document, _ elements: inout ArrayElements) -> Bool {
-        for condition in self where !condition.holds(for: document, &elements) { return false }
+    func allMatch(_ document: Document, _ elements: inout ArrayElements) -> Bool {
+        for condition in self where !condition.matches(document, &elements) { return false }
         return true
     }
 }

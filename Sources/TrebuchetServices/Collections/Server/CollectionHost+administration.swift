@@ -105,8 +105,8 @@ extension CollectionHost {
                 let ids = targets.map(\.id)
                 let actor = "\(Self.name)/\(name)"
                 let documents =
-                    if let others, server?.owns(actor) == false {
-                        try await others.documents(ids, of: name, actor: actor)
+                    if let remoteDocuments, server?.owns(actor) == false {
+                        try await remoteDocuments.documents(ids, of: name, actor: actor)
                     } else {
                         try await withCollection(name) { try $0.documents(ids) }
                     }

@@ -25,14 +25,14 @@ public final class CollectionHost: QueryHost, Sendable {
     let clock: CollectionClock
     let store: any StateStore
     /// Collections of other nodes, where each collection lives on one of several nodes.
-    let others: RemoteCollectionDocuments?
-    var isPlaced: Bool { others != nil }
+    let remoteDocuments: RemoteCollectionDocuments?
+    var isClustered: Bool { remoteDocuments != nil }
     weak let server: TrebuchetServer?
     private let principalRates: ShardedBuckets<ByteText>
     private let hostRates: ShardedBuckets<CallerHost>
     let log: CollectionLog
     private let collections: ServiceActors<DocumentCollection>
-    private let visitors = ServiceConnections<CollectionConnectionState>()
+    private let callers = ServiceConnections<CollectionConnectionState>()
     private let contents: Mutex<Contents>
 
     private init(
@@ -42,7 +42,7 @@ public final class CollectionHost: QueryHost, Sendable {
         self.server = server
         let shared = placement == .cluster ? server.clusterStore : nil
         self.store = shared ?? store
-        others = shared.map { RemoteCollectionDocuments($0) }
+        remoteDocuments = shared.map { RemoteCollectionDocuments($0) }
         self.limits = limits
         self.clock = clock
         principalRates = ShardedBuckets(limits.writesPerPrincipal)
@@ -84,7 +84,7 @@ public final class CollectionHost: QueryHost, Sendable {
         server.authorize(helpers: CollectionView.prefix) { view in
             CollectionView.collection(ofView: view).map { ($0, "open(_:)") }
         }
-        if host.isPlaced {
+        if host.isClustered {
             // Views exist only while their collection has them; this registration tells other nodes where that is.
             server.expose(CollectionView.self, as: "\(CollectionView.prefix)*", placement: placement) { _ in
                 throw TrebuchetError(.actorNotFound, "the query is no longer open; open it again")
@@ -109,10 +109,10 @@ public final class CollectionHost: QueryHost, Sendable {
     /// Returns the limits of a collection: at most those of the coordination store, when the collection is there.
     func limits(of collection: String) -> CollectionLimits {
         var limits = rules.limits(of: collection, limits)
-        guard isPlaced else { return limits }
-        limits.collectionBytes = min(limits.collectionBytes, CollectionLimits.placedBytes)
-        limits.documentsPerCollection = min(limits.documentsPerCollection, CollectionLimits.placedDocuments)
-        limits.deduplicatedClients = min(limits.deduplicatedClients, CollectionLimits.placedClients)
+        guard isClustered else { return limits }
+        limits.collectionBytes = min(limits.collectionBytes, CollectionLimits.clusteredBytes)
+        limits.documentsPerCollection = min(limits.documentsPerCollection, CollectionLimits.clusteredDocuments)
+        limits.deduplicatedClients = min(limits.deduplicatedClients, CollectionLimits.clusteredClients)
         return limits
     }
 
@@ -134,29 +134,29 @@ public final class CollectionHost: QueryHost, Sendable {
         }
         _ = before
         collections.each { $0.rulesChanged() }
-        rightsChanged(of: visitors.all)
+        authorizationDidChange(of: callers.all)
     }
 
     /// The active collections with their names.
     var live: [(name: String, part: DocumentCollection)] { collections.all }
 
     /// Handles another principal, or other roles, on a connection.
-    private func principalChanged(of visitor: CollectionConnectionState) {
-        collections.each { $0.rightsChanged(of: visitor) }
-        rightsChanged(of: [visitor])
+    private func principalChanged(of caller: CollectionConnectionState) {
+        collections.each { $0.authorizationDidChange(of: caller) }
+        authorizationDidChange(of: [caller])
     }
 
     /// Ends streams of results that the connections may not read any more, even if they have not opened those queries
     /// themselves.
-    private func rightsChanged(of visitors: [CollectionConnectionState]) {
+    private func authorizationDidChange(of callers: [CollectionConnectionState]) {
         var observers: [ObjectIdentifier: (view: CollectionView, connections: [CallerConnection])] = [:]
-        for visitor in visitors {
-            for view in visitor.followed {
-                observers[ObjectIdentifier(view), default: (view, [])].connections.append(visitor.connection)
+        for caller in callers {
+            for view in caller.registeredActors {
+                observers[ObjectIdentifier(view), default: (view, [])].connections.append(caller.connection)
             }
         }
         for (view, connections) in observers.values {
-            Task { await view.whenLocal { $0.rightsChanged(of: connections) } }
+            Task { await view.whenLocal { $0.authorizationDidChange(of: connections) } }
         }
     }
 
@@ -171,7 +171,7 @@ public final class CollectionHost: QueryHost, Sendable {
         let name = collections.name(ofActor: actorName)
         guard CollectionLimits.isName(name) else { throw .invalidName }
         try await makeRoom(for: name)
-        let fence = isPlaced ? server?.clusterStore?.ownership(of: actorName) : nil
+        let fence = isClustered ? server?.clusterStore?.ownership(of: actorName) : nil
         let stored = StoredCollection(
             name, in: store, fence.map { StoredCollection.Ownership(actor: actorName, fence: $0) })
         do throws(CollectionError) {
@@ -180,10 +180,10 @@ public final class CollectionHost: QueryHost, Sendable {
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
             collections.register(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
             // Until its first call, the collection may be deactivated to make room.
-            didRest(name)
+            markIdle(name)
             return collection
         } catch {
-            collections.giveBackIfGone(name)
+            collections.releaseUnusedName(name)
             if case .storeFailed = error { log.failure("collection '\(name)': \(error)") }
             throw error
         }
@@ -192,7 +192,7 @@ public final class CollectionHost: QueryHost, Sendable {
     /// Deactivates the least recently used collections as needed.
     private func makeRoom(for name: String) async throws(CollectionError) {
         while !collections.reserve(name) {
-            guard let (collection, longest) = takeLongestResting() else {
+            guard let (collection, longest) = removeLongestIdle() else {
                 log.refusal("a collection: the server has \(limits.collections) in use (collections)")
                 throw .tooManyCollections(limit: limits.collections)
             }
@@ -200,7 +200,7 @@ public final class CollectionHost: QueryHost, Sendable {
         }
     }
 
-    private func takeLongestResting() -> (DocumentCollection, String)? {
+    private func removeLongestIdle() -> (DocumentCollection, String)? {
         contents.withLock { contents in
             while let longest = contents.resting.first {
                 contents.resting.remove(longest)
@@ -211,11 +211,11 @@ public final class CollectionHost: QueryHost, Sendable {
     }
 
     /// Releases the name of a collection that has moved to another node.
-    func giveBack(_ collection: DocumentCollection, _ name: String) {
+    func releaseName(of collection: DocumentCollection, _ name: String) {
         // A successor of the name stays in the list of unused collections.
         guard collections.isCurrent(collection, name) else { return }
         contents.withLock { $0.resting.remove(name) }
-        collections.giveBack(name, of: collection)
+        collections.releaseName(name, of: collection)
     }
 
     /// Replaces a collection whose log another owner has written: it is activated again, here or elsewhere, and its readers
@@ -230,7 +230,7 @@ public final class CollectionHost: QueryHost, Sendable {
     func viewPrefix(_ collection: String) -> String { "\(CollectionView.prefix){\(Self.name)/\(collection)}/" }
 
     /// Registers a collection with documents as unused.
-    func didRest(_ name: String) { contents.withLock { $0.resting.markUsed(name) } }
+    func markIdle(_ name: String) { contents.withLock { $0.resting.markUsed(name) } }
 
     /// Deactivates an unused collection, unless a caller starts to use it meanwhile.
     func deactivateCollection(_ collection: DocumentCollection, _ name: String) async {
@@ -241,7 +241,7 @@ public final class CollectionHost: QueryHost, Sendable {
 
     func expose(_ view: CollectionView, as name: String) async { await server?.expose(view, as: name) }
 
-    func takeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError) {
+    func consumeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError) {
         try contents.withLock { contents throws(CollectionError) in
             try contents.queries.reserve(holder, isNew: isNew, of: use)
         }
@@ -268,14 +268,14 @@ public final class CollectionHost: QueryHost, Sendable {
     }
 
     /// Returns the state of the connection that makes the current call.
-    func visitor() throws(CollectionError) -> CollectionConnectionState {
+    func caller() throws(CollectionError) -> CollectionConnectionState {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
-        return visitor(connection)
+        return caller(connection)
     }
 
-    func visitor(_ connection: CallerConnection) -> CollectionConnectionState {
-        visitors.visitor(connection) {
-            CollectionConnectionState(connection, places: limits.queriesPerConnection)
+    func caller(_ connection: CallerConnection) -> CollectionConnectionState {
+        callers.state(of: connection) {
+            CollectionConnectionState(connection, maximumUses: limits.queriesPerConnection)
         } principalChanged: { [weak self] in
             self?.principalChanged(of: $0)
         }
@@ -285,21 +285,21 @@ public final class CollectionHost: QueryHost, Sendable {
     /// rate is checked first, so that a connection over its rate takes nothing from others.
     ///
     /// - Parameter limit: the separate limit of the collection, if it has one.
-    func takeWrites(
-        _ count: Int, of visitor: CollectionConnectionState, to collection: String, _ limit: RateLimit?
+    func consumeWrites(
+        _ count: Int, of caller: CollectionConnectionState, to collection: String, _ limit: RateLimit?
     ) -> Int? {
         let now = MonotonicClock.now
-        return limit.flatMap { visitor.consume(count, of: .writesTo(collection), $0) }
-            ?? visitor.consume(count, of: .writes, limits.writes)
-            ?? visitor.connection.principal.flatMap { principalRates.consume(ByteText($0.id), count, at: now) }
-            ?? visitor.host.flatMap { hostRates.consume($0, count, at: now) }
+        return limit.flatMap { caller.consume(count, of: .writesTo(collection), $0) }
+            ?? caller.consume(count, of: .writes, limits.writes)
+            ?? caller.connection.principal.flatMap { principalRates.consume(ByteText($0.id), count, at: now) }
+            ?? caller.host.flatMap { hostRates.consume($0, count, at: now) }
     }
 
     /// Takes one call that opens, closes or gets a query from the rate.
-    func takeRead(of visitor: CollectionConnectionState) throws(CollectionError) {
-        if let wait = visitor.consume(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
+    func consumeRead(of caller: CollectionConnectionState) throws(CollectionError) {
+        if let wait = caller.consume(of: .reads, limits.reads) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 
     /// For tests.
-    var closeHandlerCount: Int { visitors.closeHandlerCount }
+    var closeHandlerCount: Int { callers.closeHandlerCount }
 }

@@ -18,7 +18,7 @@ final class CollectionLog: Sendable {
 
     /// Logs a refusal by a rule or limit. Errors that occur in correct apps are not logged.
     func refusal(_ error: CollectionError, of what: String, in collection: String, by connection: CallerConnection) {
-        guard error.isToBeTold else { return }
+        guard error.isReportable else { return }
         refusal("\(what) in collection '\(collection)' to \(Self.name(connection)): \(error)")
     }
 
@@ -30,7 +30,7 @@ final class CollectionLog: Sendable {
 }
 
 extension CollectionError {
-    fileprivate var isToBeTold: Bool {
+    fileprivate var isReportable: Bool {
         switch self {
         case .forbidden, .documentTooLarge, .tooManyDocuments, .collectionTooLarge, .shareUsedUp, .tooManyCollections,
             .tooManyQueries, .rateLimited, .tooDeep, .tooManyCommands:

@@ -28,8 +28,8 @@ enum DecodedMutation {
             guard encoded.byteCount <= limit else {
                 throw .documentTooLarge(id: "", bytes: encoded.byteCount, limit: limit)
             }
-            guard encoded.depth <= CollectionLimits.deepest + DocumentMutation.depth else {
-                throw .tooDeep(limit: CollectionLimits.deepest)
+            guard encoded.depth <= CollectionLimits.maximumDepth + DocumentMutation.depth else {
+                throw .tooDeep(limit: CollectionLimits.maximumDepth)
             }
             let value: JSONValue
             do {

@@ -9,13 +9,13 @@ extension DocumentCollection {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        if table.isBatchFull { try await written(for: nil) }
+        if table.isBatchFull { try await waitUntilWritten(for: nil) }
         try checkOpen()
         table.limits = host.limits(of: name)
         let outcome = body(&table, host.clock.now())
-        showExpired()
+        applyExpired()
         watchForExpiry()
-        try await written(for: nil)
+        try await waitUntilWritten(for: nil)
         return outcome
     }
 

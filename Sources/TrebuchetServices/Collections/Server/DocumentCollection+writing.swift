@@ -5,7 +5,7 @@ extension DocumentCollection {
     /// Removes expired documents, a part in each turn.
     func expire() {
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
-        showExpired()
+        applyExpired()
         startWriting()
         guard isMore else { return watchForExpiry() }
         Task { [weak self] in
@@ -15,14 +15,14 @@ extension DocumentCollection {
     }
 
     /// Removes expired documents from results, independent of the store.
-    func showExpired() {
+    func applyExpired() {
         queries.recordChanges(table.takeExpired(), revision: revision)
         guard !queries.goOnShowing() else { return }
-        Task { await showAll() }
+        Task { await updateResults() }
     }
 
     /// Returns when all stored and expired changes are in the results; long work is split into turns.
-    func showAll() async {
+    func updateResults() async {
         while !queries.goOnShowing() { await Task.yield() }
         closeIfUnused()
     }
@@ -45,7 +45,7 @@ extension DocumentCollection {
     }
 
     /// Returns when all changes up to now are in the store and readers have them.
-    func written(for connection: CallerConnection?) async throws(CollectionError) {
+    func waitUntilWritten(for connection: CallerConnection?) async throws(CollectionError) {
         try checkOpen()
         // A repeated mutation of the current batch changes nothing, and waits for that batch.
         guard let batch = table.hasUnwritten ? next : current else { return }
@@ -80,7 +80,7 @@ extension DocumentCollection {
                 queries.recordChanges(table.endWrite(batch), revision: revision)
                 copyIfOutweighed()
                 while !queries.goOnShowing() { await Task.yield() }
-                shownRevision = revision
+                visibleRevision = revision
                 pending.succeed(acknowledgement)
                 last = acknowledgement
             } catch {
@@ -155,6 +155,6 @@ extension DocumentCollection: ClusteredServiceActor {
         stored.close()
         queries.closeAll()
         endAll()
-        host.giveBack(self, name)
+        host.releaseName(of: self, name)
     }
 }

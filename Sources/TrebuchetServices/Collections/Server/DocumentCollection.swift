@@ -21,7 +21,7 @@ distributed actor DocumentCollection: ServiceActor {
     /// The last write that is in the store.
     var revision: Int
     /// The last write that all results include.
-    var shownRevision: Int
+    var visibleRevision: Int
     /// The commits of the next batch, and those of the batch that is being written.
     var next = PendingBatch()
     var current: PendingBatch?
@@ -56,7 +56,7 @@ distributed actor DocumentCollection: ServiceActor {
         queries = OpenQueries(
             host: host, documents: table.documents.values, prefix: host.viewPrefix(name))
         revision = table.revision
-        shownRevision = revision
+        visibleRevision = revision
         self.actorSystem = actorSystem
     }
 
@@ -74,12 +74,12 @@ distributed actor DocumentCollection: ServiceActor {
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String
     ) async throws(CollectionError) -> [MutationOutcome] {
-        let visitor = try host.visitor()
-        return try await commit(mutations, from: client, of: visitor.connection.principal, visitor)
+        let caller = try host.caller()
+        return try await commit(mutations, from: client, of: caller.connection.principal, caller)
     }
 
     private func commit(
-        _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ visitor: CollectionConnectionState
+        _ mutations: [EncodedJSON], from client: String, of principal: Principal?, _ caller: CollectionConnectionState
     ) async throws(CollectionError) -> [MutationOutcome] {
         guard !isClosed else { throw .closed }
         calls += 1
@@ -92,10 +92,10 @@ distributed actor DocumentCollection: ServiceActor {
         let read: [DecodedMutation]
         do throws(CollectionError) {
             read = try DecodedMutation.read(mutations, table.limits, at: revision) { writes in
-                self.host.takeWrites(writes, of: visitor, to: self.name, table.limits.writesToCollection)
+                self.host.consumeWrites(writes, of: caller, to: self.name, table.limits.writesToCollection)
             }
         } catch {
-            host.log.refusal(error, of: "writes", in: name, by: visitor.connection)
+            host.log.refusal(error, of: "writes", in: name, by: caller.connection)
             throw error
         }
         let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
@@ -115,7 +115,7 @@ distributed actor DocumentCollection: ServiceActor {
             if slice.isOver || table.isBatchFull {
                 // Other work gets its turn, and commits that arrive meanwhile wait for this one.
                 (isReadingOthers, isInLine) = (true, true)
-                if table.isBatchFull { try await written(for: visitor.connection) } else { await Task.yield() }
+                if table.isBatchFull { try await waitUntilWritten(for: caller.connection) } else { await Task.yield() }
                 slice = ScanSlice()
                 try checkOpen()
                 guard self.failures == failures else {
@@ -126,22 +126,22 @@ distributed actor DocumentCollection: ServiceActor {
             case .mutation(let mutation):
                 outcomes.append(
                     table.apply(
-                        mutation, from: client, creator: principal?.id, origin: table.origin(of: visitor.host),
+                        mutation, from: client, creator: principal?.id, origin: table.origin(of: caller.host),
                         at: now, isThere: { there[$0] != nil },
                         check: { change throws(CollectionError) in try rules.validate(principal, change, in: name) }
                     ) { action, document in host.may(principal, action, document, in: name) })
             case .refused(let outcome): outcomes.append(outcome)
             }
             if let error = outcomes.last?.error {
-                host.log.refusal(error, of: "a write", in: name, by: visitor.connection)
+                host.log.refusal(error, of: "a write", in: name, by: caller.connection)
             }
         }
-        showExpired()
+        applyExpired()
         watchForExpiry()
-        try await written(for: visitor.connection)
+        try await waitUntilWritten(for: caller.connection)
         guard !isClosed else { throw lost }
         // The results of the caller's queries were sent before this response, which contains their positions.
-        if !outcomes.isEmpty { outcomes[outcomes.count - 1].shown = queries.shown(to: visitor) }
+        if !outcomes.isEmpty { outcomes[outcomes.count - 1].shown = queries.resultPositions(for: caller) }
         return outcomes
     }
 
@@ -152,11 +152,11 @@ distributed actor DocumentCollection: ServiceActor {
     distributed func commit(
         _ mutations: [EncodedJSON], from client: String, as account: String
     ) async throws(CollectionError) -> [MutationOutcome] {
-        let visitor = try host.visitor()
+        let caller = try host.caller()
         // Read once, because another thread may change the connection's principal meanwhile.
-        let principal = visitor.connection.principal
+        let principal = caller.connection.principal
         guard (principal?.id ?? "").isSameBytes(as: account) else { throw .otherAccount }
-        return try await commit(mutations, from: client, of: principal, visitor)
+        return try await commit(mutations, from: client, of: principal, caller)
     }
 
     /// Waits for commits that read other collections. Returns true when later commits must wait for this one.
@@ -183,11 +183,11 @@ distributed actor DocumentCollection: ServiceActor {
     /// The result includes all previous writes of the caller. Later writes reach it over the same connection before their
     /// responses. Opening a query again on the same connection has no effect.
     distributed func open(_ query: EncodedJSON) async throws(CollectionError) -> QueryTicket {
-        let visitor = try host.visitor()
+        let caller = try host.caller()
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        let (query, reader, mayRead) = try read(query, for: visitor)
+        let (query, reader, mayRead) = try read(query, for: caller)
         expire()
         let key = OpenQuery.Key(query: query, reader: reader)
         queries.reading += 1
@@ -195,18 +195,18 @@ distributed actor DocumentCollection: ServiceActor {
         while queries.query(key) == nil, !queries.prepare(MatchList.Key(query, for: reader)) { await Task.yield() }
         guard !isClosed else { throw .closed }
         // Queries that were opened as another principal, with other roles, or under other rules.
-        for other in queries.queries(of: visitor) where other.key.query == query && other.key != key {
-            closeQuery(other, visitor)
+        for other in queries.queries(of: caller) where other.key.query == query && other.key != key {
+            closeQuery(other, caller)
         }
-        let opened = try queries.open(key, for: visitor, mayRead: mayRead)
+        let opened = try queries.open(key, for: caller, mayRead: mayRead)
         if opened.isFirstOfConnection {
-            let handler = visitor.connection.onClose { [weak self, weak visitor] in
+            let handler = caller.connection.onClose { [weak self, weak caller] in
                 Task {
-                    guard let visitor else { return }
-                    await self?.whenLocal { $0.left(visitor) }
+                    guard let caller else { return }
+                    await self?.whenLocal { $0.connectionDidClose(caller) }
                 }
             }
-            queries.setCloseHandler(handler, of: visitor)
+            queries.setCloseHandler(handler, of: caller)
         }
         watchForExpiry()
         if opened.isNew {
@@ -215,7 +215,7 @@ distributed actor DocumentCollection: ServiceActor {
             await opened.query.waitUntilFound()
         }
         guard opened.query.isReady, !isClosed else { throw .closed }
-        return opened.query.ticket(revision: shownRevision)
+        return opened.query.ticket(revision: visibleRevision)
     }
 
     /// Evaluates a query, and lets clients observe its result.
@@ -224,7 +224,7 @@ distributed actor DocumentCollection: ServiceActor {
         while !query.isRemoved, !queries.continueScan(query.list) { await Task.yield() }
         guard !query.isRemoved else { return }
         let view = queries.setFirstResult(query, revision: revision) { result in
-            actorSystem.living(with: id) {
+            actorSystem.withLoop(of: id) {
                 CollectionView(
                     result, named: query.name, of: query.key.reader, in: name, host, actorSystem: actorSystem)
             }
@@ -237,11 +237,11 @@ distributed actor DocumentCollection: ServiceActor {
     ///
     /// - Returns: a page, with a cursor for the next one when there are more.
     distributed func get(_ query: EncodedJSON) async throws(CollectionError) -> QueryPage {
-        let visitor = try host.visitor()
+        let caller = try host.caller()
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        let (query, reader, mayRead) = try read(query, for: visitor)
+        let (query, reader, mayRead) = try read(query, for: caller)
         expire()
         var window = try QueryWindow(query, maximumBytes: host.limits.pageBytes)
         let key = MatchList.Key(query, for: reader)
@@ -249,7 +249,7 @@ distributed actor DocumentCollection: ServiceActor {
         defer { queries.reading -= 1 }
         while !queries.prepare(key) { await Task.yield() }
         let list = queries.acquireList(key, mayRead: mayRead)
-        defer { leave(list) }
+        defer { releaseList(list) }
         while !queries.continueScan(list) { await Task.yield() }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
@@ -259,58 +259,58 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Releases a list, which stays available for the next page.
-    private func leave(_ list: MatchList) {
-        guard let left = queries.leave(list) else { return }
+    private func releaseList(_ list: MatchList) {
+        guard let left = queries.release(list) else { return }
         let number = list.number
         after(host.limits.idleQueryTime) { $0.queries.removeIfUnused(number, since: left) }
     }
 
     /// Closes a query that the calling connection has opened.
     distributed func close(_ query: EncodedJSON) throws(CollectionError) {
-        let visitor = try host.visitor()
-        try host.takeRead(of: visitor)
+        let caller = try host.caller()
+        try host.consumeRead(of: caller)
         let query = try CollectionQuery(sent: query).canonical
-        let open = queries.queries(of: visitor).first { $0.key.query == query }
-        if let open { release(open, visitor) }
+        let open = queries.queries(of: caller).first { $0.key.query == query }
+        if let open { release(open, caller) }
         closeIfUnused()
     }
 
     /// Decodes a query of a caller, after its rate and size were checked.
-    private func read(_ query: EncodedJSON, for visitor: CollectionConnectionState) throws(CollectionError) -> (
+    private func read(_ query: EncodedJSON, for caller: CollectionConnectionState) throws(CollectionError) -> (
         query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
     ) {
-        try host.takeRead(of: visitor)
+        try host.consumeRead(of: caller)
         let query = try CollectionQuery(sent: query).canonical
-        let (name, principal) = (name, visitor.connection.principal)
+        let (name, principal) = (name, caller.connection.principal)
         let (reader, rules) = host.reading(principal, in: name)
         guard let reader else { return (query, nil, { _ in true }) }
         return (query, reader, { rules.isAllowed(principal, .read, $0, in: name) })
     }
 
     /// Ends queries that the connection may not read any more, or not with this reader identity; its client opens them again.
-    func rightsChanged(of visitor: CollectionConnectionState) {
-        let (reader, _) = host.reading(visitor.connection.principal, in: name)
-        for query in queries.queries(of: visitor) where query.key.reader != reader { closeQuery(query, visitor) }
+    func authorizationDidChange(of caller: CollectionConnectionState) {
+        let (reader, _) = host.reading(caller.connection.principal, in: name)
+        for query in queries.queries(of: caller) where query.key.reader != reader { closeQuery(query, caller) }
         closeIfUnused()
     }
 
     func rulesChanged() {
         table.limits = host.limits(of: name)
-        for visitor in queries.visitors { rightsChanged(of: visitor) }
+        for caller in queries.callers { authorizationDidChange(of: caller) }
     }
 
-    private func closeQuery(_ query: OpenQuery, _ visitor: CollectionConnectionState) {
-        visitor.connection.endStreams(ofActor: query.name, CollectionView.otherRights)
-        release(query, visitor)
+    private func closeQuery(_ query: OpenQuery, _ caller: CollectionConnectionState) {
+        caller.connection.endStreams(ofActor: query.name, CollectionView.unauthorizedError)
+        release(query, caller)
     }
 
-    private func left(_ visitor: CollectionConnectionState) {
-        for query in queries.queries(of: visitor) { release(query, visitor) }
+    private func connectionDidClose(_ caller: CollectionConnectionState) {
+        for query in queries.queries(of: caller) { release(query, caller) }
         closeIfUnused()
     }
 
-    private func release(_ query: OpenQuery, _ visitor: CollectionConnectionState) {
-        guard let emptied = queries.close(query, for: visitor) else { return }
+    private func release(_ query: OpenQuery, _ caller: CollectionConnectionState) {
+        guard let emptied = queries.close(query, for: caller) else { return }
         let number = query.number
         after(host.limits.idleQueryTime) { $0.queries.removeIfUnread(number, since: emptied) }
     }
@@ -336,7 +336,7 @@ distributed actor DocumentCollection: ServiceActor {
         // Deletes documents that had expired before the collection was loaded.
         startWriting()
         guard isUnused else { return }
-        guard table.isEmpty else { return rest() }
+        guard table.isEmpty else { return becomeIdle() }
         close()
     }
 
@@ -369,7 +369,7 @@ distributed actor DocumentCollection: ServiceActor {
         current?.fail(lost)
         next.fail(.closed)
         // Freed outside the reactor, because that takes long for many documents.
-        let (table, lists) = (table, queries.takeApart())
+        let (table, lists) = (table, queries.removeAll())
         self.table = DocumentTable(limits: host.limits)
         Task.detached { withExtendedLifetime((table, lists)) {} }
     }
@@ -377,8 +377,8 @@ distributed actor DocumentCollection: ServiceActor {
     /// Deactivates the collection when the call that has activated it was not executed.
     func closeIfUncalled() { if calls == 0 { closeIfUnused() } }
 
-    func rest() {
-        host.didRest(name)
+    func becomeIdle() {
+        host.markIdle(name)
         guard !restsAlready else { return }
         restsAlready = true
         let (time, before, clock) = (host.limits.idleTime, calls, host.clock)
@@ -387,7 +387,7 @@ distributed actor DocumentCollection: ServiceActor {
             await self?.whenLocal { collection in
                 collection.restsAlready = false
                 guard collection.isUnused else { return }
-                if collection.calls == before { collection.close() } else { collection.rest() }
+                if collection.calls == before { collection.close() } else { collection.becomeIdle() }
             }
         }
     }

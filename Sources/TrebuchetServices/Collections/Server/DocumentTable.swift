@@ -191,7 +191,7 @@ struct DocumentTable: Sendable {
             // The outcome of a condition reveals content.
             if write.condition != nil, !may(.read, before) { throw .forbidden(.read, id: id.text) }
         }
-        if let condition = write.condition, !condition.holds(for: before) { throw condition.failure(id, before) }
+        if let condition = write.condition, !condition.isSatisfied(by: before) { throw condition.failure(id, before) }
         let after: Document?
         if case .check = command {
             guard before != nil || write.condition?.isAbsent == true else { throw .notFound(id: id.text) }
@@ -251,8 +251,8 @@ struct DocumentTable: Sendable {
             guard size <= limits.documentBytes else {
                 throw .documentTooLarge(id: id.text, bytes: size, limit: limits.documentBytes)
             }
-            guard document.depth <= CollectionLimits.deepest else {
-                throw .tooDeep(limit: CollectionLimits.deepest)
+            guard document.depth <= CollectionLimits.maximumDepth else {
+                throw .tooDeep(limit: CollectionLimits.maximumDepth)
             }
             try shares.check(before, with: document, limits)
         }

@@ -16,7 +16,7 @@ final class RemoteCollectionDocuments: Sendable {
         let turn = AsyncBinarySemaphore()
         var contents = CollectionContents()
         var number: UInt64?
-        var place: ActorLogPosition?
+        var position: ActorLogPosition?
     }
 
     private let store: any PerActorStore
@@ -28,12 +28,12 @@ final class RemoteCollectionDocuments: Sendable {
     func documents(
         _ ids: [DocumentID], of name: String, actor: String
     ) async throws -> [DocumentID: Document] {
-        let seen = seen(name)
+        let seen = logView(of: name)
         await seen.turn.wait()
         do {
             try await bringUpToDate(seen, name, actor)
         } catch {
-            (seen.contents, seen.number, seen.place) = (CollectionContents(), nil, nil)
+            (seen.contents, seen.number, seen.position) = (CollectionContents(), nil, nil)
             await seen.turn.signal()
             throw error
         }
@@ -43,7 +43,7 @@ final class RemoteCollectionDocuments: Sendable {
         return found
     }
 
-    private func seen(_ name: String) -> LogView {
+    private func logView(of name: String) -> LogView {
         contents.withLock { contents in
             let seen = contents.seen[name] ?? LogView()
             contents.seen[name] = seen
@@ -58,8 +58,8 @@ final class RemoteCollectionDocuments: Sendable {
 
     private func bringUpToDate(_ seen: LogView, _ name: String, _ actor: String) async throws {
         let key = StoredCollection.logKey(name, partition: actor)
-        let look = try await store.readLog(at: key, after: seen.place)
-        seen.place = look.seen
+        let look = try await store.readLog(at: key, after: seen.position)
+        seen.position = look.seen
         switch look.found {
         case .entries(let entries):
             for entry in entries {
@@ -69,7 +69,7 @@ final class RemoteCollectionDocuments: Sendable {
                 try await StoredCollection.read(entry.bytes, entry.version, of: key, into: &seen.contents)
                 seen.number = entry.version
             }
-        case .whole(let log):
+        case .complete(let log):
             (seen.contents, seen.number) = (CollectionContents(), log?.lastVersion)
             guard let log else { return }
             try await StoredCollection.read(log.snapshot.bytes, log.snapshot.version, of: key, into: &seen.contents)

@@ -21,7 +21,7 @@ final class StoredCollection: Sendable {
     private let name: String
     /// Set where one of several nodes owns the collection.
     private let ownership: Ownership?
-    private let place = Mutex(CollectionLogLocation())
+    private let location = Mutex(CollectionLogLocation())
     private let isOver = Mutex(false)
 
     /// The ownership at the time of loading; the collection only writes under it.
@@ -54,7 +54,7 @@ final class StoredCollection: Sendable {
     }
 
     /// True when the next batch continues the log in the store.
-    var isBegun: Bool { place.withLock { $0.isBegun } }
+    var isBegun: Bool { location.withLock { $0.isBegun } }
 
     /// Returns the number of documents in a namespace of a store, and the bytes that it uses for them.
     static func usage(of namespace: String, in store: any CatalogedStore) async throws(StateStoreError) -> StoreUsage {
@@ -96,7 +96,7 @@ final class StoredCollection: Sendable {
             let contents = try await older.contents()
             guard !contents.isNew else { return contents }
             do {
-                try await takeOver(contents)
+                try await convertToLog(contents)
                 await older.remove()
             } catch {
                 server.log("collection '\(name)' keeps its earlier stored form until the next write: \(error)")
@@ -122,7 +122,7 @@ final class StoredCollection: Sendable {
             if index % Self.entriesAtOnce == Self.entriesAtOnce - 1 { await Task.yield() }
         }
         let found = place
-        self.place.withLock { $0 = found }
+        self.location.withLock { $0 = found }
         return contents
     }
 
@@ -141,11 +141,11 @@ final class StoredCollection: Sendable {
     }
 
     /// Converts the older form, one value for each document, to a log.
-    private func takeOver(_ contents: CollectionContents) async throws {
+    private func convertToLog(_ contents: CollectionContents) async throws {
         var place = CollectionLogLocation()
         try await put(try await startLog(contents, &place))
         let begun = place
-        self.place.withLock { $0 = begun }
+        self.location.withLock { $0 = begun }
     }
 
     // MARK: Writing
@@ -162,7 +162,7 @@ final class StoredCollection: Sendable {
     func write(
         _ batch: DocumentTable.Batch, over contents: CollectionContents?
     ) async throws(CollectionError) -> Acknowledgement {
-        let before = place.withLock { $0 }
+        let before = location.withLock { $0 }
         var after = before
         do {
             var writes = before.isBegun ? [] : try await startLog(contents, &after)
@@ -179,11 +179,11 @@ final class StoredCollection: Sendable {
             if hasEnded, code == .conflict || code == .closed { throw .closed }
             // The store has other data than it has acknowledged: the next batch starts a new log with the acknowledged
             // contents.
-            if code == .conflict { place.withLock { $0.isBegun = false } }
-            throw code?.leavesDoubt == true ? .unknownOutcome("\(error)") : .storeFailed("\(error)")
+            if code == .conflict { location.withLock { $0.isBegun = false } }
+            throw code?.hasUnknownOutcome == true ? .unknownOutcome("\(error)") : .storeFailed("\(error)")
         }
         let added = after.entryBytes - before.entryBytes
-        place.withLock { place in
+        location.withLock { place in
             guard before.isBegun else { return place = after }
             // A snapshot may have been written meanwhile.
             (place.number, place.documents) = (after.number, after.documents)
@@ -247,7 +247,7 @@ final class StoredCollection: Sendable {
     /// A snapshot to write.
     struct Snapshot: Sendable {
         fileprivate let contents: CollectionContents
-        fileprivate let place: CollectionLogLocation
+        fileprivate let location: CollectionLogLocation
     }
 
     /// Returns a snapshot when it would have less than half of the log's bytes, else nil. Called between two writes.
@@ -258,28 +258,28 @@ final class StoredCollection: Sendable {
     func snapshotIfOutweighed(
         by documentBytes: Int, _ contents: () -> CollectionContents
     ) -> Snapshot? {
-        let place = place.withLock { $0 }
+        let place = location.withLock { $0 }
         guard place.isBegun, place.isOutweighed(by: documentBytes) else { return nil }
-        return Snapshot(contents: contents(), place: place)
+        return Snapshot(contents: contents(), location: place)
     }
 
     /// Writes a snapshot, concurrently with batches.
     ///
     /// - Parameter isWanted: called before each slice; false ends the write.
     func write(_ snapshot: Snapshot, while isWanted: @Sendable () -> Bool) async throws {
-        let before = snapshot.place
+        let before = snapshot.location
         var after = before
         do {
             let end = try await slices(snapshot.contents, &after, endsInSlice: true, while: isWanted)
             guard isWanted() else { throw CancellationError() }
             try await put([end])
         } catch {
-            place.withLock {
+            location.withLock {
                 $0.maximumBytes = before.byteCount + max(CollectionLogLocation.least, before.byteCount / 2)
             }
             throw error
         }
-        place.withLock { place in
+        location.withLock { place in
             guard place.epoch == before.epoch else { return }
             place.entryBytes -= before.entryBytes
             (place.snapshotBytes, place.clientBytes) = (after.snapshotBytes, after.clientBytes)

@@ -8,7 +8,7 @@ extension JoinedRoom {
     /// Starts the tasks of the room. They run until the room is unused and the server has confirmed the end of the membership.
     func start(in rooms: JoinedRooms) {
         let watching = Task { await watchConnection() }
-        let showing = Task { await showChanges() }
+        let showing = Task { await deliverChanges() }
         let signing = Task { await watchSignIns() }
         Task {
             await talk(in: rooms)
@@ -16,7 +16,7 @@ extension JoinedRoom {
             signing.cancel()
             showing.cancel()
             await showing.value
-            if isLeft { showNobody() }
+            if isLeft { deliverEmptyRoster() }
         }
     }
 
@@ -24,7 +24,7 @@ extension JoinedRoom {
         while true {
             var isOver = false
             for await _ in changes.stream {
-                isOver = await takeSteps()
+                isOver = await runDueSteps()
                 if isOver { break }
             }
             guard isOver else { return }
@@ -35,7 +35,7 @@ extension JoinedRoom {
     }
 
     /// Executes all due steps; returns true at the end of the room.
-    private func takeSteps() async -> Bool {
+    private func runDueSteps() async -> Bool {
         while true {
             let (step, presence, publication) = contents.withLock { contents in
                 contents.outbox.removeAll { $0.isSettled }
@@ -47,7 +47,7 @@ extension JoinedRoom {
                 let room = try client.resolve(Room.self, id: name)
                 adjustReaders(room)
                 guard step != .wait else {
-                    rest()
+                    waitForEvents()
                     return false
                 }
                 try await performStep(step, room, presence: presence, publication)
@@ -67,7 +67,7 @@ extension JoinedRoom {
                 presence: shown.map { EncodedJSON($0) }, token: token, attempt: attempt)
             change { contents in
                 contents.joins += 1
-                contents.stays.insert(ticket.stay)
+                contents.membershipIDs.insert(ticket.membershipID)
                 // Other members see the client from now on, and it must receive all events published since the join.
                 if contents.wantsEvents { contents.cursor.joined(at: ticket.events) }
                 contents.plan.joined(ticket, showing: shown)
@@ -104,7 +104,7 @@ extension JoinedRoom {
         let delay = change { contents in
             contents.plan.isSigningIn = signIns.isUnderWay || signIns.ended != contents.signInsKnown
             // A client that is excluded must no longer see the members.
-            if (error as? RoomError)?.keepsOut == true, case .join = step, contents.roster != nil {
+            if (error as? RoomError)?.hidesMembers == true, case .join = step, contents.roster != nil {
                 contents.roster = Roster()
                 contents.rosterCount += 1
             }
@@ -115,7 +115,7 @@ extension JoinedRoom {
     }
 
     /// Waits for events: there is nothing to send now.
-    private func rest() {
+    private func waitForEvents() {
         let (closing, sweep) = contents.withLock { contents -> ((any Error)?, UInt64?) in
             if contents.plan.isClosed { return (contents.plan.error, nil) }
             guard !contents.isSweeping, let first = contents.outbox.first?.deadline else { return (nil, nil) }
@@ -128,12 +128,12 @@ extension JoinedRoom {
         let now = MonotonicClock.now
         Task { [weak self] in
             try? await Task.sleep(for: .nanoseconds(sweep > now ? sweep - now : 0))
-            self?.sweep()
+            self?.failExpiredEvents()
         }
     }
 
     /// Fails events that have waited longer than their limit.
-    private func sweep() {
+    private func failExpiredEvents() {
         let now = MonotonicClock.now
         let overdue = change { contents in
             contents.isSweeping = false

@@ -62,7 +62,7 @@ extension JoinedRoom {
     private func readerEnded(_ outcome: StreamOutcome?, begunAfter joins: Int) {
         guard !Task.isCancelled else { return }
         stopReaders()
-        guard case .failed(let error)? = outcome else { return joinAgain(after: RoomError.roomClosed) }
+        guard case .failed(let error)? = outcome else { return rejoin(after: RoomError.roomClosed) }
         // Events arrived faster than they were read. The room still stores them, or reports how many it does not.
         if error.code == .overflow { return wake() }
         // A stream from an earlier connection was resumed over this one before the room was joined; it must be restarted.
@@ -70,12 +70,12 @@ extension JoinedRoom {
         guard isJoined else { return }
         if isOld { return wake() }
         // The room itself has refused a connection that has not joined.
-        guard error.code == .application else { return joinAgain(after: error) }
+        guard error.code == .application else { return rejoin(after: error) }
         if let delay = change({ $0.plan.moved(error) }) { retry(after: delay) }
     }
 
     /// The random factor spreads the reconnects of many clients.
-    private func joinAgain(after error: any Error) {
+    private func rejoin(after error: any Error) {
         retry(after: change { $0.plan.lost(error) } * Double.random(in: 0.5...1))
     }
 
@@ -137,7 +137,7 @@ extension JoinedRoom {
     }
 
     /// Delivers changes to the feeds in order. Only this task does.
-    func showChanges() async {
+    func deliverChanges() async {
         var shown: [Int: FeedSnapshot] = [:]
         for await _ in changes.stream {
             let news = contents.withLock { contents in
@@ -149,32 +149,32 @@ extension JoinedRoom {
                 var last = shown[number] ?? FeedSnapshot()
                 // Before the status: a connected value must have the members.
                 if let roster = news.roster, last.rosterCount != news.rosterCount {
-                    feed.show(roster, without: news.stays)
+                    feed.applyRoster(roster, without: news.membershipIDs)
                     last.rosterCount = news.rosterCount
                 }
                 if last.status != news.status {
-                    feed.show(news.status)
+                    feed.applyStatus(news.status)
                     last.status = news.status
                 }
-                for arrival in news.arrived { show(arrival, in: feed, without: news.stays) }
+                for arrival in news.arrived { deliver(arrival, to: feed, without: news.membershipIDs) }
                 shown[number] = last
             }
         }
     }
 
     /// Delivers an empty roster as the last value of a room that was left while values still show it.
-    func showNobody() {
+    func deliverEmptyRoster() {
         let (feeds, status) = contents.withLock { (Array($0.feeds.values), $0.status) }
         for feed in feeds {
-            feed.show(Roster(), without: [])
-            feed.show(status)
+            feed.applyRoster(Roster(), without: [])
+            feed.applyStatus(status)
         }
     }
 
-    private func show(_ arrival: RoomInput, in feed: any RoomObserver, without stays: Set<String>) {
+    private func deliver(_ arrival: RoomInput, to feed: any RoomObserver, without membershipIDs: Set<String>) {
         switch arrival {
         case .event(let event)
-        where feed.topic.map { $0.isSameBytes(as: event.topic) } ?? false && !stays.contains(event.peer):
+        where feed.topic.map { $0.isSameBytes(as: event.topic) } ?? false && !membershipIDs.contains(event.peer):
             feed.receive(event)
         case .event: break
         case .missed(let count): feed.missed(count)

@@ -24,7 +24,7 @@ final class JoinedRoom: Sendable {
         var saves: [Save] = []
         var outbox: [Publication] = []
         /// All memberships that this client has had here: their events and presences are its own.
-        var stays: Set<String> = []
+        var membershipIDs: Set<String> = []
         var roster: Roster?
         /// Counts the received rosters.
         var rosterCount = 0
@@ -89,7 +89,7 @@ final class JoinedRoom: Sendable {
             contents.plan.users += 1
             if let presence {
                 contents.presenceFeeds.insert(contents.lastFeed)
-                contents.plan.show(presence)
+                contents.plan.setPresence(presence)
             }
             return contents.lastFeed
         }
@@ -98,7 +98,9 @@ final class JoinedRoom: Sendable {
     func remove(_ number: Int) {
         let removed = change { contents -> (any RoomObserver)? in
             contents.plan.users -= 1
-            if contents.presenceFeeds.remove(number) != nil, contents.presenceFeeds.isEmpty { contents.plan.show(nil) }
+            if contents.presenceFeeds.remove(number) != nil, contents.presenceFeeds.isEmpty {
+                contents.plan.setPresence(nil)
+            }
             return contents.feeds.removeValue(forKey: number)
         }
         _ = removed
@@ -107,18 +109,18 @@ final class JoinedRoom: Sendable {
     /// Sends the current status to every feed, even if it is unchanged.
     func refresh() {
         let (feeds, status) = contents.withLock { (Array($0.feeds.values), $0.status) }
-        for feed in feeds { feed.show(status) }
+        for feed in feeds { feed.applyStatus(status) }
     }
 
     /// Sets the user's presence; it is sent once the room is joined.
-    func show(_ presence: JSONValue, _ continuation: SaveContinuation) {
+    func setPresence(_ presence: JSONValue, _ continuation: SaveContinuation) {
         let bytes = presence.byteCount
         guard bytes <= Self.largestValue else {
             return continuation.resume(throwing: RoomError.presenceTooLarge(bytes: bytes, limit: Self.largestValue))
         }
         let isTaken = change { contents in
             guard !contents.plan.isLeft else { return false }
-            contents.plan.show(presence)
+            contents.plan.setPresence(presence)
             contents.saves.append(Save(presence: presence, continuation: continuation))
             return true
         }

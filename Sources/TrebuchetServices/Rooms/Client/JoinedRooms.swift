@@ -38,7 +38,7 @@ final class JoinedRooms: Sendable {
 
     /// Leaves all rooms, even those that values still show; `count` reaches 0 when the server has confirmed.
     func leaveAll() {
-        for room in rooms.withLock({ Array($0.values) }) { room.change { $0.plan.leaveForGood() } }
+        for room in rooms.withLock({ Array($0.values) }) { room.change { $0.plan.leavePermanently() } }
     }
 
     /// Removes a room that has ended; returns false when it is in use again.

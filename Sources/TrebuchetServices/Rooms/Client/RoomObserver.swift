@@ -3,15 +3,15 @@ protocol RoomObserver: AnyObject, Sendable {
     /// The topic whose events the feed receives; nil for none.
     var topic: String? { get }
 
-    func show(_ status: RoomStatus)
-    func show(_ roster: Roster, without own: Set<String>)
+    func applyStatus(_ status: RoomStatus)
+    func applyRoster(_ roster: Roster, without own: Set<String>)
     func receive(_ event: RoomEvent)
     func missed(_ count: Int)
 }
 
 extension RoomObserver {
     var topic: String? { nil }
-    func show(_ roster: Roster, without own: Set<String>) {}
+    func applyRoster(_ roster: Roster, without own: Set<String>) {}
     func receive(_ event: RoomEvent) {}
     func missed(_ count: Int) {}
 }

@@ -39,16 +39,16 @@ struct RoomPlan {
     private(set) var attempt: String?
     /// The current error, until an operation succeeds.
     private(set) var error: (any Error)?
-    private var shown = PublishedPresence.unknown
+    private var publishedPresence = PublishedPresence.unknown
     /// A presence that the server has refused.
     private var refused: JSONValue?
     /// Set after a failure, until `retry()`.
-    private var isHeldBack = false
+    private var isBackingOff = false
     private var failures = 0
     /// The number of consecutive losses of the room without a stream value in between.
     private var losses = 0
     private var hasMoved = false
-    private var didJustShow = false
+    private var didJustPublish = false
 
     init(attempt: String? = nil) { self.attempt = attempt }
 
@@ -58,31 +58,31 @@ struct RoomPlan {
     func next(hasEvents: Bool) -> Step {
         guard users > 0, !isLeft else {
             guard let token = ticket?.token, !isClosed else { return .end }
-            return isConnected && !isHeldBack ? .leave(token: token) : .wait
+            return isConnected && !isBackingOff ? .leave(token: token) : .wait
         }
-        guard isConnected, !isHeldBack else { return .wait }
+        guard isConnected, !isBackingOff else { return .wait }
         guard isJoined else { return .join(presence: acceptablePresence, token: ticket?.token) }
         // Alternate, so that neither presences nor events block the other.
-        if hasEvents, didJustShow || !hasPresenceToShow { return .publish }
-        guard hasPresenceToShow else { return .wait }
-        if case .known(let old?) = shown, let patch = presence.flatMap({ old.mergePatch(to: $0) }) {
+        if hasEvents, didJustPublish || !hasUnpublishedPresence { return .publish }
+        guard hasUnpublishedPresence else { return .wait }
+        if case .known(let old?) = publishedPresence, let patch = presence.flatMap({ old.mergePatch(to: $0) }) {
             return .patch(patch)
         }
         return .set(presence)
     }
 
-    private var hasPresenceToShow: Bool {
-        shown != .known(presence) && (presence == nil || presence != refused)
+    private var hasUnpublishedPresence: Bool {
+        publishedPresence != .known(presence) && (presence == nil || presence != refused)
     }
 
     /// A refused presence must not prevent a join.
     private var acceptablePresence: JSONValue? { presence == refused ? nil : presence }
 
     /// Returns whether a presence has been stored at the server.
-    func isSettled(_ presence: JSONValue?) -> Bool { shown == .known(presence) && isJoined }
+    func isSettled(_ presence: JSONValue?) -> Bool { publishedPresence == .known(presence) && isJoined }
 
     /// Sets the presence. A refused presence is tried once more when it is set again, because its caller waits for a response.
-    mutating func show(_ presence: JSONValue?) {
+    mutating func setPresence(_ presence: JSONValue?) {
         if presence == refused { refused = nil }
         self.presence = presence
     }
@@ -93,7 +93,7 @@ struct RoomPlan {
     mutating func connected() {
         isConnected = true
         isJoined = false
-        isHeldBack = false
+        isBackingOff = false
     }
 
     mutating func disconnected(_ error: (any Error)?) {
@@ -107,33 +107,33 @@ struct RoomPlan {
         isClosed = true
     }
 
-    mutating func leaveForGood() {
+    mutating func leavePermanently() {
         isLeft = true
-        isHeldBack = false
+        isBackingOff = false
     }
 
     // MARK: Outcomes
 
     mutating func joined(_ ticket: RoomTicket, showing presence: JSONValue?) {
-        self.ticket = RoomTicket(stay: ticket.stay, token: ticket.token, events: ticket.events.bounded)
+        self.ticket = RoomTicket(membershipID: ticket.membershipID, token: ticket.token, events: ticket.events.bounded)
         isJoined = true
         succeeded()
-        shown = .known(presence)
-        didJustShow = true
+        publishedPresence = .known(presence)
+        didJustPublish = true
     }
 
     mutating func showed(_ presence: JSONValue?) {
-        shown = .known(presence)
-        didJustShow = true
+        publishedPresence = .known(presence)
+        didJustPublish = true
         succeeded()
     }
 
-    mutating func published() { didJustShow = false }
+    mutating func published() { didJustPublish = false }
 
     mutating func left() {
         ticket = nil
         isJoined = false
-        shown = .unknown
+        publishedPresence = .unknown
     }
 
     private mutating func succeeded() {
@@ -157,7 +157,7 @@ struct RoomPlan {
             isJoined = false
         case (_, .notSignedIn?) where failures < 4:
             // The sign-in may complete a moment after the connection.
-            return holdBack(Self.delay(after: failures))
+            return backOff(Self.delay(after: failures))
         case (_, .notYours?), (_, .notSignedIn?):
             // Another principal, or none, is signed in now; the client joins as that one.
             ticket = nil
@@ -173,24 +173,24 @@ struct RoomPlan {
             isJoined = false
             failures = 0
             self.error = error
-            return holdBack(.milliseconds(max(milliseconds, 100)))
+            return backOff(.milliseconds(max(milliseconds, 100)))
         case (_, let problem?) where problem.isAboutPresence:
             refused = presence
             self.error = error
             return nil
         case (.join, .forbidden?) where isSigningIn:
             // The client may be admitted once the sign-in has ended: this is no failure yet.
-            isHeldBack = true
+            isBackingOff = true
             return nil
         case (_, .rateLimited(let milliseconds)?):
-            return holdBack(.milliseconds(milliseconds))
+            return backOff(.milliseconds(milliseconds))
         default:
             // The state at the server is unknown.
-            if case .join = step { isJoined = false } else { shown = .unknown }
+            if case .join = step { isJoined = false } else { publishedPresence = .unknown }
             self.error = error
         }
         // The first retry is immediate: the connection was another one, or the room has just been activated.
-        return failures == 1 && problem != nil && self.error == nil ? nil : holdBack(Self.delay(after: failures))
+        return failures == 1 && problem != nil && self.error == nil ? nil : backOff(Self.delay(after: failures))
     }
 
     /// The room was lost while it was joined.
@@ -199,7 +199,7 @@ struct RoomPlan {
         failures += 1
         losses += 1
         self.error = error
-        return holdBack(Self.delay(after: max(failures, losses)))
+        return backOff(Self.delay(after: max(failures, losses)))
     }
 
     /// The room does not know the connection, although that was not lost: the room has moved to another node. The first time
@@ -220,16 +220,16 @@ struct RoomPlan {
         losses = 0
     }
 
-    mutating func retry() { isHeldBack = false }
+    mutating func retry() { isBackingOff = false }
 
     /// A sign-in has ended, successfully or not.
     mutating func signedIn() {
         failures = 0
-        isHeldBack = false
+        isBackingOff = false
     }
 
-    private mutating func holdBack(_ delay: Duration) -> Duration {
-        isHeldBack = true
+    private mutating func backOff(_ delay: Duration) -> Duration {
+        isBackingOff = true
         return delay
     }
 

@@ -2,139 +2,145 @@ internal import Platform
 internal import Trebuchet
 internal import TrebuchetActors
 
-/// The state of a room's notes for its next owner.
+/// The progress of writing a room's handoff state.
 struct RoomHandoffProgress {
-    /// True when there are notes.
+    /// True when the handoff state has entries.
     var isBegun = false
-    /// True when the note `head` is current.
+    /// True when the entry `head` is current.
     var hasHead = false
     /// The number of joins, and the position of each member in the order of joins; the roster keeps that order.
     var joins = 0
     var orders: [String: Int] = [:]
-    /// Memberships whose presence has not been noted yet.
+    /// Memberships whose presence has not been written yet.
     var waiting: Set<String> = []
 }
 
-/// The handoff of a room that lives on one of several nodes: the notes for its next owner, and the restart from them.
+/// The handoff of a room that lives on one of several nodes: the state for its next owner, and the restart from it.
 extension Room: HandoffActor, ClusteredServiceActor {
-    static var notesNamespace: String { "rooms" }
+    static var handoffNamespace: String { "rooms" }
 
     /// Restores the room. Its members keep their memberships for the grace period, in which clients join again with their
     /// tokens; other members notice nothing.
-    func restoreHandoffState(from noted: [String: [UInt8]], _ notes: HandoffState) throws {
-        let kept = try RoomHandoffSnapshot(noted)
-        self.notes = notes
+    func restoreHandoffState(from entries: [String: [UInt8]], _ handoffState: HandoffState) throws {
+        let snapshot = try RoomHandoffSnapshot(entries)
+        self.handoffState = handoffState
         let limits = host.limits
-        if let head = kept.head {
+        if let head = snapshot.head {
             let before = EventPosition(
-                epoch: head.epoch, last: kept.events.last?.number ?? 0, earlier: head.earlier)
+                epoch: head.epoch, last: snapshot.events.last?.number ?? 0, earlier: head.earlier)
             history = EventHistory(
                 maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes, after: before,
-                events: kept.events)
+                events: snapshot.events)
         }
-        (noting.isBegun, noting.hasHead) = (!noted.isEmpty, kept.head.map { $0.left == nil } ?? false)
+        (handoffProgress.isBegun, handoffProgress.hasHead) = (
+            !entries.isEmpty, snapshot.head.map { $0.left == nil } ?? false
+        )
         // A coordination store that has failed over or was restored may lack the last events, so numbers that clients have seen
-        // may be used again. The new epoch is noted before any client sees it.
-        if noting.hasHead {
-            notes.setValue(RoomHandoffSnapshot.bytes(RoomHandoffSnapshot.Head(history)), as: RoomHandoffSnapshot.head)
+        // may be used again. The new epoch is written before any client sees it.
+        if handoffProgress.hasHead {
+            handoffState.setValue(
+                RoomHandoffSnapshot.bytes(RoomHandoffSnapshot.Head(history)), as: RoomHandoffSnapshot.head)
         }
         let now = MonotonicClock.now
-        let away = kept.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
+        let away = snapshot.head?.left.map { max(0, CollectionClock().now() - $0) } ?? 0
         let left = limits.reconnectTime - .milliseconds(away)
-        for (stay, about) in kept.stays {
+        for (membershipID, record) in snapshot.memberships {
             guard left > .zero else {
-                noteEnd(of: stay)
+                deleteRecord(of: membershipID)
                 continue
             }
-            let holder = QuotaHolder(principal: about.principal, host: about.host.flatMap { CallerHost(address: $0) })
+            let holder = QuotaHolder(principal: record.principal, host: record.host.flatMap { CallerHost(address: $0) })
             membership.restore(
-                RoomMembership.Identity(stay: stay, token: about.token), attempt: about.attempt,
-                principal: about.principal, holder: holder, until: now &+ left.nanoseconds)
-            holds(stay, holder)
-            noting.joins = max(noting.joins, about.order)
-            noting.orders[stay] = about.order
-            guard let shown = kept.shown[stay] else { continue }
-            showing.show(shown, of: stay, principal: about.principal)
+                RoomMembership.Identity(membershipID: membershipID, token: record.token), attempt: record.attempt,
+                principal: record.principal, holder: holder, until: now &+ left.nanoseconds)
+            setQuotaHolder(of: membershipID, to: holder)
+            handoffProgress.joins = max(handoffProgress.joins, record.order)
+            handoffProgress.orders[membershipID] = record.order
+            guard let presence = snapshot.presences[membershipID] else { continue }
+            presenceBatch.setPresence(presence, of: membershipID, principal: record.principal)
             // One by one, to keep their order.
-            showing.bring(into: &roster, at: now)
+            presenceBatch.applyChanges(to: &roster, at: now)
         }
         host.didChange(self, name, members: membership.count)
         scheduleExpiry()
     }
 
     /// Writes all presences and the time, for a planned handoff.
-    func noteLeaving() {
-        noteShown()
+    func recordPlannedHandoff() {
+        recordPresences()
         let head = RoomHandoffSnapshot.Head(history, left: CollectionClock().now())
-        notes?.setValue(RoomHandoffSnapshot.bytes(head), as: RoomHandoffSnapshot.head)
+        handoffState?.setValue(RoomHandoffSnapshot.bytes(head), as: RoomHandoffSnapshot.head)
     }
 
-    /// Notes a membership after a join, perhaps a repeated one.
-    func recordMembership(_ stay: String, of guest: RoomConnectionState) {
-        guard let notes, let secrets = membership.secrets(of: stay) else { return }
-        if !noting.hasHead {
-            notes.setValue(RoomHandoffSnapshot.bytes(RoomHandoffSnapshot.Head(history)), as: RoomHandoffSnapshot.head)
-            (noting.isBegun, noting.hasHead) = (true, true)
+    /// Writes a membership after a join, perhaps a repeated one.
+    func recordMembership(_ membershipID: String, of client: RoomConnectionState) {
+        guard let handoffState, let secrets = membership.secrets(of: membershipID) else { return }
+        if !handoffProgress.hasHead {
+            handoffState.setValue(
+                RoomHandoffSnapshot.bytes(RoomHandoffSnapshot.Head(history)), as: RoomHandoffSnapshot.head)
+            (handoffProgress.isBegun, handoffProgress.hasHead) = (true, true)
         }
-        if noting.orders[stay] == nil {
-            noting.joins += 1
-            noting.orders[stay] = noting.joins
+        if handoffProgress.orders[membershipID] == nil {
+            handoffProgress.joins += 1
+            handoffProgress.orders[membershipID] = handoffProgress.joins
         }
-        let about = RoomHandoffSnapshot.MemberRecord(
-            token: secrets.token, attempt: secrets.attempt, principal: membership.principal(of: stay),
-            host: guest.connection.remoteAddress?.host, order: noting.orders[stay] ?? 0)
-        notes.setValue(RoomHandoffSnapshot.bytes(about), as: RoomHandoffSnapshot.stay(stay))
-        noteShown()
+        let record = RoomHandoffSnapshot.MemberRecord(
+            token: secrets.token, attempt: secrets.attempt, principal: membership.principal(of: membershipID),
+            host: client.connection.remoteAddress?.host, order: handoffProgress.orders[membershipID] ?? 0)
+        handoffState.setValue(RoomHandoffSnapshot.bytes(record), as: RoomHandoffSnapshot.membershipKey(membershipID))
+        recordPresences()
     }
 
-    func noteEnd(of stay: String) {
-        guard let notes else { return }
-        noting.waiting.remove(stay)
-        noting.orders[stay] = nil
-        notes.setValue(nil, as: RoomHandoffSnapshot.stay(stay))
-        notes.setValue(nil, as: RoomHandoffSnapshot.shown(stay))
+    func deleteRecord(of membershipID: String) {
+        guard let handoffState else { return }
+        handoffProgress.waiting.remove(membershipID)
+        handoffProgress.orders[membershipID] = nil
+        handoffState.setValue(nil, as: RoomHandoffSnapshot.membershipKey(membershipID))
+        handoffState.setValue(nil, as: RoomHandoffSnapshot.presenceKey(membershipID))
     }
 
-    /// Notes a presence later, together with others. The client sends its presence again when it joins at the next owner, so an
-    /// unwritten note loses nothing.
-    func noteLater(_ stay: String) {
-        guard noting.waiting.insert(stay).inserted, noting.waiting.count == 1 else { return }
+    /// Schedules the write of a presence, together with others. The client sends its presence again when it joins at the next owner, so an
+    /// unwritten presence loses nothing.
+    func schedulePresenceRecord(of membershipID: String) {
+        guard handoffProgress.waiting.insert(membershipID).inserted, handoffProgress.waiting.count == 1 else { return }
         Task { [weak self] in
-            try? await Task.sleep(for: RoomLimits.notingInterval)
-            await self?.whenLocal { $0.noteShown() }
+            try? await Task.sleep(for: RoomLimits.presenceRecordInterval)
+            await self?.whenLocal { $0.recordPresences() }
         }
     }
 
-    func noteShown() {
-        guard let notes, !isClosed else { return }
-        for stay in noting.waiting {
-            notes.setValue(showing.wanted(stay, in: roster)?.json, as: RoomHandoffSnapshot.shown(stay))
+    func recordPresences() {
+        guard let handoffState, !isClosed else { return }
+        for membershipID in handoffProgress.waiting {
+            handoffState.setValue(
+                presenceBatch.newestPresence(of: membershipID, in: roster)?.json,
+                as: RoomHandoffSnapshot.presenceKey(membershipID))
         }
-        noting.waiting = []
+        handoffProgress.waiting = []
     }
 
-    /// Deletes the notes of a room that has ended: the next one of its name starts empty.
-    func noteNothing() {
-        guard let notes, noting.isBegun else { return }
-        notes.setValue(nil, as: RoomHandoffSnapshot.head)
-        for event in history.events { notes.setValue(nil, as: RoomHandoffSnapshot.event(event.number)) }
-        notes.close()
+    /// Deletes the handoff state of a room that has ended: the next one of its name starts empty.
+    func deleteHandoffState() {
+        guard let handoffState, handoffProgress.isBegun else { return }
+        handoffState.setValue(nil, as: RoomHandoffSnapshot.head)
+        for event in history.events { handoffState.setValue(nil, as: RoomHandoffSnapshot.eventKey(event.number)) }
+        handoffState.close()
     }
 
     /// Another node has taken ownership of the room. Further calls have no effect.
     func didMove() {
         guard !hasMoved else { return }
         (hasMoved, isClosed) = (true, true)
-        notes = nil
+        handoffState = nil
         timer?.cancel()
         for handler in closeHandlers.values { handler.cancel() }
         closeHandlers = [:]
-        for stay in holders.keys { holds(stay, nil) }
-        for guest in membership.all.compactMap(\.guest) {
-            guest.leave()
-            guest.follows(noMore: self)
+        for membershipID in holders.keys { setQuotaHolder(of: membershipID, to: nil) }
+        for client in membership.all.compactMap(\.client) {
+            client.releaseUse()
+            client.unregisterActor(self)
         }
         host.didChange(self, name, members: 0)
-        host.giveBack(self, name)
+        host.releaseName(of: self, name)
     }
 }

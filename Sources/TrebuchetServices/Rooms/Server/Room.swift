@@ -23,7 +23,7 @@ distributed actor Room {
     /// The holder whose room quota each membership uses.
     var holders: [String: QuotaHolder] = [:]
     var history: EventHistory
-    var showing: PresenceBatch
+    var presenceBatch: PresenceBatch
     var closeHandlers: [String: CallerConnection.CloseHandler] = [:]
     var timer: Task<Void, Never>?
     var isClosed = false
@@ -31,9 +31,9 @@ distributed actor Room {
     var hasMoved = false
     /// True while the deactivation of the empty room is in progress.
     private var isDeactivating = false
-    /// The notes for the next owner; nil where no other node can own the room.
-    var notes: HandoffState?
-    var noting = RoomHandoffProgress()
+    /// The handoff state for the next owner; nil where no other node can own the room.
+    var handoffState: HandoffState?
+    var handoffProgress = RoomHandoffProgress()
 
     init(name: String, host: RoomHost, actorSystem: TrebuchetActorSystem) {
         self.name = name
@@ -44,13 +44,13 @@ distributed actor Room {
             perPrincipal: limits.membersPerPrincipal,
             perHost: limits.membersPerHost)
         history = EventHistory(maximumEvents: limits.historyEvents, maximumBytes: limits.historyBytes)
-        showing = PresenceBatch(limit: limits.rosterBytes, interval: limits.presenceInterval.nanoseconds)
+        presenceBatch = PresenceBatch(limit: limits.rosterBytes, interval: limits.presenceInterval.nanoseconds)
         self.actorSystem = actorSystem
     }
 
     deinit {
         timer?.cancel()
-        host.giveBackIfGone(name)
+        host.releaseUnusedName(name)
     }
 
     // MARK: Members
@@ -67,83 +67,86 @@ distributed actor Room {
         presence: EncodedJSON?, token: String?, attempt: String?
     ) throws(RoomError) -> RoomTicket {
         guard (16...RoomLimits.maximumNameLength).contains(attempt?.utf8.count ?? 16) else { throw .invalidName }
-        let guest = try host.guest()
+        let client = try host.callingClient()
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
-        try host.consumeRate(.joins, of: guest)
+        try host.consumeRate(.joins, of: client)
         // First, so that no later change of authorization is missed.
-        guest.follows(self)
-        defer { if (try? membership.stay(of: guest)) == nil { guest.follows(noMore: self) } }
-        let principal = guest.connection.principal
+        client.registerActor(self)
+        defer { if (try? membership.membershipID(of: client)) == nil { client.unregisterActor(self) } }
+        let principal = client.connection.principal
         let rules = host.rules
         guard rules.canJoin(principal, name) else { throw .forbidden }
-        if let time = host.timeKeptOut(guest, of: name) { throw .kicked(retryAfterMilliseconds: time) }
+        if let time = host.banTimeLeft(client, of: name) { throw .kicked(retryAfterMilliseconds: time) }
         membership.limit = rules.memberLimit(of: name, host.limits.membersPerRoom)
-        let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
-        let isHere = (try? membership.stay(of: guest)) != nil
-        if !isHere, !guest.enter() { throw .tooManyRooms(limit: guest.placeLimit) }
-        let holder = QuotaHolder(principal: principal?.id, host: guest.host)
+        let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
+        let isHere = (try? membership.membershipID(of: client)) != nil
+        if !isHere, !client.reserveUse() { throw .tooManyRooms(limit: client.maximumUses) }
+        let holder = QuotaHolder(principal: principal?.id, host: client.host)
         let joined: RoomMembership<RoomConnectionState>.Joined
         do {
             // Before the membership is created: a client whose presence does not fit must not become a member.
-            let known = token.flatMap { try? membership.stay(provedBy: $0) } ?? (try? membership.stay(of: guest))
-            try showing.check(shown, of: known)
-            if known == nil { try host.checkShare(of: holder) }
+            let known =
+                token.flatMap { try? membership.membershipID(provenBy: $0) }
+                ?? (try? membership.membershipID(of: client))
+            try presenceBatch.check(newPresence, of: known)
+            if known == nil { try host.checkQuota(of: holder) }
             joined = try membership.join(
-                guest, principal: principal?.id,
+                client, principal: principal?.id,
                 holder: holder, token: token,
                 attempt: attempt, makeIdentity: Self.makeIdentity)
         } catch {
-            if !isHere { guest.leave() }
+            if !isHere { client.releaseUse() }
             throw error
         }
-        let stay = joined.identity.stay
+        let membershipID = joined.identity.membershipID
         // The quota counts the membership, not the connection: a membership exists without one too.
-        holds(stay, holder)
-        if let replaced = joined.replaced { leave(replaced) }
-        observers.insert(guest.connection)
+        setQuotaHolder(of: membershipID, to: holder)
+        if let replaced = joined.replaced { removeObserver(replaced) }
+        observers.insert(client.connection)
         if !isHere {
-            closeHandlers[stay]?.cancel()
-            closeHandlers[stay] = guest.connection.onClose { [weak self, weak guest] in
+            closeHandlers[membershipID]?.cancel()
+            closeHandlers[membershipID] = client.connection.onClose { [weak self, weak client] in
                 Task {
-                    guard let guest else { return }
-                    await self?.whenLocal { $0.lost(guest) }
+                    guard let client else { return }
+                    await self?.whenLocal { $0.startGracePeriod(of: client) }
                 }
             }
         }
-        show(shown, of: stay)
-        recordMembership(stay, of: guest)
+        publishPresence(newPresence, of: membershipID)
+        recordMembership(membershipID, of: client)
         host.didChange(self, name, members: membership.count)
-        return RoomTicket(stay: stay, token: joined.identity.token, events: history.position)
+        return RoomTicket(membershipID: membershipID, token: joined.identity.token, events: history.position)
     }
 
     /// Ends the membership of the caller or of the token at once.
     @Redacted
     distributed func leave(token: String?) throws(RoomError) {
-        let guest = try host.guest()
+        let client = try host.callingClient()
         defer { closeIfEmpty() }
         if let token {
-            endMembership(try membership.stay(provedBy: token))
+            endMembership(try membership.membershipID(provenBy: token))
         } else {
-            endMembership(try membership.stay(of: guest))
+            endMembership(try membership.membershipID(of: client))
         }
     }
 
     /// Replaces the caller's presence; nil removes it.
     distributed func setPresence(_ presence: EncodedJSON?) throws(RoomError) {
-        let stay = try self.stay(at: .presenceUpdates)
-        let shown = try presence.map { (presence) throws(RoomError) in try value(presence) }
-        try showing.check(shown, of: stay)
-        show(shown, of: stay)
+        let membershipID = try callerMembershipID(consuming: .presenceUpdates)
+        let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
+        try presenceBatch.check(newPresence, of: membershipID)
+        publishPresence(newPresence, of: membershipID)
     }
 
     /// Changes parts of the caller's presence with a merge patch (RFC 7396).
     distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
-        let stay = try self.stay(at: .presenceUpdates)
-        let presence = (showing.wanted(stay, in: roster) ?? .object([:])).merging(try value(patch))
+        let membershipID = try callerMembershipID(consuming: .presenceUpdates)
+        let presence = (presenceBatch.newestPresence(of: membershipID, in: roster) ?? .object([:])).merging(
+            try value(patch))
         try check(presence.byteCount)
-        try showing.check(presence, of: stay)
-        show(presence, of: stay)
+        try presenceBatch.check(presence, of: membershipID)
+        publishPresence(presence, of: membershipID)
     }
 
     // MARK: Topics
@@ -151,26 +154,26 @@ distributed actor Room {
     /// Publishes an event to the other members; returns its number.
     @discardableResult
     distributed func publish(topic: String, payload: EncodedJSON) throws(RoomError) -> Int {
-        let stay = try self.stay(at: .publishes)
+        let membershipID = try callerMembershipID(consuming: .publishes)
         guard !topic.isEmpty, topic.utf8.count <= RoomLimits.maximumNameLength else { throw .invalidName }
         let bytes = payload.byteCount
         let limit = maximumRecorded(host.limits.payloadBytes)
         guard bytes <= limit else { throw .payloadTooLarge(bytes: bytes, limit: limit) }
-        guard payload.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
-        let principal = try host.guest().connection.principal
+        guard payload.depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
+        let principal = try host.callingClient().connection.principal
         guard host.rules.canPublish(principal, topic, in: name) else { throw .forbidden }
         let first = history.events.first?.number
-        let event = history.append(topic: topic, peer: stay, payload: payload)
-        guard let notes else {
+        let event = history.append(topic: topic, peer: membershipID, payload: payload)
+        guard let handoffState else {
             $events.send(event)
             return event.number
         }
-        notes.setValue(RoomHandoffSnapshot.bytes(event), as: RoomHandoffSnapshot.event(event.number))
+        handoffState.setValue(RoomHandoffSnapshot.bytes(event), as: RoomHandoffSnapshot.eventKey(event.number))
         for number in (first ?? event.number)..<(history.events.first?.number ?? event.number) {
-            notes.setValue(nil, as: RoomHandoffSnapshot.event(number))
+            handoffState.setValue(nil, as: RoomHandoffSnapshot.eventKey(number))
         }
-        // Sent after the note is stored; otherwise the next owner might give its number to another event.
-        notes.show { [weak self] in self?.assumeIsolated { $0.$events.send(event) } }
+        // Sent after the event is stored; otherwise the next owner might give its number to another event.
+        handoffState.runAfterWrites { [weak self] in self?.assumeIsolated { $0.$events.send(event) } }
         return event.number
     }
 
@@ -181,7 +184,7 @@ distributed actor Room {
     ///   - after: the number of the last event that the client knows; nil for none.
     distributed func history(topic: String?, after: Int?, limit: Int?) throws(RoomError) -> [RoomEvent] {
         // The response can be large, so the publish rate applies.
-        _ = try self.stay(at: .publishes)
+        _ = try callerMembershipID(consuming: .publishes)
         let found = history.events.filter {
             $0.number > after ?? 0 && (topic == nil || $0.topic.isSameBytes(as: topic ?? ""))
         }
@@ -194,39 +197,42 @@ distributed actor Room {
     func members() -> [RoomMemberSummary] {
         membership.all.map { member in
             RoomMemberSummary(
-                stay: member.stay, principal: member.principal,
-                host: member.guest?.connection.remoteAddress?.host,
-                isConnected: member.guest != nil, presence: showing.wanted(member.stay, in: roster))
-        }.sorted { $0.stay.precedesInBytes($1.stay) }
+                membershipID: member.membershipID, principal: member.principal,
+                host: member.client?.connection.remoteAddress?.host,
+                isConnected: member.client != nil,
+                presence: presenceBatch.newestPresence(of: member.membershipID, in: roster))
+        }.sorted { $0.membershipID.precedesInBytes($1.membershipID) }
     }
 
     /// Ends a membership and bans its client for a time; returns false when there is no such membership.
-    func kick(_ stay: String, for time: Duration) -> Bool {
-        guard let member = membership.all.first(where: { $0.stay.isSameBytes(as: stay) }) else { return false }
-        host.keepOut(member.principal, member.guest?.connection, of: name, for: time)
-        endMembership(member.stay)
+    func kick(_ membershipID: String, for time: Duration) -> Bool {
+        guard let member = membership.all.first(where: { $0.membershipID.isSameBytes(as: membershipID) }) else {
+            return false
+        }
+        host.ban(member.principal, member.client?.connection, from: name, for: time)
+        endMembership(member.membershipID)
         closeIfEmpty()
         return true
     }
 
     // MARK: Private
 
-    /// Notes all presences before a planned handoff.
+    /// Writes all presences before a planned handoff.
     func deactivate() async {
-        if !membership.isEmpty { noteLeaving() }
+        if !membership.isEmpty { recordPlannedHandoff() }
     }
 
-    private func stay(at rate: RoomRate) throws(RoomError) -> String {
-        let guest = try host.guest()
+    private func callerMembershipID(consuming rate: RoomRate) throws(RoomError) -> String {
+        let client = try host.callingClient()
         defer { closeIfEmpty() }
-        try host.consumeRate(rate, of: guest)
-        return try membership.stay(of: guest)
+        try host.consumeRate(rate, of: client)
+        return try membership.membershipID(of: client)
     }
 
     /// The size first: larger values are not decoded.
     private func value(_ encoded: EncodedJSON) throws(RoomError) -> JSONValue {
         try check(encoded.byteCount)
-        guard encoded.depth <= RoomLimits.deepest else { throw .tooDeep(limit: RoomLimits.deepest) }
+        guard encoded.depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
         do {
             return try encoded.value()
         } catch {
@@ -240,74 +246,74 @@ distributed actor Room {
         throw .presenceTooLarge(bytes: bytes, limit: limit)
     }
 
-    /// Each note is one entry in the coordination store, which has its own limit.
+    /// Each value is one entry in the coordination store, which has its own limit.
     private func maximumRecorded(_ limit: Int) -> Int {
-        notes == nil ? limit : min(limit, RoomLimits.maximumRecordedEntries)
+        handoffState == nil ? limit : min(limit, RoomLimits.maximumRecordedEntries)
     }
 
     /// Sends the presence at once, or together with other changes of the interval.
-    private func show(_ presence: JSONValue?, of stay: String) {
-        showing.show(presence, of: stay, principal: membership.principal(of: stay))
-        if notes != nil { noteLater(stay) }
-        guard let wait = showing.timeToWait(at: MonotonicClock.now) else { return }
-        guard wait > 0 else { return showAll() }
+    private func publishPresence(_ presence: JSONValue?, of membershipID: String) {
+        presenceBatch.setPresence(presence, of: membershipID, principal: membership.principal(of: membershipID))
+        if handoffState != nil { schedulePresenceRecord(of: membershipID) }
+        guard let wait = presenceBatch.timeToWait(at: MonotonicClock.now) else { return }
+        guard wait > 0 else { return publishPresences() }
         Task { [weak self] in
             try? await Task.sleep(for: .nanoseconds(wait))
-            await self?.whenLocal { $0.showAll() }
+            await self?.whenLocal { $0.publishPresences() }
         }
     }
 
     /// Sends the changes that waited for the end of the interval.
-    func showAll() {
+    func publishPresences() {
         let now = MonotonicClock.now
         // Any access to the state publishes an update.
-        guard showing.isToTell(roster, at: now) else { return }
-        showing.bring(into: &roster, at: now)
+        guard presenceBatch.hasChanges(to: roster, at: now) else { return }
+        presenceBatch.applyChanges(to: &roster, at: now)
     }
 
     /// Sets the holder whose room quota a membership uses; nil when it has ended.
-    func holds(_ stay: String, _ holder: QuotaHolder?) {
-        host.count(from: holders[stay], to: holder)
-        holders[stay] = holder
+    func setQuotaHolder(of membershipID: String, to holder: QuotaHolder?) {
+        host.count(from: holders[membershipID], to: holder)
+        holders[membershipID] = holder
     }
 
-    private func endMembership(_ stay: String) {
-        holds(stay, nil)
-        if let guest = membership.endSession(stay) { leave(guest) }
-        closeHandlers.removeValue(forKey: stay)?.cancel()
-        show(nil, of: stay)
-        noteEnd(of: stay)
+    private func endMembership(_ membershipID: String) {
+        setQuotaHolder(of: membershipID, to: nil)
+        if let client = membership.endMembership(membershipID) { removeObserver(client) }
+        closeHandlers.removeValue(forKey: membershipID)?.cancel()
+        publishPresence(nil, of: membershipID)
+        deleteRecord(of: membershipID)
         host.didChange(self, name, members: membership.count)
     }
 
     /// Removes a member that may not join any more, because it lost a role or another principal is signed in.
-    func rightsChanged(of guest: RoomConnectionState) {
-        guard let stay = try? membership.stay(of: guest),
-            !host.rules.canJoin(guest.connection.principal, name)
+    func authorizationDidChange(of client: RoomConnectionState) {
+        guard let membershipID = try? membership.membershipID(of: client),
+            !host.rules.canJoin(client.connection.principal, name)
         else { return }
-        endMembership(stay)
+        endMembership(membershipID)
         closeIfEmpty()
     }
 
-    private func leave(_ guest: RoomConnectionState) {
-        guest.leave()
-        guest.follows(noMore: self)
-        guard observers.remove(guest.connection) != nil else { return }
-        guest.connection.endStreams(
+    private func removeObserver(_ client: RoomConnectionState) {
+        client.releaseUse()
+        client.unregisterActor(self)
+        guard observers.remove(client.connection) != nil else { return }
+        client.connection.endStreams(
             ofActor: "\(RoomHost.name)/\(name)",
             TrebuchetError(.unauthorized, "the connection is no longer in the room"))
     }
 
-    private func lost(_ guest: RoomConnectionState) {
-        guard let stay = membership.lost(guest, at: MonotonicClock.now) else { return }
-        leave(guest)
-        closeHandlers[stay] = nil
+    private func startGracePeriod(of client: RoomConnectionState) {
+        guard let membershipID = membership.startGracePeriod(of: client, at: MonotonicClock.now) else { return }
+        removeObserver(client)
+        closeHandlers[membershipID] = nil
         scheduleExpiry()
     }
 
     /// Ends memberships whose grace period is over. There is one timer, for the first of them.
     func scheduleExpiry() {
-        guard timer == nil, let end = membership.nextEnd else { return }
+        guard timer == nil, let end = membership.nextExpiry else { return }
         let now = MonotonicClock.now
         let wait = Duration.nanoseconds(end > now ? end - now : 0)
         timer = Task { [weak self] in
@@ -319,10 +325,10 @@ distributed actor Room {
 
     private func endExpired() {
         timer = nil
-        for stay in membership.endOverdue(at: MonotonicClock.now) {
-            holds(stay, nil)
-            show(nil, of: stay)
-            noteEnd(of: stay)
+        for membershipID in membership.endExpired(at: MonotonicClock.now) {
+            setQuotaHolder(of: membershipID, to: nil)
+            publishPresence(nil, of: membershipID)
+            deleteRecord(of: membershipID)
         }
         host.didChange(self, name, members: membership.count)
         scheduleExpiry()
@@ -341,16 +347,16 @@ distributed actor Room {
     /// Reports whether the room was deactivated or a caller has started to use it again.
     func deactivationDidFinish(_ goes: Bool) {
         (isDeactivating, isClosed) = (false, goes || hasMoved)
-        if goes { noteNothing() }
+        if goes { deleteHandoffState() }
     }
 
     private static func makeIdentity() -> RoomMembership<RoomConnectionState>.Identity {
-        RoomMembership.Identity(stay: RandomToken.make(), token: RandomToken.make())
+        RoomMembership.Identity(membershipID: RandomToken.make(), token: RandomToken.make())
     }
 }
 
 extension Room: ServiceActor {
-    static var _looksAtObservers: Bool { true }
+    static var _inspectsObservers: Bool { true }
 
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
         guard let connection, observers.contains(connection) else {

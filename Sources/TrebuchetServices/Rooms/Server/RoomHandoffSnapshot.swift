@@ -1,7 +1,7 @@
 internal import Trebuchet
 internal import TrebuchetWire
 
-/// The notes of a room for its next owner, when one of several nodes has it. The key `head` has the state of the room;
+/// The handoff state of a room for its next owner, when one of several nodes has it. The key `head` has the state of the room;
 /// memberships, presences and stored events have a key each.
 struct RoomHandoffSnapshot {
     struct Head: Codable {
@@ -28,27 +28,27 @@ struct RoomHandoffSnapshot {
     }
 
     static let head = "head"
-    static func stay(_ stay: String) -> String { "stay.\(stay)" }
-    static func shown(_ stay: String) -> String { "shown.\(stay)" }
-    static func event(_ number: Int) -> String { "event.\(number)" }
+    static func membershipKey(_ membershipID: String) -> String { "stay.\(membershipID)" }
+    static func presenceKey(_ membershipID: String) -> String { "shown.\(membershipID)" }
+    static func eventKey(_ number: Int) -> String { "event.\(number)" }
 
     private(set) var head: Head?
-    private(set) var stays: [(id: String, stay: MemberRecord)] = []
-    private(set) var shown: [String: JSONValue] = [:]
+    private(set) var memberships: [(id: String, record: MemberRecord)] = []
+    private(set) var presences: [String: JSONValue] = [:]
     private(set) var events: [RoomEvent] = []
 
-    init(_ noted: [String: [UInt8]]) throws {
-        for (name, bytes) in noted {
+    init(_ entries: [String: [UInt8]]) throws {
+        for (name, bytes) in entries {
             let parts = name.split(separator: ".", maxSplits: 1)
             switch (parts.first, parts.last.map(String.init)) {
             case ("head", _): head = try JSONValue(json: bytes).decode(Head.self)
-            case ("stay", let id?): stays.append((id, try JSONValue(json: bytes).decode(MemberRecord.self)))
-            case ("shown", let id?): shown[id] = try JSONValue(json: bytes)
+            case ("stay", let id?): memberships.append((id, try JSONValue(json: bytes).decode(MemberRecord.self)))
+            case ("shown", let id?): presences[id] = try JSONValue(json: bytes)
             case ("event", _): events.append(try RoomEvent(json: bytes))
             default: break
             }
         }
-        stays.sort { $0.stay.order < $1.stay.order }
+        memberships.sort { $0.record.order < $1.record.order }
         events.sort { $0.number < $1.number }
     }
 

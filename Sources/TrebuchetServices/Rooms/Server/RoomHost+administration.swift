@@ -8,14 +8,14 @@ extension RoomHost {
     }
 
     /// Removes a member from a room; returns false when there is no such room or membership.
-    func kick(_ stay: String, from room: String, for time: Duration) async -> Bool {
-        await self.room(room)?.whenLocal { $0.kick(stay, for: time) } ?? false
+    func kick(_ membershipID: String, from room: String, for time: Duration) async -> Bool {
+        await self.room(room)?.whenLocal { $0.kick(membershipID, for: time) } ?? false
     }
 }
 
 /// A member of a room, as listed.
 package struct RoomMemberSummary: Codable, Sendable, Equatable {
-    package let stay: String
+    package let membershipID: String
     /// Nil for a member that is not signed in.
     package let principal: String?
     /// Nil during the grace period, and for a client in the server's process.
@@ -25,5 +25,5 @@ package struct RoomMemberSummary: Codable, Sendable, Equatable {
     /// Nil without a presence.
     package let presence: JSONValue?
 
-    private enum CodingKeys: String, CodingKey { case stay = "session", principal, host, isConnected, presence }
+    private enum CodingKeys: String, CodingKey { case membershipID = "session", principal, host, isConnected, presence }
 }

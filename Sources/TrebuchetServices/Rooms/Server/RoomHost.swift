@@ -14,15 +14,15 @@ public final class RoomHost: Sendable {
         var members: [ByteText: Int] = [:]
         /// The sorted names of those rooms, so that a page of a list needs no sorting.
         var listed = RoomNames()
-        var keptOut = RoomBanList()
+        var banList = RoomBanList()
         /// Quotas of memberships in rooms.
-        var shares: HolderQuotaUsage
+        var quotaUsage: HolderQuotaUsage
     }
 
     /// The limits from `expose`; rules may change the number of members for a room.
     public let limits: RoomLimits
     private let rooms: ServiceActors<Room>
-    private let guests = ServiceConnections<RoomConnectionState>()
+    private let clients = ServiceConnections<RoomConnectionState>()
     private let contents: Mutex<Contents>
 
     private init(_ server: TrebuchetServer, _ rules: any RoomRules, _ limits: RoomLimits) {
@@ -31,7 +31,7 @@ public final class RoomHost: Sendable {
         contents = Mutex(
             Contents(
                 rules: rules,
-                shares: HolderQuotaUsage(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
+                quotaUsage: HolderQuotaUsage(perPrincipal: limits.roomsPerPrincipal, perHost: limits.roomsPerHost)
             ))
     }
 
@@ -79,19 +79,19 @@ public final class RoomHost: Sendable {
     func room(_ name: String) -> Room? { rooms[name] }
 
     /// Bans a principal, or a connection that is not signed in, from a room for a time.
-    func keepOut(_ principal: String?, _ connection: CallerConnection?, of room: String, for time: Duration) {
+    func ban(_ principal: String?, _ connection: CallerConnection?, from room: String, for time: Duration) {
         guard let who = RoomBanList.Person(principal, connection) else { return }
         let now = MonotonicClock.now
-        contents.withLock { $0.keptOut.addBan(who, of: room, until: now &+ time.nanoseconds, at: now) }
+        contents.withLock { $0.banList.addBan(who, of: room, until: now &+ time.nanoseconds, at: now) }
     }
 
     /// Returns the rest of a ban in milliseconds; nil without a ban.
-    func timeKeptOut(_ guest: RoomConnectionState, of room: String) -> Int? {
+    func banTimeLeft(_ client: RoomConnectionState, of room: String) -> Int? {
         contents.withLock { contents in
-            guard !contents.keptOut.isEmpty,
-                let who = RoomBanList.Person(guest.connection.principal?.id, guest.connection)
+            guard !contents.banList.isEmpty,
+                let who = RoomBanList.Person(client.connection.principal?.id, client.connection)
             else { return nil }
-            return contents.keptOut.timeLeft(who, of: room, at: MonotonicClock.now).map { Int($0 / 1_000_000) + 1 }
+            return contents.banList.timeLeft(who, of: room, at: MonotonicClock.now).map { Int($0 / 1_000_000) + 1 }
         }
     }
 
@@ -131,16 +131,16 @@ public final class RoomHost: Sendable {
     }
 
     /// Throws when the holder is in the maximum number of rooms, over all of its connections.
-    func checkShare(of holder: QuotaHolder) throws(RoomError) {
-        if let full = contents.withLock({ $0.shares.exceeded(holder) }) { throw .tooManyRooms(limit: full) }
+    func checkQuota(of holder: QuotaHolder) throws(RoomError) {
+        if let full = contents.withLock({ $0.quotaUsage.exceeded(holder) }) { throw .tooManyRooms(limit: full) }
     }
 
     /// Updates the quota when a membership begins, moves to another connection, or ends.
     func count(from before: QuotaHolder?, to after: QuotaHolder?) {
         guard before != after else { return }
         contents.withLock { contents in
-            if let before { contents.shares.release(before) }
-            if let after { contents.shares.reserve(after) }
+            if let before { contents.quotaUsage.release(before) }
+            if let after { contents.quotaUsage.reserve(after) }
         }
     }
 
@@ -154,33 +154,35 @@ public final class RoomHost: Sendable {
     }
 
     /// Releases the name of a room that has moved to another node.
-    func giveBack(_ room: Room, _ name: String) { rooms.giveBack(name, of: room) }
+    func releaseName(of room: Room, _ name: String) { rooms.releaseName(name, of: room) }
 
     /// Releases the name of a room whose activation failed.
-    func giveBackIfGone(_ name: String) { rooms.giveBackIfGone(name) }
+    func releaseUnusedName(_ name: String) { rooms.releaseUnusedName(name) }
 
     /// Deactivates an unused room, unless a client joins meanwhile.
     func deactivateRoom(_ room: Room, _ name: String) async { await rooms.deactivateActor(room, name) }
 
     /// Returns the state of the connection that makes the current call.
-    func guest() throws(RoomError) -> RoomConnectionState {
+    func callingClient() throws(RoomError) -> RoomConnectionState {
         guard let connection = Caller.current?.connection else { throw .unknownCaller }
-        return guests.visitor(connection) {
-            RoomConnectionState(connection, places: limits.roomsPerConnection)
-        } principalChanged: { guest in
-            for room in guest.followed { Task { await room.whenLocal { $0.rightsChanged(of: guest) } } }
+        return clients.state(of: connection) {
+            RoomConnectionState(connection, maximumUses: limits.roomsPerConnection)
+        } principalChanged: { client in
+            for room in client.registeredActors {
+                Task { await room.whenLocal { $0.authorizationDidChange(of: client) } }
+            }
         }
     }
 
     /// Takes one call from the caller's rate; throws `rateLimited` when there is none left.
-    func consumeRate(_ rate: RoomRate, of guest: RoomConnectionState) throws(RoomError) {
+    func consumeRate(_ rate: RoomRate, of client: RoomConnectionState) throws(RoomError) {
         let limit =
             switch rate {
             case .joins: limits.joins
             case .presenceUpdates: limits.presenceUpdates
             case .publishes: limits.publishes
             }
-        if let wait = guest.consume(of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
+        if let wait = client.consume(of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 }
 

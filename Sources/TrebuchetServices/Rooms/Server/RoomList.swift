@@ -42,9 +42,9 @@ distributed actor RoomList {
     ///   - after: the last name of the previous page; nil for the first page.
     ///   - limit: the maximum number of rooms, at most 1,000; nil for 1,000.
     distributed func list(after: String?, limit: Int?) throws(RoomError) -> [RoomSummary] {
-        let guest = try host.guest()
-        try host.consumeRate(.joins, of: guest)
-        let (rules, principal) = (host.rules, guest.connection.principal)
+        let client = try host.callingClient()
+        try host.consumeRate(.joins, of: client)
+        let (rules, principal) = (host.rules, client.connection.principal)
         guard rules.canList(principal, prefix) else { throw .forbidden }
         let limit = min(max(0, limit ?? .max), Self.maximumPageLength)
         // Rooms of the type `chat-secret` have the prefix `chat-` too, so the rules decide for each room.

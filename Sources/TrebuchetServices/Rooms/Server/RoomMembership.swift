@@ -4,10 +4,10 @@ internal import Trebuchet
 /// The memberships of a room: their connections, secrets, quotas and grace periods.
 ///
 /// Pure: the time, in nanoseconds, and the identities of new memberships are arguments.
-struct RoomMembership<Guest: Hashable> {
+struct RoomMembership<Client: Hashable> {
     struct Identity: Equatable {
         /// The identifier that other members see.
-        let stay: String
+        let membershipID: String
         /// The secret that proves to be the same client; only that client receives it.
         let token: String
     }
@@ -16,7 +16,7 @@ struct RoomMembership<Guest: Hashable> {
         let identity: Identity
         let isNew: Bool
         /// The connection that had the membership until now and must be notified.
-        let replaced: Guest?
+        let replaced: Client?
     }
 
     private struct MembershipRecord {
@@ -27,90 +27,92 @@ struct RoomMembership<Guest: Hashable> {
         /// The holder whose quota the membership uses.
         var holder: QuotaHolder?
         /// Nil during the grace period.
-        var guest: Guest?
-        var leavesAt: UInt64?
+        var client: Client?
+        var expiresAt: UInt64?
     }
 
     /// The maximum number of memberships; lowering it ends none.
     var limit: Int
     let grace: UInt64
-    private var shares: HolderQuotaUsage
-    private var stays: [String: MembershipRecord] = [:]
+    private var quotaUsage: HolderQuotaUsage
+    private var memberships: [String: MembershipRecord] = [:]
     /// Looked up by hash with a per-process seed, so that timing reveals nothing about tokens and attempts.
-    private var staysBySecret: [ByteText: String] = [:]
-    private var staysByGuest: [Guest: String] = [:]
+    private var membershipIDsBySecret: [ByteText: String] = [:]
+    private var membershipIDsByClient: [Client: String] = [:]
 
     init(limit: Int, grace: UInt64, perPrincipal: Int = .max, perHost: Int = .max) {
         self.limit = limit
         self.grace = grace
-        shares = HolderQuotaUsage(perPrincipal: perPrincipal, perHost: perHost)
+        quotaUsage = HolderQuotaUsage(perPrincipal: perPrincipal, perHost: perHost)
     }
 
     private mutating func setHolder(_ holder: QuotaHolder?) -> QuotaHolder? {
-        if let holder { shares.reserve(holder) }
+        if let holder { quotaUsage.reserve(holder) }
         return holder
     }
 
     private mutating func release(_ holder: QuotaHolder?) {
-        if let holder { shares.release(holder) }
+        if let holder { quotaUsage.release(holder) }
     }
 
-    var isEmpty: Bool { stays.isEmpty }
-    var count: Int { stays.count }
+    var isEmpty: Bool { memberships.isEmpty }
+    var count: Int { memberships.count }
 
     /// The time at which the next membership without a connection ends.
-    var nextEnd: UInt64? { stays.values.lazy.compactMap(\.leavesAt).min() }
+    var nextExpiry: UInt64? { memberships.values.lazy.compactMap(\.expiresAt).min() }
 
     /// Returns the membership of a connection.
-    func stay(of guest: Guest) throws(RoomError) -> String {
-        guard let stay = staysByGuest[guest] else { throw .notJoined }
-        return stay
+    func membershipID(of client: Client) throws(RoomError) -> String {
+        guard let membershipID = membershipIDsByClient[client] else { throw .notJoined }
+        return membershipID
     }
 
     /// All memberships, unordered.
-    var all: [(stay: String, principal: String?, guest: Guest?)] {
-        stays.values.map { ($0.identity.stay, $0.principal, $0.guest) }
+    var all: [(membershipID: String, principal: String?, client: Client?)] {
+        memberships.values.map { ($0.identity.membershipID, $0.principal, $0.client) }
     }
 
     /// Returns the principal that is signed in over the connection of a membership.
-    func principal(of stay: String) -> String? { stays[stay]?.principal }
+    func principal(of membershipID: String) -> String? { memberships[membershipID]?.principal }
 
     /// Gives a connection its membership: the existing one, the one of its token, the one of the same attempt, or a new one.
     mutating func join(
-        _ guest: Guest, principal: String?, holder: QuotaHolder? = nil, token: String?, attempt: String? = nil,
+        _ client: Client, principal: String?, holder: QuotaHolder? = nil, token: String?, attempt: String? = nil,
         makeIdentity: () -> Identity
     ) throws(RoomError) -> Joined {
-        let own = staysByGuest[guest]
-        if let secret = token ?? attempt.flatMap({ staysBySecret[ByteText($0)] == nil ? nil : $0 }) {
-            guard let id = staysBySecret[ByteText(secret)], var stay = stays[id] else { throw .unknownToken }
+        let own = membershipIDsByClient[client]
+        if let secret = token ?? attempt.flatMap({ membershipIDsBySecret[ByteText($0)] == nil ? nil : $0 }) {
+            guard let id = membershipIDsBySecret[ByteText(secret)], var record = memberships[id] else {
+                throw .unknownToken
+            }
             guard own == nil || own == id else { throw .alreadyJoined }
             // A membership of a principal cannot be resumed by another principal, not even with the token.
-            if let before = stay.principal {
+            if let before = record.principal {
                 guard let principal else { throw .notSignedIn }
                 guard before.isSameBytes(as: principal) else { throw .notYours }
             }
-            let replaced = stay.guest == guest ? nil : stay.guest
-            if let replaced { staysByGuest[replaced] = nil }
-            stay.guest = guest
-            stay.leavesAt = nil
-            stay.principal = principal ?? stay.principal
-            release(stay.holder)
-            stay.holder = setHolder(holder)
-            stays[id] = stay
-            staysByGuest[guest] = id
-            return Joined(identity: stay.identity, isNew: false, replaced: replaced)
+            let replaced = record.client == client ? nil : record.client
+            if let replaced { membershipIDsByClient[replaced] = nil }
+            record.client = client
+            record.expiresAt = nil
+            record.principal = principal ?? record.principal
+            release(record.holder)
+            record.holder = setHolder(holder)
+            memberships[id] = record
+            membershipIDsByClient[client] = id
+            return Joined(identity: record.identity, isNew: false, replaced: replaced)
         }
-        if let own, let stay = stays[own] {
-            return Joined(identity: stay.identity, isNew: false, replaced: nil)
+        if let own, let record = memberships[own] {
+            return Joined(identity: record.identity, isNew: false, replaced: nil)
         }
-        guard stays.count < limit else { throw .roomFull(limit: limit) }
-        if let full = holder.flatMap({ shares.exceeded($0) }) { throw .tooManySessions(limit: full) }
+        guard memberships.count < limit else { throw .roomFull(limit: limit) }
+        if let full = holder.flatMap({ quotaUsage.exceeded($0) }) { throw .tooManySessions(limit: full) }
         let identity = makeIdentity()
-        stays[identity.stay] = MembershipRecord(
-            identity: identity, attempt: attempt, principal: principal, holder: setHolder(holder), guest: guest)
-        staysBySecret[ByteText(identity.token)] = identity.stay
-        if let attempt { staysBySecret[ByteText(attempt)] = identity.stay }
-        staysByGuest[guest] = identity.stay
+        memberships[identity.membershipID] = MembershipRecord(
+            identity: identity, attempt: attempt, principal: principal, holder: setHolder(holder), client: client)
+        membershipIDsBySecret[ByteText(identity.token)] = identity.membershipID
+        if let attempt { membershipIDsBySecret[ByteText(attempt)] = identity.membershipID }
+        membershipIDsByClient[client] = identity.membershipID
         return Joined(identity: identity, isNew: true, replaced: nil)
     }
 
@@ -120,47 +122,47 @@ struct RoomMembership<Guest: Hashable> {
     mutating func restore(
         _ identity: Identity, attempt: String?, principal: String?, holder: QuotaHolder?, until end: UInt64
     ) {
-        stays[identity.stay] = MembershipRecord(
-            identity: identity, attempt: attempt, principal: principal, holder: setHolder(holder), guest: nil,
-            leavesAt: end)
-        staysBySecret[ByteText(identity.token)] = identity.stay
-        if let attempt { staysBySecret[ByteText(attempt)] = identity.stay }
+        memberships[identity.membershipID] = MembershipRecord(
+            identity: identity, attempt: attempt, principal: principal, holder: setHolder(holder), client: nil,
+            expiresAt: end)
+        membershipIDsBySecret[ByteText(identity.token)] = identity.membershipID
+        if let attempt { membershipIDsBySecret[ByteText(attempt)] = identity.membershipID }
     }
 
     /// Returns the secrets of a membership for the next owner of the room; nil when there is none.
-    func secrets(of stay: String) -> (token: String, attempt: String?)? {
-        stays[stay].map { ($0.identity.token, $0.attempt) }
+    func secrets(of membershipID: String) -> (token: String, attempt: String?)? {
+        memberships[membershipID].map { ($0.identity.token, $0.attempt) }
     }
 
     /// Returns the membership that a token proves.
-    func stay(provedBy token: String) throws(RoomError) -> String {
-        guard let stay = staysBySecret[ByteText(token)] else { throw .unknownToken }
-        return stay
+    func membershipID(provenBy token: String) throws(RoomError) -> String {
+        guard let membershipID = membershipIDsBySecret[ByteText(token)] else { throw .unknownToken }
+        return membershipID
     }
 
     /// Ends a membership. Returns the connection that had it.
     @discardableResult
-    mutating func endSession(_ id: String) -> Guest? {
-        guard let stay = stays.removeValue(forKey: id) else { return nil }
-        release(stay.holder)
-        staysBySecret[ByteText(stay.identity.token)] = nil
-        if let attempt = stay.attempt { staysBySecret[ByteText(attempt)] = nil }
-        if let guest = stay.guest { staysByGuest[guest] = nil }
-        return stay.guest
+    mutating func endMembership(_ id: String) -> Client? {
+        guard let record = memberships.removeValue(forKey: id) else { return nil }
+        release(record.holder)
+        membershipIDsBySecret[ByteText(record.identity.token)] = nil
+        if let attempt = record.attempt { membershipIDsBySecret[ByteText(attempt)] = nil }
+        if let client = record.client { membershipIDsByClient[client] = nil }
+        return record.client
     }
 
     /// Starts the grace period of a closed connection's membership and returns that; nil when it has none.
-    mutating func lost(_ guest: Guest, at now: UInt64) -> String? {
-        guard let id = staysByGuest.removeValue(forKey: guest) else { return nil }
-        stays[id]?.guest = nil
-        stays[id]?.leavesAt = now &+ grace
+    mutating func startGracePeriod(of client: Client, at now: UInt64) -> String? {
+        guard let id = membershipIDsByClient.removeValue(forKey: client) else { return nil }
+        memberships[id]?.client = nil
+        memberships[id]?.expiresAt = now &+ grace
         return id
     }
 
     /// Ends the memberships whose grace period is over, and returns them.
-    mutating func endOverdue(at now: UInt64) -> [String] {
-        let overdue = stays.values.filter { ($0.leavesAt ?? .max) <= now }.map(\.identity.stay)
-        for id in overdue { endSession(id) }
-        return overdue
+    mutating func endExpired(at now: UInt64) -> [String] {
+        let expired = memberships.values.filter { ($0.expiresAt ?? .max) <= now }.map(\.identity.membershipID)
+        for id in expired { endMembership(id) }
+        return expired
     }
 }

@@ -17,7 +17,7 @@ public struct AuthKey: SharedKey {
     public func load(context: LoadContext<AuthSession>, continuation: LoadContinuation<AuthSession>) {
         guard let session = backend?.session else { return continuation.resume(throwing: AuthError.withoutBackend) }
         var value = AuthSession()
-        session.states.currentValue.show(in: &value)
+        session.states.currentValue.apply(to: &value)
         continuation.resume(returning: value)
     }
 
@@ -33,7 +33,7 @@ public struct AuthKey: SharedKey {
             for await _ in session.states.stream {
                 // The state is read within the change of the value, so that it never replaces a newer state that an operation
                 // has set.
-                subscriber.update { session.states.currentValue.show(in: &$0) }
+                subscriber.update { session.states.currentValue.apply(to: &$0) }
                 if let error = failure.take() { subscriber.yield(throwing: error) }
             }
         }

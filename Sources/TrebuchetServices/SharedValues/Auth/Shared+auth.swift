@@ -133,7 +133,7 @@ extension Shared where Value == AuthSession {
     ) async throws -> Output {
         let session = try backend().session
         let output = try await change(session)
-        withLock { session.states.currentValue.show(in: &$0) }
+        withLock { session.states.currentValue.apply(to: &$0) }
         return output
     }
 

@@ -75,12 +75,12 @@ where Element.ID: Codable & Sendable {
 
     private func document(_ id: Element.ID) throws -> (id: DocumentID, document: Document?) {
         let name = try CollectionCommands.id(encoding: collection.items[id: id]?.id ?? id)
-        return (name, changed[name] ?? collection.shown[name]?.document)
+        return (name, changed[name] ?? collection.displayed[name]?.document)
     }
 
     private mutating func add(_ command: DocumentCommand, if condition: WriteCondition? = nil) {
         writes.append(DocumentWrite(command, if: condition))
-        let before = changed[command.id] ?? collection.shown[command.id]?.document
+        let before = changed[command.id] ?? collection.displayed[command.id]?.document
         let context = CommandContext(number: 0, time: CollectionClock().now())
         // A command that fails here may succeed at the server, which has documents that this client does not.
         if let after = try? Optional.some(command.perform(on: before, context)) { changed[command.id] = .some(after) }

@@ -13,7 +13,7 @@ extension PendingWrites {
     ///   - hasMore: true when more documents match after those of the result. A new document that would be last is not shown
     ///     then, because unknown documents come before it.
     ///   - kept: replacements for documents of the result, which may include writes without a response.
-    func show(
+    func apply(
         over documents: KeyedCollection<Document>, _ query: CollectionQuery, seen revision: Int?,
         hasMore: Bool = false, kept: [DocumentID: Document?] = [:]
     ) -> [Document] {
@@ -59,7 +59,7 @@ extension PendingWrites {
             let id = write.command.id
             guard !isLeftOut(id) else { continue }
             let before = changed[id] ?? touched[id] ?? document(id)
-            guard write.condition.map({ $0.holds(for: before) }) ?? true,
+            guard write.condition.map({ $0.isSatisfied(by: before) }) ?? true,
                 var after = try? Optional.some(write.command.perform(on: before, context))
             else { return }
             if after != before {

@@ -46,7 +46,7 @@ where Element.ID: Codable & Sendable {
     /// Documents of the result that are not valid elements, with the reasons; ``readError`` names the first of them.
     public internal(set) var unreadable: [UnreadableDocument] = []
     /// The documents of the items, and of unreadable elements.
-    var shown: [DocumentID: DisplayedDocument<Element>] = [:]
+    var displayed: [DocumentID: DisplayedDocument<Element>] = [:]
     /// True when the query finds all documents.
     var isOfAll = false
     /// The destination of writes; nil without a backend.
@@ -76,7 +76,7 @@ where Element.ID: Codable & Sendable {
     /// Returns the metadata of an item: its creation and last change with their principals, its revision, and its expiry. With
     /// pending writes it has the values that this client expects.
     public func document(_ id: Element.ID) -> Document? {
-        (try? CollectionCommands.id(encoding: items[id: id]?.id ?? id)).flatMap { shown[$0]?.document }
+        (try? CollectionCommands.id(encoding: items[id: id]?.id ?? id)).flatMap { displayed[$0]?.document }
     }
 }
 

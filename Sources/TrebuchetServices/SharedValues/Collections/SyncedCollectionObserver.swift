@@ -48,7 +48,7 @@ where Element.ID: Codable & Sendable {
             lastSyncedAt = kept.map { Date(timeIntervalSince1970: $0.syncedAt) }
             isKept = kept != nil
             position = ResultPosition()
-            if let kept { position.shows(kept.revision) }
+            if let kept { position.receive(kept.revision) }
         }
     }
 
@@ -65,7 +65,7 @@ where Element.ID: Codable & Sendable {
         self.link = link
         self.subscriber = subscriber
         var contents = Contents(account: link.account)
-        contents.show(link.kept(query, for: contents.account))
+        contents.show(link.cachedResult(query, for: contents.account))
         self.contents = Mutex(contents)
     }
 
@@ -76,10 +76,10 @@ where Element.ID: Codable & Sendable {
         }
     }
 
-    func isTold(_ shown: [String: Int], through revision: Int) {
+    func applyPositions(_ shown: [String: Int], through revision: Int) {
         contents.withLock { contents in
             guard let number = contents.number, let shown = shown[String(number)] else { return }
-            contents.position.isTold(shown: shown, through: revision)
+            contents.position.confirm(received: shown, through: revision)
         }
     }
 
@@ -97,12 +97,12 @@ where Element.ID: Codable & Sendable {
 
     private func render(_ value: inout SyncedCollection<Element>) {
         let account = contents.withLock { $0.account }
-        let (pending, damage) = link.shown(of: account)
+        let (pending, damage) = link.pendingWrites(of: account)
         contents.withLock { contents in
             // The account has changed meanwhile; another rendering follows.
             guard contents.account == account else { return }
             contents.uncertain.remove(pending)
-            let documents = pending.show(
+            let documents = pending.apply(
                 over: contents.result?.documents ?? KeyedCollection(), query, seen: contents.position.seen,
                 hasMore: contents.result?.hasMore ?? false, kept: contents.uncertain.documents)
             var decoded: [DocumentID: DisplayedDocument<Element>] = [:]
@@ -122,7 +122,7 @@ where Element.ID: Codable & Sendable {
                 }
             }
             contents.decoded = decoded
-            value.shown = decoded
+            value.displayed = decoded
             value.items = elements
             value.isLoading = contents.result == nil && contents.error == nil
             value.isOfAll = query.conditions.isEmpty && query.limit == nil && query.after == nil
@@ -138,7 +138,7 @@ where Element.ID: Codable & Sendable {
 
     private func fail(_ error: any Error) {
         contents.withLock { ($0.error, $0.isLive) = (error, false) }
-        link.forgetSeen()
+        link.removeSeenWrites()
         refresh()
     }
 
@@ -146,10 +146,10 @@ where Element.ID: Codable & Sendable {
     /// it was read without a sign-in.
     func accountChanged() {
         let account = link.account
-        let kept = link.kept(query, for: account)
+        let kept = link.cachedResult(query, for: account)
         let reader = contents.withLock { contents -> Task<Void, Never>? in
             guard contents.account != account else { return nil }
-            if contents.account != .nobody || contents.isKept { contents.show(kept) }
+            if contents.account != .signedOut || contents.isKept { contents.show(kept) }
             (contents.account, contents.isLive, contents.isToReopen, contents.error) = (account, false, true, nil)
             contents.uncertain = UncertainDocuments()
             contents.view = nil
@@ -211,7 +211,7 @@ where Element.ID: Codable & Sendable {
                 if contents.view != ticket.view { contents.position.reset() }
                 contents.number = ticket.number
                 if let shown = ticket.shown, let revision = ticket.revision {
-                    contents.position.isTold(shown: shown, through: revision)
+                    contents.position.confirm(received: shown, through: revision)
                 }
                 if contents.view == ticket.view, contents.reader != nil {
                     guard contents.result != nil, !contents.isKept, !contents.isLive else { return false }
@@ -270,18 +270,18 @@ where Element.ID: Codable & Sendable {
 
     private func receive(_ result: QueryResult, as account: ClientAccount) {
         let now = Date()
-        let (pending, _) = link.shown(of: account)
+        let (pending, _) = link.pendingWrites(of: account)
         let isShown = contents.withLock { contents in
             guard contents.account == account else { return false }
             contents.uncertain.retainDocuments(contents.result, seen: contents.position.seen, pending)
             (contents.result, contents.lastSyncedAt, contents.isKept, contents.isLive) = (result, now, false, true)
             (contents.failures, contents.error) = (0, nil)
-            contents.position.shows(result.revision)
+            contents.position.receive(result.revision)
             return true
         }
         guard isShown else { return }
         refresh()
-        link.forgetSeen()
+        link.removeSeenWrites()
         link.storeResult(result, from: now, of: query, for: account)
     }
 }

@@ -18,7 +18,7 @@ final class PresenceObserver<Presence: Codable & Sendable & Equatable>: RoomObse
         self.subscriber = subscriber
     }
 
-    func show(_ status: RoomStatus) {
+    func applyStatus(_ status: RoomStatus) {
         subscriber.update { presence in
             presence.isConnected = status.isJoined
             presence.isLoading = !status.hasRoster && status.error == nil
@@ -26,7 +26,7 @@ final class PresenceObserver<Presence: Codable & Sendable & Equatable>: RoomObse
         }
     }
 
-    func show(_ roster: Roster, without own: Set<String>) {
+    func applyRoster(_ roster: Roster, without own: Set<String>) {
         let peers = known.withLock { known in
             var next: [String: KnownState] = [:]
             for member in roster.members where !own.contains(member.id) {

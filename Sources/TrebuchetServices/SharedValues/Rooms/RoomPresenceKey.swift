@@ -52,7 +52,7 @@ public struct RoomPresenceKey<Presence: Codable & Sendable & Equatable>: SharedK
         guard let backend else { return continuation.resume(throwing: RoomError.noBackend) }
         guard let joined = backend.rooms.room(room) else { return continuation.resume(throwing: RoomError.left) }
         do {
-            joined.show(try JSONValue(encoding: value.user), continuation)
+            joined.setPresence(try JSONValue(encoding: value.user), continuation)
         } catch {
             continuation.resume(throwing: error)
         }

@@ -30,7 +30,7 @@ extension Shared {
     ) -> OperationCall<Void> where Value == TopicChannel<Payload> {
         // Before any suspension, so that events keep the order of calls.
         let publication =
-            wrappedValue.line?.publish(payload) ?? Publication(topic: "", failed: RoomError.noBackend)
+            wrappedValue.sink?.publish(payload) ?? Publication(topic: "", failed: RoomError.noBackend)
         return start(
             .publishing(), onAttempt: { onAttempt?(payload) }, onSuccess: { onSuccess?() }, onError: onError,
             onSettled: onSettled, until: publication.outcome)

@@ -21,7 +21,7 @@ public struct TopicChannel<Payload: Codable & Sendable & Equatable>: Sendable {
     /// The error of the newest publish, until one succeeds or `reset()`; or an error of the room, or missed events.
     public var error: (any Error)?
     /// The destination of events; nil for a channel without a key.
-    var line: TopicEventSink?
+    var sink: TopicEventSink?
 
     /// Creates a channel for previews and tests; it publishes nothing. The channel of a room comes from `.trebuchetTopic`.
     ///

@@ -33,7 +33,7 @@ public struct TopicChannelKey<Payload: Codable & Sendable & Equatable>: SharedKe
     var initialValue: Value {
         var channel = TopicChannel<Payload>(
             isLoading: backend != nil, error: backend == nil ? RoomError.noBackend : nil)
-        channel.line = backend.map { TopicEventSink(rooms: $0.rooms, room: room, topic: topic) }
+        channel.sink = backend.map { TopicEventSink(rooms: $0.rooms, room: room, topic: topic) }
         return channel
     }
 

@@ -7,7 +7,7 @@ final class TopicObserver<Payload: Codable & Sendable & Equatable>: RoomObserver
     private let subscriber: SharedSubscriber<TopicChannel<Payload>>
     private let decoder: RoomDecoder<Payload>
     /// The error that this feed has set, because it must not clear the errors of publishes.
-    private let shownError = Mutex<(any Error)?>(nil)
+    private let reportedError = Mutex<(any Error)?>(nil)
 
     init(_ topic: String, _ decoder: RoomDecoder<Payload>, _ subscriber: SharedSubscriber<TopicChannel<Payload>>) {
         self.topic = topic
@@ -15,8 +15,8 @@ final class TopicObserver<Payload: Codable & Sendable & Equatable>: RoomObserver
         self.subscriber = subscriber
     }
 
-    func show(_ status: RoomStatus) {
-        let before = shownError.withLock { shown in
+    func applyStatus(_ status: RoomStatus) {
+        let before = reportedError.withLock { shown in
             defer { shown = status.error }
             return shown
         }

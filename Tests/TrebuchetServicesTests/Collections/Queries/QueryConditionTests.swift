@@ -41,7 +41,7 @@ import Trebuchet
             // One character and two, that Swift takes for equal.
             (.equal("e\u{301}", .integer(7)), false), (.equal("\u{e9}", .integer(7)), true),
         ]
-        for (condition, holds) in table { #expect(condition.holds(for: document) == holds, "\(condition)") }
+        for (condition, holds) in table { #expect(condition.matches(document) == holds, "\(condition)") }
     }
 
     @Test("a cursor that was given is taken, whatever texts it stands behind")
@@ -64,8 +64,8 @@ import Trebuchet
         #expect(FieldPath("a.$b") == FieldPath(#"a.\$b"#))
         #expect(FieldPath(#"\$b"#) != FieldPath("$b"))
         #expect(FieldPath(#"a\.b"#) != FieldPath("a.b"))
-        #expect(FieldPath(#"\$a\.\\b.c"#).place == .field(["$a.\\b", "c"]))
-        #expect(FieldPath(FieldPath(#"\$a\.\\b.$c"#).text).place == .field(["$a.\\b", "$c"]))
+        #expect(FieldPath(#"\$a\.\\b.c"#).location == .field(["$a.\\b", "c"]))
+        #expect(FieldPath(FieldPath(#"\$a\.\\b.$c"#).text).location == .field(["$a.\\b", "$c"]))
     }
 
     @Test("a query that makes no sense is refused")

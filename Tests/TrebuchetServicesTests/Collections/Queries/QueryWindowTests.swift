@@ -196,7 +196,7 @@ import Trebuchet
         #expect(lists.fieldCount == 1 && lists.count == 3)
         for list in made {
             #expect(lists.fieldCount == 1)
-            let left = lists.leave(list)
+            let left = lists.release(list)
             lists.removeIfUnused(list.number, since: left ?? 0)
         }
         #expect(lists.fieldCount == 0 && lists.count == 0)

@@ -27,8 +27,8 @@ import Testing
             var position = ResultPosition()
             for step in steps {
                 switch step {
-                case .shows(let revision): position.shows(revision)
-                case .told(let shown, let through): position.isTold(shown: shown, through: through)
+                case .shows(let revision): position.receive(revision)
+                case .told(let shown, let through): position.confirm(received: shown, through: through)
                 case .begin: position.reset()
                 }
             }

@@ -14,7 +14,7 @@ import Trebuchet
         var random = RandomSource(seed: seed)
         var list = RowList()
         var model: [Int] = []
-        func place(_ number: Int) -> RowList.Position { list.place { $0.document.created < number } }
+        func place(_ number: Int) -> RowList.Position { list.position { $0.document.created < number } }
         // Up, down to a few, and up again.
         for (steps, growth) in [(4_000, 9), (5_000, 1), (2_000, 7)] {
             for _ in 0..<steps {
@@ -46,7 +46,7 @@ import Trebuchet
     func appended() {
         var list = RowList()
         for number in 0..<5_000 {
-            list.insert(Self.row(number), at: list.place { $0.document.created < number })
+            list.insert(Self.row(number), at: list.position { $0.document.created < number })
         }
         #expect(list.pieceCounts.count <= 11)
     }

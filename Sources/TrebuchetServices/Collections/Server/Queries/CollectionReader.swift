@@ -20,7 +20,7 @@ struct CollectionReader: Sendable, Hashable {
         switch rules.readerGroup(for: principal, in: collection) {
         case .everybody: return nil
         case .named(let name): group = .named(name)
-        case .alone:
+        case .separate:
             // Rules may use any claim except the session, which differs between connections of a user and has no other meaning.
             let claims = (principal?.claims ?? [:]).filter { $0.key != "session" }
             group = .principal(

@@ -42,7 +42,7 @@ distributed actor CollectionView {
     }
 
     /// Replaces the result, when little of it stays as it is.
-    nonisolated func show(_ result: QueryResult, revision: Int) {
+    nonisolated func replaceResult(_ result: QueryResult, revision: Int) {
         assumeIsolated {
             $0.result = result
             $0.result.revision = revision
@@ -51,17 +51,17 @@ distributed actor CollectionView {
 }
 
 extension CollectionView {
-    static let otherRights = TrebuchetError(
+    static let unauthorizedError = TrebuchetError(
         .unauthorized, "the authorization to read has changed; open the query again")
 
-    static var _looksAtObservers: Bool { true }
+    static var _inspectsObservers: Bool { true }
 
     /// The name alone does not authorize: a client must be allowed to open the query, and to read it still.
     func _refusal(ofStream stream: String, to connection: CallerConnection?) -> (any Error)? {
         // First, so that no later change of authorization is missed. An observer may have opened the query over another
         // connection.
-        if let connection { host.visitor(connection).follows(self) }
-        return isForReader(connection) ? nil : Self.otherRights
+        if let connection { host.caller(connection).registerActor(self) }
+        return isForReader(connection) ? nil : Self.unauthorizedError
     }
 
     private func isForReader(_ connection: CallerConnection?) -> Bool {
@@ -69,9 +69,9 @@ extension CollectionView {
     }
 
     /// Ends the streams of connections that may not read the result any more.
-    func rightsChanged(of connections: [CallerConnection]) {
+    func authorizationDidChange(of connections: [CallerConnection]) {
         for connection in connections where !isForReader(connection) {
-            connection.endStreams(ofActor: name, Self.otherRights)
+            connection.endStreams(ofActor: name, Self.unauthorizedError)
         }
     }
 }

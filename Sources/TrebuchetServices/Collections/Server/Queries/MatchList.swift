@@ -76,7 +76,7 @@ final class MatchList {
             }
             if let row {
                 var elements = ArrayElements()
-                if matches(row, &elements) { rows.insert(row, at: place(of: row)) }
+                if matches(row, &elements) { rows.insert(row, at: position(of: row)) }
             }
             if slice.isOver(after: row) { return isComplete }
         }
@@ -89,14 +89,14 @@ final class MatchList {
         guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
         var change = Change()
         if let before {
-            let place = place(of: before)
+            let place = position(of: before)
             if rows.row(at: place) === before {
                 change.removed = (before, rows.index(of: place))
                 rows.remove(at: place)
             }
         }
         if let after, matches(after, &elements) {
-            let place = place(of: after)
+            let place = position(of: after)
             change.inserted = (after, rows.index(of: place))
             rows.insert(after, at: place)
         }
@@ -119,10 +119,10 @@ final class MatchList {
     }
 
     private func matches(_ row: DocumentRow, _ elements: inout ArrayElements) -> Bool {
-        key.conditions.allHold(for: row.document, &elements) && mayRead(row.document)
+        key.conditions.allMatch(row.document, &elements) && mayRead(row.document)
     }
 
-    private func place(of row: DocumentRow) -> RowList.Position {
-        rows.place { key.order.precedes($0.document, row.document) }
+    private func position(of row: DocumentRow) -> RowList.Position {
+        rows.position { key.order.precedes($0.document, row.document) }
     }
 }

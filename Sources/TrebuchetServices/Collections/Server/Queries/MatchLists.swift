@@ -53,7 +53,7 @@ struct MatchLists {
     }
 
     /// Removes a user. Returns the number to remove the list with if it is still unused then; nil when it has other users.
-    func leave(_ list: MatchList) -> Int? {
+    func release(_ list: MatchList) -> Int? {
         list.users -= 1
         guard list.users == 0 else { return nil }
         list.left += 1
@@ -99,7 +99,7 @@ struct MatchLists {
     }
 
     /// Empties the lists and returns their data, which can be freed elsewhere because that takes a while.
-    mutating func takeApart() -> DiscardedLists {
+    mutating func removeAll() -> DiscardedLists {
         let all = DiscardedLists(rows: rows, lists: lists.values.map(\.rows), fields: fields)
         (rows, lists, byNumber, fields, fieldUses) = (DocumentRows([]), [:], [:], [:], [:])
         index = QueryIndex()

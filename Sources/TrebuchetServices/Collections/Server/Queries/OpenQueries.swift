@@ -4,12 +4,12 @@ internal import Trebuchet
 /// The services of a collection's host for its queries.
 protocol QueryHost: AnyObject, Sendable {
     var limits: CollectionLimits { get }
-    func visitor(_ connection: CallerConnection) -> CollectionConnectionState
+    func caller(_ connection: CallerConnection) -> CollectionConnectionState
     /// Returns the reader identity of a principal, nil where all readers are alike, with the rules it belongs to.
     func reading(
         _ principal: Principal?, in collection: String
     ) -> (reader: CollectionReader?, rules: any CollectionRules)
-    func takeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError)
+    func consumeQuery(_ holder: QuotaHolder, isNew: Bool, of use: QueryQuotas.Use) throws(CollectionError)
     func releaseQuery(_ holder: QuotaHolder, _ use: QueryQuotas.Use)
     func didCloseQuery(_ name: String)
 }
@@ -34,7 +34,7 @@ final class OpenQueries {
     private static let maximumIdleLists = 8
 
     private struct Reader {
-        let visitor: CollectionConnectionState
+        let caller: CollectionConnectionState
         var queries: [OpenQuery] = []
         /// The handler for the close of its connection, while it reads.
         var closeHandler: CallerConnection.CloseHandler?
@@ -84,20 +84,20 @@ final class OpenQueries {
 
     /// Adds a reader. A new query has no view yet; `begin` creates it.
     func open(
-        _ key: OpenQuery.Key, for visitor: CollectionConnectionState, mayRead: @escaping @Sendable (Document) -> Bool
+        _ key: OpenQuery.Key, for caller: CollectionConnectionState, mayRead: @escaping @Sendable (Document) -> Bool
     ) throws(CollectionError) -> (query: OpenQuery, isNew: Bool, isFirstOfConnection: Bool) {
-        let isFirst = byReader[visitor.connection] == nil
+        let isFirst = byReader[caller.connection] == nil
         if let present = open[key] {
-            if present.readers[visitor.connection] == nil { try addVisitor(visitor, to: present, isNew: false) }
+            if present.readers[caller.connection] == nil { try addCaller(caller, to: present, isNew: false) }
             return (present, false, isFirst)
         }
         let window = try QueryWindow(key.query, maximumBytes: host.limits.resultBytes)
         let list = lists.acquireList(MatchList.Key(key.query, for: key.reader), mayRead: mayRead)
         let query = OpenQuery(key, number: lastNumber + 1, list: list, window: window, prefix: prefix)
         do throws(CollectionError) {
-            try addVisitor(visitor, to: query, isNew: true)
+            try addCaller(caller, to: query, isNew: true)
         } catch {
-            if let left = lists.leave(list) { lists.removeIfUnused(list.number, since: left) }
+            if let left = lists.release(list) { lists.removeIfUnused(list.number, since: left) }
             throw error
         }
         lastNumber += 1
@@ -107,16 +107,16 @@ final class OpenQueries {
         return (query, true, isFirst)
     }
 
-    private func addVisitor(_ visitor: CollectionConnectionState, to query: OpenQuery, isNew: Bool)
+    private func addCaller(_ caller: CollectionConnectionState, to query: OpenQuery, isNew: Bool)
         throws(CollectionError)
     {
-        guard visitor.enter() else { throw .tooManyQueries(limit: visitor.placeLimit) }
-        let holder = visitor.holder
+        guard caller.reserveUse() else { throw .tooManyQueries(limit: caller.maximumUses) }
+        let holder = caller.holder
         do throws(CollectionError) {
             let use = QueryQuotas.Use(holder: reservations.missing(holder), isFirst: isNew && open.isEmpty)
-            try host.takeQuery(query.reservations.missing(holder), isNew: isNew, of: use)
+            try host.consumeQuery(query.reservations.missing(holder), isNew: isNew, of: use)
         } catch {
-            visitor.leave()
+            caller.releaseUse()
             throw error
         }
         query.reservations.insert(holder)
@@ -125,8 +125,8 @@ final class OpenQueries {
             query.lastHolder = nil
             release(last, of: query)
         }
-        query.readers[visitor.connection] = holder
-        byReader[visitor.connection, default: Reader(visitor: visitor)].queries.append(query)
+        query.readers[caller.connection] = holder
+        byReader[caller.connection, default: Reader(caller: caller)].queries.append(query)
     }
 
     /// Sets the first result of a query, after all documents were scanned.
@@ -134,7 +134,7 @@ final class OpenQueries {
         query.window.computeFirstWindow(in: query.list.rows)
         var result = query.window.result(in: query.list.rows)
         result.revision = revision
-        query.shown = revision
+        query.resultRevision = revision
         let view = make(result)
         query.view = view
         return view
@@ -146,12 +146,12 @@ final class OpenQueries {
     }
 
     /// Removes a reader. Returns the number to remove the query with when that was the last reader, else nil.
-    func close(_ query: OpenQuery, for visitor: CollectionConnectionState) -> Int? {
-        guard let holder = query.readers.removeValue(forKey: visitor.connection) else { return nil }
-        visitor.leave()
-        byReader[visitor.connection]?.queries.removeAll { $0 === query }
-        if byReader[visitor.connection]?.queries.isEmpty == true {
-            byReader.removeValue(forKey: visitor.connection)?.closeHandler?.cancel()
+    func close(_ query: OpenQuery, for caller: CollectionConnectionState) -> Int? {
+        guard let holder = query.readers.removeValue(forKey: caller.connection) else { return nil }
+        caller.releaseUse()
+        byReader[caller.connection]?.queries.removeAll { $0 === query }
+        if byReader[caller.connection]?.queries.isEmpty == true {
+            byReader.removeValue(forKey: caller.connection)?.closeHandler?.cancel()
         }
         guard query.readers.isEmpty else {
             release(holder, of: query)
@@ -170,27 +170,27 @@ final class OpenQueries {
         byList[query.list.number]?.removeAll { $0 === query }
         if byList[query.list.number]?.isEmpty == true { byList[query.list.number] = nil }
         query.enterStage(.removed)
-        if let left = lists.leave(query.list) { lists.removeIfUnused(query.list.number, since: left) }
+        if let left = lists.release(query.list) { lists.removeIfUnused(query.list.number, since: left) }
         if let last = query.lastHolder { release(last, of: query) }
         host.didCloseQuery(query.name)
     }
 
-    func queries(of visitor: CollectionConnectionState) -> [OpenQuery] { byReader[visitor.connection]?.queries ?? [] }
+    func queries(of caller: CollectionConnectionState) -> [OpenQuery] { byReader[caller.connection]?.queries ?? [] }
 
     /// The reading connections.
-    var visitors: [CollectionConnectionState] { byReader.values.map(\.visitor) }
+    var callers: [CollectionConnectionState] { byReader.values.map(\.caller) }
 
     /// Returns the positions of a connection's open queries, by query number.
-    func shown(to visitor: CollectionConnectionState) -> [String: Int]? {
-        guard let queries = byReader[visitor.connection]?.queries else { return nil }
+    func resultPositions(for caller: CollectionConnectionState) -> [String: Int]? {
+        guard let queries = byReader[caller.connection]?.queries else { return nil }
         var shown: [String: Int] = [:]
-        for query in queries where query.view != nil { shown[String(query.number)] = query.shown }
+        for query in queries where query.view != nil { shown[String(query.number)] = query.resultRevision }
         return shown.isEmpty ? nil : shown
     }
 
     /// Sets the close handler, which is cancelled when the connection has closed its last query.
-    func setCloseHandler(_ handler: CallerConnection.CloseHandler, of visitor: CollectionConnectionState) {
-        byReader[visitor.connection]?.closeHandler = handler
+    func setCloseHandler(_ handler: CallerConnection.CloseHandler, of caller: CollectionConnectionState) {
+        byReader[caller.connection]?.closeHandler = handler
     }
 
     // MARK: Lists
@@ -214,8 +214,8 @@ final class OpenQueries {
     }
 
     /// Releases the list of a call; it stays available for the next page. Returns the number to remove it with.
-    func leave(_ list: MatchList) -> Int? {
-        guard let left = lists.leave(list) else { return nil }
+    func release(_ list: MatchList) -> Int? {
+        guard let left = lists.release(list) else { return nil }
         idleLists.removeAll { $0.list == list.number }
         idleLists.append((list.number, left))
         if idleLists.count > Self.maximumIdleLists {
@@ -237,14 +237,14 @@ final class OpenQueries {
 
     /// Removes all readers and queries.
     func closeAll() {
-        for reader in byReader.values { for query in reader.queries { _ = close(query, for: reader.visitor) } }
+        for reader in byReader.values { for query in reader.queries { _ = close(query, for: reader.caller) } }
         for (number, query) in byNumber { removeIfUnread(number, since: query.emptied) }
     }
 
     /// Ends the lists of a closed collection.
-    func takeApart() -> MatchLists.DiscardedLists {
+    func removeAll() -> MatchLists.DiscardedLists {
         (idleLists, unshown, unpublished) = ([], [], [])
-        return lists.takeApart()
+        return lists.removeAll()
     }
 
     // MARK: Changes

@@ -38,7 +38,7 @@ final class OpenQuery {
     /// Changes that the result does not include yet.
     private(set) var unpublished: Unpublished?
     /// The revision of its result.
-    var shown = 0
+    var resultRevision = 0
     /// The readers, each with the holder whose quota it has used from its start.
     var readers: [CallerConnection: QuotaHolder] = [:]
     /// Counts how often it has lost its last reader.
@@ -62,7 +62,7 @@ final class OpenQuery {
     var isRemoved: Bool { stage.withLock { $0 == .removed } }
 
     func ticket(revision: Int) -> QueryTicket {
-        QueryTicket(view: name, number: number, shown: shown, revision: revision)
+        QueryTicket(view: name, number: number, shown: resultRevision, revision: revision)
     }
 
     func recordChange(_ change: ResultChange) {
@@ -82,10 +82,10 @@ final class OpenQuery {
     func publish(revision: Int) {
         guard let unpublished, let view else { return }
         self.unpublished = nil
-        shown = revision
+        resultRevision = revision
         switch unpublished {
         case .change(let change): view.apply(change, revision: revision)
-        case .everything: view.show(window.result(in: list.rows), revision: revision)
+        case .everything: view.replaceResult(window.result(in: list.rows), revision: revision)
         }
     }
 

@@ -30,7 +30,7 @@ struct QueryWindow {
     /// Computes the first window; returns its documents.
     @discardableResult
     mutating func computeFirstWindow(in rows: RowList) -> [Document] {
-        start = startPlace(in: rows)
+        start = startIndex(in: rows)
         var shown: [Document] = []
         for row in rows.rows(from: start) {
             guard hasRoom(for: row) else { break }
@@ -51,9 +51,9 @@ struct QueryWindow {
 
     /// Returns the change of the result for a change of the list; nil for none.
     mutating func apply(_ change: MatchList.Change, in rows: RowList) -> ResultChange? {
-        let from = change.removed.flatMap { shownPlace($0.index - start) }
-        start = startPlace(in: rows)
-        let to = change.inserted.flatMap { shownPlace($0.index - start) }
+        let from = change.removed.flatMap { visibleIndex($0.index - start) }
+        start = startIndex(in: rows)
+        let to = change.inserted.flatMap { visibleIndex($0.index - start) }
         var steps: [ResultChange.Step] = []
         if from != nil, let to, let removed = change.removed?.row, let row = change.inserted?.row {
             bytes += row.byteCount - removed.byteCount
@@ -80,7 +80,7 @@ struct QueryWindow {
         return ResultChange(steps: steps, count: matches, hasMore: hasMore)
     }
 
-    private func shownPlace(_ place: Int) -> Int? { (0..<count).contains(place) ? place : nil }
+    private func visibleIndex(_ place: Int) -> Int? { (0..<count).contains(place) ? place : nil }
 
     private func hasRoom(for row: DocumentRow) -> Bool {
         count < limit && (count == 0 || bytes + row.byteCount <= maximumBytes)
@@ -97,8 +97,8 @@ struct QueryWindow {
         hasMore = rows.count - start > count
     }
 
-    private func startPlace(in rows: RowList) -> Int {
+    private func startIndex(in rows: RowList) -> Int {
         guard let cursor else { return 0 }
-        return rows.index(of: rows.place { !cursor.precedes($0.document, in: order) })
+        return rows.index(of: rows.position { !cursor.precedes($0.document, in: order) })
     }
 }

@@ -14,7 +14,7 @@ struct RowList {
 
     /// Returns the row at an index; traps beyond the end.
     subscript(index: Int) -> DocumentRow {
-        let place = place(at: index)
+        let place = position(at: index)
         return pieces[place.piece][place.offset]
     }
 
@@ -26,7 +26,7 @@ struct RowList {
     /// Returns the place of the first row for which `isBefore` is false; the end of a piece is the beginning of the next.
     ///
     /// - Parameter isBefore: must be true for all rows up to one, and false for all after it.
-    func place(_ isBefore: (DocumentRow) -> Bool) -> Position {
+    func position(_ isBefore: (DocumentRow) -> Bool) -> Position {
         var (low, high) = (0, pieces.count)
         while low < high {
             let middle = (low + high) / 2
@@ -46,7 +46,7 @@ struct RowList {
         pieces[..<place.piece].reduce(place.offset) { $0 + $1.count }
     }
 
-    private func place(at index: Int) -> Position {
+    private func position(at index: Int) -> Position {
         var rest = index
         for piece in pieces.indices {
             if rest < pieces[piece].count { return Position(piece: piece, offset: rest) }
@@ -57,7 +57,7 @@ struct RowList {
 
     /// Returns the rows from an index on.
     func rows(from index: Int) -> some Sequence<DocumentRow> {
-        let start = index < count ? place(at: index) : Position(piece: pieces.count, offset: 0)
+        let start = index < count ? position(at: index) : Position(piece: pieces.count, offset: 0)
         return pieces[start.piece...].enumerated().lazy
             .flatMap { $0.offset == 0 ? $0.element[start.offset...] : $0.element[...] }
     }

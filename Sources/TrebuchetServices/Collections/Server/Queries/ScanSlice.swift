@@ -6,7 +6,7 @@ struct ScanSlice {
 
     private let end: UInt64
     private var steps = 0
-    private static let stepsBetweenLooks = 16
+    private static let stepsBetweenChecks = 16
     private static let bytesOfStep = 4 << 10
 
     init() { end = MonotonicClock.now &+ Self.duration }
@@ -14,7 +14,7 @@ struct ScanSlice {
     /// Creates a slice that ends after a number of steps; for tests.
     init(steps: Int) {
         end = 0
-        self.steps = Self.stepsBetweenLooks - steps
+        self.steps = Self.stepsBetweenChecks - steps
     }
 
     /// True at the end of the slice; for use between long steps.
@@ -24,7 +24,7 @@ struct ScanSlice {
     /// counts as several steps.
     mutating func isOver(after row: DocumentRow?) -> Bool {
         steps += 1 + (row?.byteCount ?? 0) / Self.bytesOfStep
-        guard steps >= Self.stepsBetweenLooks else { return false }
+        guard steps >= Self.stepsBetweenChecks else { return false }
         steps = 0
         return MonotonicClock.now >= end
     }

@@ -44,7 +44,7 @@ struct ValueRange: Sendable {
         return both
     }
 
-    func holds(_ value: JSONValue) -> Bool {
+    func contains(_ value: JSONValue) -> Bool {
         JSONOrder.kind(value) == kind && (lower.map { JSONOrder.compare($0, value) <= 0 } ?? true)
             && (upper.map { JSONOrder.compare(value, $0) <= 0 } ?? true)
     }
@@ -90,7 +90,7 @@ struct ValueRanges {
         if let highest = entry.highest, JSONOrder.compare(highest, value) < 0 { return }
         find(value, in: tree[..<middle], body)
         if let lower = entry.range.lower, JSONOrder.compare(lower, value) > 0 { return }
-        if entry.range.holds(value) { body(entry.number) }
+        if entry.range.contains(value) { body(entry.number) }
         find(value, in: tree[(middle + 1)...], body)
     }
 
