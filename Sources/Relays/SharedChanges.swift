@@ -32,11 +32,11 @@ package final class SharedChanges: Sendable {
     package static var viewer: SharedChanges? { reading }
 
     package func recordChanges<Result>(_ reduce: () -> Result) -> Result {
-        Self.$noting.withValue(self, operation: reduce)
+        Self.$recording.withValue(self, operation: reduce)
     }
 
     package func assertChanges<Result>(_ assert: () throws -> Result) rethrows -> Result {
-        try Self.$looking.withValue(self, operation: assert)
+        try Self.$reading.withValue(self, operation: assert)
     }
 
     /// Descriptions of the differences between expected and actual values, one per value.

@@ -25,12 +25,12 @@ struct WriteQueue: Sendable {
     }
 
     mutating func enqueue(
-        _ writes: [DocumentWrite], takeBack: @escaping @Sendable (Int) -> Void
+        _ writes: [DocumentWrite], withdraw: @escaping @Sendable (Int) -> Void
     ) throws(CollectionError) -> (number: Int, receipt: WriteReceipt) {
         if damage != nil { read() }
         if let damage { throw damage }
         let number = try pending.append(writes, at: CollectionClock().now())
-        let receipt = WriteReceipt { takeBack(number) }
+        let receipt = WriteReceipt { withdraw(number) }
         receipts[number] = receipt
         return (number, receipt)
     }

@@ -3,24 +3,24 @@ internal import SharedState
 /// The outcome of a write, settled once.
 final class WriteReceipt: Sendable {
     let outcome: OperationOutcome<Void>
-    private let withdraw: @Sendable () -> Void
+    private let onWithdraw: @Sendable () -> Void
 
-    init(withdraw: @escaping @Sendable () -> Void) {
+    init(onWithdraw: @escaping @Sendable () -> Void) {
         outcome = OperationOutcome()
-        self.withdraw = withdraw
+        self.onWithdraw = onWithdraw
     }
 
     /// Creates the receipt of a write that is already settled.
     init(_ result: Result<Void, any Error>) {
         outcome = OperationOutcome(result)
-        withdraw = {}
+        onWithdraw = {}
     }
 
     /// Settles the receipt; only the first outcome counts.
     func settle(_ result: Result<Void, any Error>) { outcome.report(result) }
 
     /// Withdraws the write, unless it may have reached the server.
-    func withdraw() { withdraw() }
+    func withdraw() { onWithdraw() }
 }
 
 /// A write that the server has refused and that no caller waits for: it was made before a restart of the app, or its account
