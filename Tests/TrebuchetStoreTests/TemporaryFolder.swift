@@ -33,7 +33,7 @@ final class TemporaryFolder {
     }
 }
 
-/// Reads and writes files whole.
+/// Reads and writes whole files.
 enum FileBytes {
     static func read(_ path: String) -> [UInt8] {
         guard let file = fopen(path, "r") else { return [] }
