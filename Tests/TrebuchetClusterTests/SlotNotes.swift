@@ -3,11 +3,11 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// A listener that notes what it owns, and complains of what may not follow each other.
+/// A listener that records the owned slots and checks the order of its calls.
 final class SlotNotes: SlotRebalanceListener {
     private struct State {
         var owned: [ClusterSlot: SlotLease] = [:]
-        /// Those for which `slotWillBeRevoked` has been called.
+        /// The slots for which `slotWillBeRevoked` has been called.
         var leaving: Set<ClusterSlot> = []
         var revoked = 0
         var lost = 0
@@ -23,7 +23,7 @@ final class SlotNotes: SlotRebalanceListener {
 
     var lost: Int { state.withLock { $0.lost } }
 
-    /// How many were asked for since this was read last.
+    /// Returns the number of revocations since the last call.
     func takeRevoked() -> Int {
         state.withLock { state in
             defer { state.revoked = 0 }
@@ -31,7 +31,7 @@ final class SlotNotes: SlotRebalanceListener {
         }
     }
 
-    /// From now on it does not stop what lives there, until it is told to.
+    /// From now on, revocations do not complete until `unstick` is called.
     func stick() { state.withLock { $0.isStuck = true } }
 
     func unstick() {
@@ -54,7 +54,7 @@ final class SlotNotes: SlotRebalanceListener {
     func slotWillBeRevoked(_ lease: SlotLease) async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                // Perhaps it was lost before this came to run.
+                // The slot may have been lost before this call ran.
                 if state.owned[lease.slot] == lease { state.leaving.insert(lease.slot) }
                 state.revoked += 1
                 if state.isStuck { state.stuck.append(continuation) }

@@ -1,6 +1,6 @@
 import TrebuchetCluster
 
-/// Courses of steps that go the same way with every engine.
+/// Sequences of steps with the same outcomes for every engine.
 struct EngineScenario: Sendable, CustomStringConvertible {
     let description: String
     var limits = ClusterEngineLimits()

@@ -4,7 +4,7 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// What every engine does with tables.
+/// The table behaviour common to all engines.
 @Suite(.hasRedis, .redisServer, .serialized)
 struct TableConformanceTests {
     struct Course: Sendable, CustomStringConvertible {
@@ -40,7 +40,7 @@ struct TableConformanceTests {
             .change([.put("b", "2")], expecting: ["a": 1, "b": 0], "changed 2"),
             .change([.put("a", "3")], expecting: ["a": 1, "b": 1], "conflict b"),
             .change([.put("a", "3")], expecting: ["a": 1, "b": 2], "changed 3"),
-            // What was deleted and put again is not what was read.
+            // A value deleted and put again differs from the one that was read.
             .change([.delete("a")], "changed 4"), .change([.put("a", "3")], "changed 5"),
             .change([.put("b", "4")], expecting: ["a": 3], "conflict a"),
             .values(["a", "b"], "a=3@5 b=2@2"), .news(nil, "top 5"),
@@ -62,7 +62,7 @@ struct TableConformanceTests {
             .change([.lend("a", "1", EngineRig.short), .lend("b", "2")], "changed 1"),
             .pass(["a"]), .values(["a", "b"], "a=- b=2@1"), .rows("", "b=2@1"),
             .change([.put("a", "3")], expecting: ["a": 0], "changed 2"), .values(["a"], "a=3@2"),
-            // Put again it stays.
+            // Put again without an expiry, it stays.
             .change([.lend("c", "1", EngineRig.short)], "changed 3"),
             .change([.put("c", "2"), .lend("d", "1", EngineRig.short)], "changed 4"),
             .pass(["d"]), .values(["c"], "c=2@4"), .change([.delete("d")], "changed 5"),
@@ -102,7 +102,7 @@ struct TableConformanceTests {
             .change([], news: "", "changed 5"), .news(4, "5= top 5 cut 2"), .news(9, "top 5 cut 2"),
         ])
 
-    @Test("each course of steps goes as the table says", arguments: EngineKind.withTables, all)
+    @Test("each scenario has the outcomes in its steps", arguments: EngineKind.withTables, all)
     private func courses(_ kind: EngineKind, _ course: Course) async throws {
         let rig = try EngineRig(kind, limits: course.limits)
         for (number, step) in course.steps.enumerated() {
@@ -111,7 +111,7 @@ struct TableConformanceTests {
         }
     }
 
-    @Test("any course goes with Redis as in memory", arguments: 0..<4 as Range<UInt64>)
+    @Test("any random scenario has the same outcomes with Redis and in memory", arguments: 0..<4 as Range<UInt64>)
     func random(_ seed: UInt64) async throws {
         var limits = ClusterEngineLimits()
         (limits.valuesPerTable, limits.noticesPerTable, limits.readBytes) = (6, 5, 20)
@@ -132,7 +132,7 @@ struct TableConformanceTests {
         #expect(outcomes.isSuperset(of: ["changed", "conflict", "full"]))
     }
 
-    @Test("of nodes that change what they have read at once one does", arguments: EngineKind.withTables)
+    @Test("one of several nodes that change the value they have read concurrently succeeds", arguments: EngineKind.withTables)
     func race(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("race")
@@ -155,7 +155,7 @@ struct TableConformanceTests {
         #expect(try await rig.one.values(["n"], of: table).first??.bytes == Array("20".utf8))
     }
 
-    @Test("who watches a table hears of news, and that it may have missed some", arguments: EngineKind.withTables)
+    @Test("a table subscriber is notified of changes, and of possibly missed ones", arguments: EngineKind.withTables)
     func watching(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("watched")
@@ -181,7 +181,7 @@ struct TableConformanceTests {
         subscription.cancel()
     }
 
-    @Test("a change that is meant for a table which the engine has lost is told so", arguments: EngineKind.withTables)
+    @Test("a change intended for a table that the engine has lost fails with data loss", arguments: EngineKind.withTables)
     func lost(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("lost")
@@ -197,7 +197,7 @@ struct TableConformanceTests {
         await #expect(throws: ClusterEngineError.self) { try await rig.other.apply(change, to: table) }
     }
 
-    @Test("a rate counts over all nodes, and what is refused has taken nothing", arguments: EngineKind.withTables)
+    @Test("a rate counts over all nodes, and a refused use consumes nothing", arguments: EngineKind.withTables)
     func rates(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -212,11 +212,11 @@ struct TableConformanceTests {
         #expect(try await take(rig.one, ["a": 2, "b": 3]))
         #expect(try await take(rig.other, ["a": 2]))
         #expect(try await take(rig.one, ["a": 2, "b": 3]) == false)
-        // The refused one has left two of b.
+        // The refused use has left two of b.
         #expect(try await take(rig.other, ["b": 3]))
         #expect(try await take(rig.one, ["b": 3]))
         #expect(try await take(rig.other, ["b": 3]) == false)
-        // Another name, and the same of another kind, have their own.
+        // Another name, and the same name of another kind, are counted separately.
         let other = RateConsumption(RateKey("b", "y"), interval: .seconds(1_000), burst: 1, maximumEntries: 10)
         #expect(try await rig.one.consumeRates([other], of: table) == nil)
         try await rig.other.resetRate(RateKey("b", "x"), of: table)
@@ -224,7 +224,7 @@ struct TableConformanceTests {
         #expect(try await take(rig.one, ["a": 2]) == false)
     }
 
-    @Test("what was taken comes back with time", arguments: EngineKind.withTables)
+    @Test("a consumed rate recovers with time", arguments: EngineKind.withTables)
     func comingBack(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -234,7 +234,7 @@ struct TableConformanceTests {
         #expect(try await eventually { try await rig.other.consumeRates([take], of: table) == nil })
     }
 
-    @Test("of too many who use a rate those are forgotten who have it back first", arguments: EngineKind.withTables)
+    @Test("a full rate table evicts the entries that recover first", arguments: EngineKind.withTables)
     func forgotten(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -249,7 +249,7 @@ struct TableConformanceTests {
         #expect(try await take("z"))
     }
 
-    @Test("what is too large or makes no sense is refused before it is asked", arguments: EngineKind.withTables)
+    @Test("oversized and invalid arguments are refused before a request is sent", arguments: EngineKind.withTables)
     func limits(_ kind: EngineKind) async throws {
         var limits = ClusterEngineLimits()
         (limits.valueBytes, limits.nameBytes, limits.snapshotBytes) = (4, 8, 10)

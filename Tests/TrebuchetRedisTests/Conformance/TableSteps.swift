@@ -1,20 +1,20 @@
 import Platform
 import TrebuchetCluster
 
-/// What nodes do to one table, and what comes of it, in words. Texts stand for their bytes.
+/// Operations of nodes on one table, with the expected outcomes as text. Texts stand for their bytes.
 enum TableStep: Sendable {
     /// `changed 3`, `conflict a`, `full`.
     case change([TableChange.Write], expecting: [String: UInt64] = [:], news: String? = nil, String)
-    /// `a=1@3 b=-`: each name with its value and version, or without.
+    /// `a=1@3 b=-`: each name with its value and version, or `-` without one.
     case values([String], String)
-    /// `a=1@3 b=2@4`, and ` … a` when there are more behind a.
+    /// `a=1@3 b=2@4`, and ` … a` when more rows follow a.
     case rows(String, after: String? = nil, limit: Int = 100, String)
-    /// `3=told top 4`, ` cut 2` when some are not kept, and ` …` when there are more.
+    /// `3=told top 4`, ` cut 2` when some were dropped, and ` …` when there are more.
     case news(UInt64?, limit: Int = 100, String)
-    /// What was lent for a short time goes: those of these names.
+    /// The values of these names that were put for a short time expire.
     case pass([String])
 
-    /// What the table says.
+    /// The expected outcome.
     var expected: String {
         switch self {
         case .change(_, _, _, let expected), .values(_, let expected), .rows(_, _, _, let expected),
@@ -35,7 +35,7 @@ extension TableChange.Write {
 }
 
 extension EngineRig {
-    /// Plays a step on a table; nil when nothing comes of it.
+    /// Runs a step on a table; nil for a step without an outcome.
     func play(_ step: TableStep, on table: ClusterTable) async throws -> String? {
         switch step {
         case .change(let writes, let expecting, let news, _):
@@ -71,7 +71,7 @@ extension EngineRig {
     }
 }
 
-/// Steps drawn from a seed, most of them such that something comes of them.
+/// Random steps from a seed, most of them with an effect.
 struct RandomTableScenario {
     private static let names = ["a", "a/1", "a/2", "b", "é", "e\u{301}", "ÿ", "\u{10FFFF}"]
 
