@@ -2,7 +2,7 @@ import Synchronization
 import TestSupport
 import Trebuchet
 
-/// A store in memory that waits, or cannot be read, as long as a test wants that.
+/// A store in memory whose operations wait or fail for as long as a test requires.
 final class HeldStore: StateStore {
     struct Faults {
         var holdsReads = false

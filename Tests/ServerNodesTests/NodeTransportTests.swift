@@ -7,15 +7,15 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// What waits for another node.
+/// Messages queued for another node.
 @Suite(.timeLimit(.minutes(5))) struct NodeTransportTests {
-    @Test("when too much waits for a node those lines end for which the most does, and the others go on")
+    @Test("when too much is queued for a node, the channels with the largest share end, and the others continue")
     func overflow() async throws {
         let gate = FaultyEngine(MemoryEngine())
         let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         let reactor = try Reactor(name: "nodes")
         let (heavy, light, there) = (End(on: reactor), End(on: reactor), End(on: reactor))
-        // One that is refused would be told so, and nobody listens there: then the other line ended too.
+        // A refused channel would be reported to its peer, which has no handler: then the other channel ends too.
         let elsewhere = End(on: reactor)
         let sender = NodeTransport(gate, as: a, maximumQueuedCount: 1 << 20) { _, _ in nil }
         let receiver = NodeTransport(gate, as: b) { line, _ in line.number == 2 ? there : elsewhere }
@@ -37,7 +37,7 @@ import TrebuchetCluster
         receiver.close()
     }
 
-    /// Counts what comes.
+    /// Counts received frames.
     private final class End: NodeChannelHandler {
         private struct Counts {
             var messages = 0

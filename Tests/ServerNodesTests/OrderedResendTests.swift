@@ -3,20 +3,20 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// In which order calls go to the owner of a slot.
+/// The order of calls to the owner of a slot.
 @Suite struct OrderedResendTests {
     private let (a, b): (ClusterNode, ClusterNode)
 
     init() throws { (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b")) }
 
-    /// Calls `numbers`, which are at a.
+    /// The state after sending the calls `numbers` to node a.
     private func sent(_ numbers: ClosedRange<UInt64>) -> OrderedResend<String> {
         var order = OrderedResend<String>()
         for number in numbers { order.didSend(number, to: a) }
         return order
     }
 
-    @Test("what comes back goes before what came later, and when all are back", arguments: [[1, 2, 3], [3, 1, 2]])
+    @Test("returned calls are sent before later ones, once all have been returned", arguments: [[1, 2, 3], [3, 1, 2]])
     func comingBack(numbers: [UInt64]) {
         var order = sent(1...3)
         #expect(isLetGo(&order, to: a))
@@ -30,7 +30,7 @@ import TrebuchetCluster
         #expect(order.isEmpty)
     }
 
-    @Test("an answer or a cancellation is waited for as a refusal is")
+    @Test("a call that was answered or cancelled counts as returned")
     func ends() {
         var order = sent(1...3)
         order.didComeBack("1", 1)
@@ -42,7 +42,7 @@ import TrebuchetCluster
         #expect(order.isEmpty)
     }
 
-    @Test("nothing goes to another owner while calls are at the one before, and nothing to that one then")
+    @Test("no call is sent to another owner while calls are at the previous one, nor to the previous one then")
     func anotherOwner() {
         var order = sent(1...1)
         #expect(!isLetGo(&order, to: b) && order.awaitsReturn && !isLetGo(&order, to: a))
@@ -52,7 +52,7 @@ import TrebuchetCluster
 
     private func isLetGo(_ order: inout OrderedResend<String>, to node: ClusterNode) -> Bool { order.mayGo(to: node) }
 
-    @Test("nothing waits for longer than it is told to, and what comes back then goes behind")
+    @Test("no call waits after the timeout, and calls returned later are appended")
     func givingUp() {
         var order = sent(1...2)
         order.didComeBack("2", 2)
