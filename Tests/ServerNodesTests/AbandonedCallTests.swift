@@ -64,7 +64,9 @@ import TrebuchetCluster
         }
     }
 
-    @Test("@Idempotent calls wait while the coordination store is unavailable, and are answered afterwards", arguments: [0, 1])
+    @Test(
+        "@Idempotent calls wait while the coordination store is unavailable, and are answered afterwards",
+        arguments: [0, 1])
     func away(place: Int) async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)

@@ -136,7 +136,8 @@ import TrebuchetCluster
     }
 
     @Test(
-        "readiness, metrics and the log agree when a node loses its slots as the coordination store is unavailable, and afterwards")
+        "readiness, metrics and the log agree when a node loses its slots as the coordination store is unavailable, and afterwards"
+    )
     func away() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)

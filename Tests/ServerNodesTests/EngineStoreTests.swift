@@ -162,7 +162,8 @@ import TrebuchetCluster
         return (replica, lease)
     }
 
-    @Test("a reader detects a restored coordination store, even when other entries occupy the positions that it has read")
+    @Test(
+        "a reader detects a restored coordination store, even when other entries occupy the positions that it has read")
     func lookedAt() async throws {
         let engine = MemoryEngine()
         try await begin(engine)

@@ -16,7 +16,8 @@ import TrebuchetCluster
         return order
     }
 
-    @Test("returned calls are sent before later ones, once all have been returned", arguments: [[1, 2, 3], [3, 1, 2]])
+    @Test(
+        "returned calls are sent before later ones, once all have been returned", arguments: [[1, 2, 3], [3, 1, 2]])
     func comingBack(numbers: [UInt64]) {
         var order = sent(1...3)
         #expect(isLetGo(&order, to: a))

@@ -173,7 +173,9 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a response follows its stream's update, also for a call received in the turn in which this node acquires the slot")
+    @Test(
+        "a response follows its stream's update, also for a call received in the turn in which this node acquires the slot"
+    )
     func sameTurn() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names("boards")[0]

@@ -205,7 +205,8 @@ import TrebuchetCluster
         #expect(arrears.isEmpty && !wait("nothing is owed"))
     }
 
-    @Test("a client's channel with too much data waiting for its node's streams ends after these, and sends nothing more")
+    @Test(
+        "a client's channel with too much data waiting for its node's streams ends after these, and sends nothing more")
     func tooMuchWaits() async throws {
         try await withTaker { owner, taker, _, _ in
             let arrears = PendingDeliveries(maximumBufferedBytes: 2_000)

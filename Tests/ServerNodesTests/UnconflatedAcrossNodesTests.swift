@@ -43,7 +43,9 @@ import TrebuchetCluster
         }
     }
 
-    @Test("versions that an owner has written together are delivered one by one to a client that resumes at the next owner")
+    @Test(
+        "versions that an owner has written together are delivered one by one to a client that resumes at the next owner"
+    )
     func writtenTogether() async throws {
         try await withLostOwner(of: "tallies") { owner, gate, name in
             owner.observe("m", name, "observeMarks")

@@ -110,7 +110,8 @@ import TrebuchetCluster
     private func session(of grant: SessionGrant) -> String { RefreshToken(grant.refreshToken)!.session }
 
     @Test(
-        "a node that starts later knows the sessions ended before, and checks the others when it cannot know", arguments: [1, 100])
+        "a node that starts later knows the sessions ended before, and checks the others when it cannot know",
+        arguments: [1, 100])
     func laterNode(newsKept: Int) async throws {
         var limits = ClusterEngineLimits()
         limits.noticesPerTable = newsKept

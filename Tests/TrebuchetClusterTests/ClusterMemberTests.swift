@@ -174,7 +174,9 @@ struct ClusterMemberTests {
         #expect(try await world.settle(within: 40))
     }
 
-    @Test("an engine that has lost its data ends the ownership for good, and the member reports this", arguments: [false, true])
+    @Test(
+        "an engine that has lost its data ends the ownership for good, and the member reports this",
+        arguments: [false, true])
     func dataLoss(_ isNoticedFirst: Bool) async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))

@@ -91,7 +91,8 @@ struct LeaseTableTests {
         #expect(isLost && !isGone)
     }
 
-    @Test("a decreased fence is data loss, whichever node has the slot; a fence seen at another node may be unconfirmed")
+    @Test(
+        "a decreased fence is data loss, whichever node has the slot; a fence seen at another node may be unconfirmed")
     mutating func fences() throws {
         try take(lease(0, 3), at: 100)
         try take(lease(0, 3), at: 100)

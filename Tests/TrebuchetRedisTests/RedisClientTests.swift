@@ -123,7 +123,8 @@ struct RedisClientTests {
         #expect(try await client.send(RedisCommand("PING")).isText("PONG"))
     }
 
-    @Test("a command in flight when the connection breaks has an unknown outcome, and the next one uses a new connection")
+    @Test(
+        "a command in flight when the connection breaks has an unknown outcome, and the next one uses a new connection")
     func broken() async throws {
         let client = try client()
         let id = try #require(try await client.send(RedisCommand("CLIENT", ["ID"])).number)

@@ -15,7 +15,9 @@ struct RedisGenerationTests {
         return words[0] * 1_000 + words[1] / 1_000
     }
 
-    @Test("a generation covers all slots, starts once, and a new one with higher fences starts when the server was emptied")
+    @Test(
+        "a generation covers all slots, starts once, and a new one with higher fences starts when the server was emptied"
+    )
     func generations() async throws {
         let server = try await RedisServer()
         let (one, other) = (try RedisEngine(url: server.url), try RedisEngine(url: server.url))

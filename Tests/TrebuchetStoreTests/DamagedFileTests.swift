@@ -70,7 +70,9 @@ import Trebuchet
         #expect(FileBytes.read(folder.file()) == bytes, "it is left as it was found")
     }
 
-    @Test("garbage anywhere is detected, unless it lies where nothing is stored", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(
+        "garbage anywhere is detected, unless it lies where nothing is stored", arguments: 1...20 as ClosedRange<UInt64>
+    )
     func garbage(seed: UInt64) async throws {
         let folder = try TemporaryFolder()
         try await fill(folder.file())

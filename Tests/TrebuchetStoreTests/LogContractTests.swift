@@ -207,7 +207,9 @@ import TrebuchetStore
         }
     }
 
-    @Test("a snapshot removes the entries before it and those of another epoch, and keeps the later ones", arguments: Kind.allCases)
+    @Test(
+        "a snapshot removes the entries before it and those of another epoch, and keeps the later ones",
+        arguments: Kind.allCases)
     func snapshots(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await store.write([.snapshot(snapshot(0), key)] + (0..<10).map { .append(entry($0, $0 + 1), key) })

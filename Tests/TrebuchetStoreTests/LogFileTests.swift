@@ -114,7 +114,9 @@ import Trebuchet
         #expect(opened?.message.contains(folder.file()) == true)
     }
 
-    @Test("data removed by a snapshot is deleted in slices, is never visible, and is also deleted after the store is reopened")
+    @Test(
+        "data removed by a snapshot is deleted in slices, is never visible, and is also deleted after the store is reopened"
+    )
     func garbage() async throws {
         let folder = try TemporaryFolder()
         do {

@@ -68,7 +68,8 @@ import TrebuchetCluster
         await store.close()
     }
 
-    @Test("the draft of a new file is private before it has content, and is never created over an existing file or link")
+    @Test(
+        "the draft of a new file is private before it has content, and is never created over an existing file or link")
     func draft() throws {
         let folder = try TemporaryFolder()
         try StoreFile.create(folder.file("draft"))

@@ -77,7 +77,9 @@ import TrebuchetActors
         }
     }
 
-    @Test("a restored file knows only the versions that it has, whatever files lie beside it", arguments: Restoring.allCases)
+    @Test(
+        "a restored file knows only the versions that it has, whatever files lie beside it",
+        arguments: Restoring.allCases)
     func restored(restoring: Restoring) async throws {
         let folder = try TemporaryFolder()
         let (path, backup) = (folder.file(), folder.file("backup"))

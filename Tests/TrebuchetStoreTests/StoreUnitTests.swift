@@ -157,7 +157,9 @@ import Trebuchet
         #expect(areTogether == together)
     }
 
-    @Test("waiting writes share a transaction while they are smaller than 32 MiB", arguments: [(32 << 20, false), ((32 << 20) - 1, true)])
+    @Test(
+        "waiting writes share a transaction while they are smaller than 32 MiB",
+        arguments: [(32 << 20, false), ((32 << 20) - 1, true)])
     func groupBytes(count: Int, together: Bool) throws {
         let areTogether = try areTogether([
             .delete(StateKey("n", "b")), .put([UInt8](repeating: 1, count: count), StateKey("n", "a")),
@@ -231,7 +233,9 @@ import Trebuchet
         #expect(error?.message.contains("data.db\(suffix) exists") == true)
     }
 
-    @Test("no file of a store may be accessible to others, in any way", arguments: ["", "-wal", "-shm", "-journal", "-lock"])
+    @Test(
+        "no file of a store may be accessible to others, in any way",
+        arguments: ["", "-wal", "-shm", "-journal", "-lock"])
     func exposed(suffix: String) async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())

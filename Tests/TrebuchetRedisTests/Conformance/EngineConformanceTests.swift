@@ -20,7 +20,9 @@ struct EngineConformanceTests {
         }
     }
 
-    @Test("any random scenario has the same outcomes as with the memory engine", arguments: [EngineKind.redis, .sqlite], 0..<4 as Range<UInt64>)
+    @Test(
+        "any random scenario has the same outcomes as with the memory engine", arguments: [EngineKind.redis, .sqlite],
+        0..<4 as Range<UInt64>)
     func random(_ kind: EngineKind, _ seed: UInt64) async throws {
         var limits = ClusterEngineLimits()
         (limits.entriesPerLog, limits.repliesPerLog, limits.readBytes) = (12, 3, 20)
@@ -86,7 +88,8 @@ struct EngineConformanceTests {
         #expect(try await rig.other.nodes().map(\.node) == [a, b])
     }
 
-    @Test("a message reaches its subscriber, and the sender learns whether there is one", arguments: EngineKind.allCases)
+    @Test(
+        "a message reaches its subscriber, and the sender learns whether there is one", arguments: EngineKind.allCases)
     func inbox(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let (node, earlier) = (try ClusterNode(name: "a"), try ClusterNode(name: "a"))

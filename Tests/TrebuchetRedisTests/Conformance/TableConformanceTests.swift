@@ -132,7 +132,9 @@ struct TableConformanceTests {
         #expect(outcomes.isSuperset(of: ["changed", "conflict", "full"]))
     }
 
-    @Test("one of several nodes that change the value they have read concurrently succeeds", arguments: EngineKind.withTables)
+    @Test(
+        "one of several nodes that change the value they have read concurrently succeeds",
+        arguments: EngineKind.withTables)
     func race(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("race")
@@ -181,7 +183,8 @@ struct TableConformanceTests {
         subscription.cancel()
     }
 
-    @Test("a change intended for a table that the engine has lost fails with data loss", arguments: EngineKind.withTables)
+    @Test(
+        "a change intended for a table that the engine has lost fails with data loss", arguments: EngineKind.withTables)
     func lost(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("lost")
