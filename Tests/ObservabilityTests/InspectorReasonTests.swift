@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// Sells what is on a shelf, or says why not.
+/// Sells items from a shelf, or throws the reason for a refusal.
 @Trebuchet
 distributed actor PricedItemShop {
     enum Problem: Error {
@@ -24,7 +24,7 @@ distributed actor PricedItemShop {
     @Redacted distributed func open(with code: String) {}
 }
 
-/// What is sent as differences.
+/// A state that is sent as deltas.
 @Trebuchet
 distributed actor PatchedStateActor {
     @StreamedState var lines: [String] = ["", "", "", ""]
@@ -32,14 +32,14 @@ distributed actor PatchedStateActor {
     distributed func write(_ line: String, at place: Int) { lines[place] = line }
 }
 
-/// What the inspector says of why something is not as somebody had thought.
+/// The reasons that the inspector shows for unexpected outcomes.
 @Suite(.timeLimit(.minutes(5))) struct InspectorReasonTests {
     private static func upgrade(_ protocols: String = "trebuchet.v3") -> String {
         "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             + "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: \(protocols)\r\n\r\n"
     }
 
-    /// The line of the log in which it says that a connection has ended.
+    /// The log line about the end of a connection.
     private static func ending(of connection: Int, _ rig: InspectorRig) async throws -> Looked {
         var found: Looked?
         #expect(
@@ -55,7 +55,7 @@ distributed actor PatchedStateActor {
         try await rig.json("/inspect/actors/slate")["recorded"]["versions"].list.first ?? Looked(value: nil)
     }
 
-    @Test("who takes nothing is named at each version that he has not got, and has skipped them when he is gone")
+    @Test("a slow connection is listed at each version that it lacks, and as having skipped these when it closes")
     func behind() async throws {
         try await InspectorRig.with { server in
             await server.expose(PatchedStateActor(actorSystem: server.actorSystem), as: "slate")
@@ -101,9 +101,9 @@ distributed actor PatchedStateActor {
             #expect(version["behind"].count == 1 && version["behindBy"].list.map(\.count) == [number])
             #expect(version["skipped"].count == 0)
             let stuck = try await connected()
-            // The kernel may have taken more since, but not all.
+            // The kernel may have accepted more since, but not all.
             #expect(stuck?["heldBytes"].count ?? 0 > 0)
-            // It goes without having read any of that.
+            // The peer closes without having read any of that.
             peer = nil
             let fields = try await Self.ending(of: number, rig)
             #expect(fields["cause"].text == "lost" && fields["code"].count == 1006)
@@ -112,14 +112,14 @@ distributed actor PatchedStateActor {
         }
     }
 
-    @Test("why the server has closed a connection is said in the log, and counted")
+    @Test("the reason for closing a connection is logged and counted")
     func endings() async throws {
         try await InspectorRig.with(writes: true) { client, server, rig async throws in
             _ = try await rig.json("/inspect/connections")
             let peer = try RawPeer(try #require(server.address))
             peer.say(Self.upgrade())
             _ = await peer.readHead()
-            // A length that fits in less.
+            // An extended length for a payload that needs none.
             peer.say([0x81, 0xFE, 0, 1, 0, 0, 0, 0, 0x20])
             _ = await peer.readAll()
             let other = TrebuchetClient(
@@ -141,7 +141,7 @@ distributed actor PatchedStateActor {
             let closed = try await Self.ending(of: numbers[0], rig)
             #expect(closed["cause"].text == "client")
             var text = ""
-            // Metrics throw while other tests of this process hold a reactor.
+            // Metrics throw while other tests of this process block a reactor.
             _ = await eventually {
                 text = (try? await server.prometheusMetrics()) ?? ""
                 return !text.isEmpty
@@ -152,7 +152,7 @@ distributed actor PatchedStateActor {
         }
     }
 
-    @Test("of an error that a method throws is said what it is called and its number, and why arguments do not fit")
+    @Test("an error thrown by a method is shown with its type and number, and invalid arguments with the reason")
     func errors() async throws {
         try await InspectorRig.with { server in
             await server.expose(PricedItemShop(actorSystem: server.actorSystem), as: "till")
@@ -177,10 +177,10 @@ distributed actor PatchedStateActor {
                     nil, nil, "ObservabilityTests.Shelf.Refused", "\(problem).notYours", "\(problem).soldOut",
                 ])
             #expect(calls[1]["reason"].text?.contains("String") == true)
-            // What it was called with is nobody's business, so neither is why that does not fit.
+            // The arguments are redacted, and therefore also the reason.
             #expect(calls[0]["error"].text == "invalidArguments" && calls[0]["reason"].text == nil)
             #expect(!InspectorRig.body(answer).contains("notYours(\\\"swordfish"))
-            // The number leads to the line that has the text, for which there is none where the client got it.
+            // The number leads to the log line with the text; there is no such line for an error that the client received.
             let lines = listener.events.compactMap { if case .logMessage(_, let text) = $0 { text } else { nil } }
             for call in calls.suffix(2) {
                 let number = try #require(call["errorNumber"].text)
@@ -192,7 +192,7 @@ distributed actor PatchedStateActor {
         }
     }
 
-    @Test("which other actors a call needs is said")
+    @Test("the other actors that a call has called are shown")
     func others() async throws {
         try await InspectorRig.with { server in
             await server.expose(PricedItemShop(actorSystem: server.actorSystem), as: "till")
@@ -201,7 +201,7 @@ distributed actor PatchedStateActor {
         } _: { client, server, rig async throws in
             _ = try await rig.json("/inspect/calls")
             let till = try client.resolve(PricedItemShop.self, id: "till")
-            // One that is called in place, and one that is made when it is called.
+            // An actor called in place, and one activated by its call.
             for name in ["shelf", "made/one"] { _ = try await till.sell("a", at: name) }
             let calls = try await rig.json("/inspect/actors/till")["calls"].list
             #expect(calls.map { $0["others"].texts } == [["made/one"], ["shelf"]])

@@ -6,13 +6,13 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// An inspector with somebody who looks.
+/// An inspector and access to it.
 struct InspectorRig {
     let inspector: TrebuchetServer.Inspector
 
     var address: SocketAddress { inspector.address }
 
-    /// The whole answer, with its head.
+    /// The whole response, with its head.
     func answer(_ path: String, _ fields: String..., host: String = "localhost") async throws -> String {
         let fields = ["Authorization: Bearer \(inspector.token)"] + fields
         return try await RawPeer.get(path, at: address, fields, host: host)
@@ -29,7 +29,7 @@ struct InspectorRig {
         return Looked(value: try JSONSerialization.jsonObject(with: Data(Self.body(answer).utf8)))
     }
 
-    /// Looks until the actor has answered: from then on its versions are noted, however much the machine has to do.
+    /// Requests the actor until it has responded: from then on its versions are recorded, also on a busy machine.
     func follow(_ name: String) async throws {
         let isFollowed = try await eventually {
             try await json("/inspect/actors/\(name)")["states"].list.allSatisfy { $0["problem"].text == nil }
@@ -37,14 +37,14 @@ struct InspectorRig {
         #expect(isFollowed)
     }
 
-    /// A server with an actor `shelf`, a client and an inspector.
+    /// Runs `body` with a server with an actor `shelf`, a client and an inspector.
     static func with(
         reactors: Int = 2, store: (any StateStore)? = nil, clock: TestTime? = nil,
         writes: Bool = false,
         prepare: (TrebuchetServer) async throws -> Void = { _ in },
         _ body: (TrebuchetClient, TrebuchetServer, InspectorRig) async throws -> Void
     ) async throws {
-        // So that callers are told apart, and can sign in.
+        // Callers are identified, and can sign in.
         var access = AccessPolicy.open
         access.identifiesCallers = true
         try await withTestServer(
@@ -58,13 +58,13 @@ struct InspectorRig {
     }
 }
 
-/// A part of what was shown.
+/// A part of a response.
 struct Looked {
     let value: Any?
 
     init(value: Any?) { self.value = value }
 
-    /// What would be sent.
+    /// The value as it would be sent.
     init(_ json: InspectorJSON) throws {
         value = try JSONSerialization.jsonObject(with: Data(json.bytes))
     }

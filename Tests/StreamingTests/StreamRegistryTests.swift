@@ -6,7 +6,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Which messages of a stream count, without a connection.
+/// The messages of a stream that are accepted, without a connection.
 @Suite struct StreamRegistryTests {
     private var registry = StreamRegistry()
     private let stream = EncodedStream(of: StreamTarget(actorID: "a", name: "observeState"), userInfo: [:]) {}
@@ -32,7 +32,7 @@ import TrebuchetWire
     private static let whole = StreamRegistry.Resubscription(
         callNumber: 1, streamID: "s1", target: StreamTarget(actorID: "a", name: "observeState"))
 
-    @Test("a difference from the value that is there makes the next one")
+    @Test("a delta from the current value produces the next one")
     mutating func patched() {
         data(3, "[1,2]")
         #expect(patch(4, base: 3, #"[{"op":"add","path":"/-","value":3}]"#) == nil)
@@ -42,7 +42,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "one from another value, one that cannot be done, and one that makes too much ask for a whole value",
+        "a delta with another base, an invalid one and an oversized result make the client request a snapshot",
         arguments: [
             (2, #"[{"op":"add","path":"/-","value":3}]"#), (3, #"[{"op":"remove","path":"/7"}]"#), (3, "{}"),
             (3, #"[{"op":"add","path":"/-","value":"\#(String(repeating: "x", count: 1000))"}]"#),
@@ -51,7 +51,7 @@ import TrebuchetWire
         data(3, "[1,2]")
         #expect(patch(5, base: base, text) == Self.whole)
         #expect(value == "[1,2]")
-        // What was on its way counts no more; then the server begins anew.
+        // Messages in transit are ignored; then the server starts the stream again.
         data(6, "[9]")
         #expect(value == "[1,2]")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
@@ -59,7 +59,7 @@ import TrebuchetWire
         #expect(value == "[9]")
     }
 
-    @Test("on a new connection streams are taken up where they were, those that had not begun are begun")
+    @Test("on a new connection started streams are resumed at their positions, and the others are started")
     mutating func anew() {
         data(3, "[1,2]")
         registry.subscribe(
