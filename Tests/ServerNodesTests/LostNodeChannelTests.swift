@@ -81,7 +81,7 @@ import TrebuchetCluster
     func lostFirst() async throws {
         try await withTwo(faultyAt: 0) { nodes, way, name in
             let client = try await nodes[0].textClient()
-            // Nothing was sent in this direction before, and after the first round nothing in this epoch.
+            // No message was sent in this direction before, and after the first round none in this epoch.
             for number in 1...2 {
                 way.set { $0.losesMessages = true }
                 let before = way.messageCount

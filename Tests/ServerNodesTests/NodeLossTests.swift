@@ -38,7 +38,7 @@ import TrebuchetCluster
             let client = try await nodes[0].client()
             let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
             let isOver = Flag()
-            // An unchanged state is not persisted, and is created anew at its next activation.
+            // An unchanged state is not persisted, and starts from its initial value at the next activation.
             for tally in tallies { #expect(try await tally.add(1) == 1) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for tally in tallies {
@@ -106,7 +106,7 @@ import TrebuchetCluster
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for tally in tallies {
                     group.addTask {
-                        // An unchanged state is not persisted, and is created anew at its next activation.
+                        // An unchanged state is not persisted, and starts from its initial value at the next activation.
                         var last = try await tally.addOnce(1)
                         let stream = await tally.observeCount()
                         var counts = stream.makeAsyncIterator()

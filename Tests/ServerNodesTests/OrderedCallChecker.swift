@@ -76,7 +76,7 @@ final class OrderedCallObserver: Sendable {
             for await calls in stream {
                 let before = last
                 if !calls.starts(with: before) { book.found("\(who): \(name) went from \(before) to \(calls)") }
-                // An unchanged state is not persisted: it is created anew at its next owner.
+                // An unchanged state is not persisted: it starts from its initial value at the next owner.
                 if !isFirst, !before.isEmpty, calls.count != before.count + 1 {
                     book.found("\(who): \(calls.count) calls of \(name) came after \(before.count)")
                 }

@@ -257,7 +257,7 @@ import TrebuchetCluster
         faulty.set { $0.failsAppends = false }
         for name in names {
             let collection = try app.collection(name)
-            // The same numbers again: executed mutations are recognized, the others are executed.
+            // A repeat with these numbers: executed mutations are recognized, the others are executed.
             let outcomes = try await collection.commit(
                 [.add("1"), .add("2")], from: "a client of ada's, \(name)", at: 1)
             #expect(outcomes.map(\.error) == [nil, nil], "\(name)")

@@ -138,7 +138,7 @@ extension TrebuchetClient {
 
     func roles() async throws -> [String] { try await mirror.roles() }
 
-    /// Whether the client loses its authorization within the time of a test.
+    /// Returns true if the client loses its authorization within the time of a test.
     func losesItsRights() async -> Bool {
         await eventually {
             do {

@@ -16,7 +16,7 @@ package final class ChildProcess {
     package enum ErrorOutput {
         /// The standard error stream of the test.
         case inherited
-        /// The same pipe as the output.
+        /// The pipe of the output.
         case merged
         /// Collected in `Outcome.error`.
         case captured

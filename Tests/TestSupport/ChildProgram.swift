@@ -7,7 +7,7 @@ internal import Synchronization
 package final class ChildProgram: Sendable {
     private struct State {
         var lines: [String] = []
-        /// Whether its output is no longer read; it stays open unless it is to be closed.
+        /// True if its output is no longer read; the pipe stays open unless it is to be closed.
         var isLeft = false
         var isClosed = false
         /// The status as returned by `waitpid`.

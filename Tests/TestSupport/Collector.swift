@@ -135,7 +135,7 @@ package final class Collector: Sendable {
         return send(peer, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }
 
-    /// Whether the peer closes the connection within this number of milliseconds.
+    /// Returns true if the peer closes the connection within this number of milliseconds.
     private func hasGone(_ peer: Int32, within milliseconds: Int32) -> Bool {
         var question = pollfd(fd: peer, events: Int16(POLLIN), revents: 0)
         guard poll(&question, 1, milliseconds) > 0 else { return false }

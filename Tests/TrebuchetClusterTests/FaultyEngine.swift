@@ -11,11 +11,11 @@ final class FaultyEngine: ClusterEngine {
         var late = 0
         var frozen = 0
         var isAway = false
-        /// Whether releases are delayed.
+        /// Releases are delayed.
         var delaysReleases = false
-        /// Whether reads succeed and writes are refused.
+        /// Reads succeed and writes are refused.
         var takesNoWrites = false
-        /// Whether each live node is listed twice.
+        /// Each live node is listed twice.
         var namesTwice = false
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// Whether a node can serve, judged by its engine's state, with a manual clock.
+/// The readiness of a node, judged by its engine's state, with a manual clock.
 struct MemberStandingTests {
     private let world = MemberWorld()
     private static let interval = MemberWorld.settings.roundInterval

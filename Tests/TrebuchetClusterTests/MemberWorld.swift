@@ -102,7 +102,7 @@ final class MemberWorld {
 
     struct Broken: Error {}
 
-    /// Whether the planned owner owns each slot, and no other node does.
+    /// True if each slot is owned by its planned owner only.
     var isSettled: Bool {
         let plan = SlotAssignment(nodes.map(\.member.node))
         return ClusterSlot.all.allSatisfy { slot in

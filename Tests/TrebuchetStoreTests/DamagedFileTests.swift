@@ -151,7 +151,7 @@ import Trebuchet
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
         try await store.put([1], StateKey("n", "a"))
-        // Stands for a disk error, which SQLite reports in the same way: with an unspecific code.
+        // Simulates a disk error, which SQLite also reports with an unspecific code.
         try change(
             folder.file(),
             "CREATE TRIGGER broken BEFORE INSERT ON entries WHEN NEW.name = 'bad' BEGIN SELECT RAISE(ABORT, 'no'); END")

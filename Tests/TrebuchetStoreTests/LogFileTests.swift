@@ -50,7 +50,7 @@ import Trebuchet
         let folder = try TemporaryFolder()
         try await fill(folder.file())
         try change(folder.file(), toSchema1)
-        // Stands for an interrupted attempt.
+        // Simulates an interrupted attempt.
         FileBytes.write([1, 2, 3], folder.file("data.db.schema1"))
         chmod(folder.file("data.db.schema1"), 0o644)
         let store = try SQLiteStore(path: folder.file())

@@ -83,7 +83,7 @@ import TrebuchetTesting
         while let word = await words.next(), word != "old 50" {}
         while let shown = await pages.next(), shown.count != 50 {}
         try await world.restore(ending)
-        // The same streams: each is reset to the restored state.
+        // The existing streams are reset to the restored state.
         #expect(await every.next() == "old 40")
         #expect(await words.next() == "old 40")
         #expect(await pages.next()?.map(\.text) == (1...40).map { "old \($0)" })

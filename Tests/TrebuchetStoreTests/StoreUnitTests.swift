@@ -130,7 +130,7 @@ import Trebuchet
 
     // MARK: Groups
 
-    /// Whether one transaction has both requests: the first response checks for the second write.
+    /// Returns true if one transaction has both requests: the first response checks for the second write.
     private func areTogether(_ first: [StateWrite]) throws -> Bool {
         let folder = try TemporaryFolder()
         let file = try StoreFile(folder.file())

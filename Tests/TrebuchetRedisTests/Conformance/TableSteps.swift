@@ -1,7 +1,7 @@
 import Platform
 import TrebuchetCluster
 
-/// Operations of nodes on one table, with the expected outcomes as text. Texts stand for their bytes.
+/// Operations of nodes on one table, with the expected outcomes as text. Texts denote their bytes.
 enum TableStep: Sendable {
     /// `changed 3`, `conflict a`, `full`.
     case change([TableChange.Write], expecting: [String: UInt64] = [:], news: String? = nil, String)
