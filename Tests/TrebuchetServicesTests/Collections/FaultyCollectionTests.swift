@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Two clients edit one collection over links that are cut, stalled, delayed and split, each as its seed says.
+/// Two clients edit one collection over links that are cut, stalled, delayed and split, as determined by a seed.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct FaultyCollectionTests {
     nonisolated private static let seeds: ClosedRange<UInt64> =
         ProcessInfo.processInfo.environment["TREBUCHET_LONG_TESTS"] == "1" ? 1...60 : 1...6
@@ -18,7 +18,8 @@ import TrebuchetTesting
         return faults
     }()
 
-    @Test("both end equal to the server's documents, and each acknowledged write is done once", arguments: seeds)
+    @Test(
+        "both clients end with the server's documents, and each acknowledged write is executed once", arguments: seeds)
     func seed(_ seed: UInt64) async throws {
         let store = MemoryStore()
         try await CollectionWorld.run(store: store) { world in
@@ -54,7 +55,7 @@ import TrebuchetTesting
                         calls.append(
                             todos.update(own!, onError: onError, onSettled: onSettled) { $0.priority += 1 })
                     default:
-                        // Each link is a trace of a write that was done.
+                        // Each link is evidence of an executed write.
                         calls.append(
                             todos.link("shared", "tags", to: "\(index).\(step)", onError: onError, onSettled: onSettled)
                         )
@@ -77,7 +78,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("collections of two servers do not write over each other's documents in one store")
+    @Test("collections of two servers do not overwrite each other's documents in one store")
     func oneStore() async throws {
         let store = MemoryStore()
         let first = try await CollectionWorld.begin(store: store)
@@ -100,7 +101,7 @@ import TrebuchetTesting
         await second.server.shutdown(drain: .zero)
     }
 
-    @Test("a document that does not decode is for the log, and clients get a number")
+    @Test("an undecodable stored document is reported in the log, and clients get an error number")
     func undisclosed() async throws {
         let store = MemoryStore()
         try await store.put(Array(#"{"password":"pa55word"}"#.utf8), StateKey("collection.todos", "document/1"))
@@ -118,7 +119,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what was acknowledged is there after the server was replaced, and writes made meanwhile follow")
+    @Test("acknowledged writes survive the replacement of the server, and writes made meanwhile follow")
     func restartedServer() async throws {
         let store = MemoryStore()
         let first = try await CollectionWorld.begin(store: store)

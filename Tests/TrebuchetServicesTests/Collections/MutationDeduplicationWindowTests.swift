@@ -8,7 +8,7 @@ import TrebuchetWire
 @Suite struct MutationDeduplicationWindowTests {
     private static let client = "0123456789abcdef"
 
-    @Test("a number that comes again with another command is refused, and does nothing")
+    @Test("a number repeated with another command is refused without an effect")
     func reusedNumber() {
         var table = DocumentTable(limits: CollectionLimits())
         func apply(_ number: Int, _ command: DocumentCommand) -> CollectionError? {
@@ -31,7 +31,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "what a window remembers is the same after it was stored; one that was stored without commands counts as before"
+        "a deduplication window survives storing; one stored without commands is still valid"
     )
     func stored() throws {
         var window = MutationDeduplicationWindow()

@@ -8,13 +8,13 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// What was read and is kept in files.
+/// Cached query results in files.
 @Suite(.timeLimit(.minutes(5))) struct QueryResultCacheTests {
     private final class Bench: Sendable {
         let folder: TemporaryFolder
         let offline: OfflineFolder
         let log = Mutex<[String]>([])
-        /// Of what is written a second later.
+        /// Writes are delayed by a second.
         let pause = StateRelay(false)
 
         init() throws {
@@ -58,7 +58,7 @@ import Trebuchet
         results.result(of: query, in: collection, for: account)?.documents.map { "\($0.id)" }
     }
 
-    @Test("a result is that of its server, account, collection and query alone")
+    @Test("a result is cached for its server, account, collection and query only")
     func keys() throws {
         let bench = try Bench()
         let results = bench.results()
@@ -75,7 +75,7 @@ import Trebuchet
             #expect(ids(again, query, for: other) == nil)
         }
         #expect(ids(bench.results(server: "ws://b:1"), query, for: .user("ada")) == nil)
-        // Put where another one's would be, it is known by what it says.
+        // A file at another result's path is recognized by its content.
         let file = try #require(bench.files.first)
         keep(result(["3"]), in: again, query, for: .user("bob"))
         again.close()
@@ -86,7 +86,7 @@ import Trebuchet
         #expect(bench.log.withLock { $0.count } == 1)
     }
 
-    @Test("files are their owner's alone; one that is damaged or open to others is as none, and told to the log")
+    @Test("files are private; a damaged or exposed one is ignored, and logged")
     func damaged() throws {
         let bench = try Bench()
         let damages: [(Data) -> Data] = [
@@ -119,7 +119,7 @@ import Trebuchet
         #expect(bench.log.withLock { $0.last?.contains("chmod 600") } == true)
     }
 
-    @Test("of what comes within a second the newest is written, once, and the rest when it is closed")
+    @Test("the latest of several results within a second is written, once, and the rest when the cache is closed")
     func coalesced() async throws {
         let bench = try Bench()
         let results = bench.results()
@@ -137,7 +137,9 @@ import Trebuchet
         bench.pause.update(true)
     }
 
-    @Test("the least recently used go first when there are too many bytes; one that is too large by itself is not kept")
+    @Test(
+        "the least recently used results are evicted when the limit of bytes is reached; an oversized one is not cached"
+    )
     func limit() throws {
         let bench = try Bench()
         func query(_ number: Int) -> CollectionQuery { CollectionQuery(limit: number) }
@@ -164,7 +166,7 @@ import Trebuchet
         #expect(ids(small, query(1), for: .nobody) == nil && ids(small, query(3), for: .nobody) == ["3"])
     }
 
-    @Test("what an account has read is removed, also what is still to be written, and nothing of others")
+    @Test("cached results of an account are removed, including those not yet written, and no others")
     func removed() throws {
         let bench = try Bench()
         let before = bench.results()

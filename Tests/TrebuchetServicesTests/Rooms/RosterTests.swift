@@ -14,7 +14,7 @@ import TrebuchetWire
         return String(decoding: buffer.bytes, as: UTF8.self)
     }
 
-    @Test("what is sent of a change is that change, whatever else there is, and an observer comes to the same")
+    @Test("each change is sent as such, and an observer ends with the whole roster")
     func changes() throws {
         var roster = Roster()
         roster.set(try json(#"{"name":"Ada","at":{"x":1,"y":2},"old":1}"#), of: "a", principal: "u")
@@ -40,7 +40,7 @@ import TrebuchetWire
         #expect(try Roster(json: observer.json()) == roster)
     }
 
-    @Test("a stay whose user has become known, or who comes and goes unseen, is told rightly")
+    @Test("a member whose user has become known, or who joins and leaves unobserved, is sent correctly")
     func identity() throws {
         var roster = Roster()
         roster.set(.integer(1), of: "a")
@@ -53,7 +53,7 @@ import TrebuchetWire
         try observer.apply(try #require(taken))
         #expect(observer == roster)
         #expect(observer.members.map(\.principal) == ["u"])
-        // Nobody asks, and what nobody has heard of is not remembered.
+        // Without readers, unsent changes take no memory.
         for number in 0..<1_000 {
             roster.set(.integer(1), of: "\(number)")
             roster.set(nil, of: "\(number)")
@@ -67,7 +67,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "changes that are none of a roster are refused",
+        "changes that do not fit a roster are refused",
         arguments: [
             #"[{"op":"add","path":"/x","value":1}]"#, #"[{"op":"replace","path":"/members/9/data","value":1}]"#,
             #"[{"op":"remove","path":"/members/1/data/none"}]"#,
@@ -84,7 +84,7 @@ import TrebuchetWire
         #expect(roster == before)
     }
 
-    @Test("what members change within the interval leaves together; all they show together is bounded")
+    @Test("changes of members within the interval are sent together; all presences together are limited")
     func batches() throws {
         var roster = Roster()
         var batch = PresenceBatch(limit: 1_000, interval: 50)
@@ -112,7 +112,7 @@ import TrebuchetWire
         #expect(roster.members.map(\.id) == ["b"])
     }
 
-    @Test("there is nothing to tell when all show again what they showed")
+    @Test("there is no change to send when all presences are as before")
     func nothingToTell() {
         var batch = PresenceBatch(limit: 10_000, interval: 50)
         var roster = Roster()
