@@ -144,7 +144,7 @@ import TrebuchetTesting
             #expect(try await get("/readyz", address) == "503")
             let answer = try await RawPeer.get("/readyz?verbose", at: address)
             #expect(answer.contains("[-] store: it cannot be read: ") && answer.contains("[+] server: ok"))
-            #expect(try await get("/livez", address) == "200", "to start it again would not help")
+            #expect(try await get("/livez", address) == "200", "a restart would not help")
             store.isBroken.withLock { $0 = false }
             #expect(try await get("/readyz", address) == "200")
         }
@@ -154,16 +154,16 @@ import TrebuchetTesting
     func held() async throws {
         // The clock has separate threads: no other test is blocked.
         try await withTestServer(clock: TestTime(reactors: 2)) { server in
-            await server.expose(Holder(actorSystem: server.actorSystem), as: "holder")
+            await server.expose(BlockingActor(actorSystem: server.actorSystem), as: "holder")
         } body: { client, server async throws in
             #expect(await eventually { await server.liveness().failureReason == nil })
-            let holder = try client.resolve(Holder.self, id: "holder")
+            let holder = try client.resolve(BlockingActor.self, id: "holder")
             let call = Task { try await holder.hold() }
-            await onThread { Holder.gate.began.wait() }
+            await onThread { BlockingActor.gate.began.wait() }
             let problem = await server.liveness().failureReason
             #expect(problem?.hasSuffix("no answer in 2.0 seconds") == true, "\(problem ?? "-")")
             await #expect(throws: TrebuchetError.self) { _ = try await server.prometheusMetrics() }
-            Holder.gate.end.signal()
+            BlockingActor.gate.end.signal()
             try await call.value
             #expect(await eventually { await server.liveness().failureReason == nil })
         }
@@ -323,7 +323,7 @@ private final class BreakableStore: StateStore {
 
 /// Blocks its reactor, as no actor should.
 @Trebuchet
-distributed actor Holder {
+distributed actor BlockingActor {
     struct Gate {
         let began = ThreadSemaphore()
         let end = ThreadSemaphore()

@@ -136,9 +136,9 @@ import TrebuchetTesting
         try await InspectorRig.with { client, server, _ async throws in
             // A limit so low that even a slow machine exceeds it.
             let recorder = InspectorRecorder(server.parts.events, on: server.shards, budget: RecorderRateLimiter(60))
-            func look(_ name: String) async throws -> Looked {
+            func look(_ name: String) async throws -> InspectedValue {
                 let look = try ActorDetailQuery(name, InspectorQuery("versions=200"))
-                return try Looked(try #require(try await server.inspectedActor(look, recorder)))
+                return try InspectedValue(try #require(try await server.inspectedActor(look, recorder)))
             }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             _ = try await look("shelf")
@@ -147,7 +147,8 @@ import TrebuchetTesting
                     for _ in 0..<50 { group.addTask { _ = try await shelf.put("") } }
                     try await group.waitForAll()
                 }
-                return try await Looked(recorder.calls(CallListQuery(InspectorQuery("limit=1"))))["pauses"].count ?? 0
+                return try await InspectedValue(recorder.calls(CallListQuery(InspectorQuery("limit=1"))))["pauses"]
+                    .count ?? 0
                     > 0
             }
             #expect(isPaused)
@@ -159,7 +160,7 @@ import TrebuchetTesting
             #expect(isNoted)
             let versions = try await look("shelf")["recorded"]["versions"].list
             #expect(versions.contains { $0["partial"].flag == true })
-            let all = try await Looked(recorder.calls(CallListQuery(InspectorQuery("limit=2000"))))
+            let all = try await InspectedValue(recorder.calls(CallListQuery(InspectorQuery("limit=2000"))))
             #expect(all["kept"].count ?? 0 < 2_000)
             recorder.stop()
         }

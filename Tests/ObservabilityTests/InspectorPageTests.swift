@@ -21,18 +21,18 @@ import TrebuchetTesting
             try await client.connect()
         }
 
-        func call(_ method: String, _ arguments: String...) async throws -> Looked {
+        func call(_ method: String, _ arguments: String...) async throws -> InspectedValue {
             let answer = try await client.call(
                 actor: name, target: method, arguments: arguments.map { Array($0.utf8) })
-            return Looked(value: try answer.map { try JSONSerialization.jsonObject(with: Data($0)) })
+            return InspectedValue(value: try answer.map { try JSONSerialization.jsonObject(with: Data($0)) })
         }
 
         func look(_ path: String) async throws { _ = try await call("look(at:)", "\"\(path)\"") }
 
         /// The first shown value that meets the condition.
-        func first(_ stream: String, where isSo: (Looked) -> Bool) async throws -> Looked {
+        func first(_ stream: String, where isSo: (InspectedValue) -> Bool) async throws -> InspectedValue {
             for try await bytes in client.observe(actor: name, stream: stream) {
-                let shown = Looked(value: try JSONSerialization.jsonObject(with: Data(bytes)))
+                let shown = InspectedValue(value: try JSONSerialization.jsonObject(with: Data(bytes)))
                 if isSo(shown) { return shown }
             }
             throw RawPeer.Ended()

@@ -40,8 +40,8 @@ distributed actor PatchedStateActor {
     }
 
     /// The log line about the end of a connection.
-    private static func ending(of connection: Int, _ rig: InspectorRig) async throws -> Looked {
-        var found: Looked?
+    private static func ending(of connection: Int, _ rig: InspectorRig) async throws -> InspectedValue {
+        var found: InspectedValue?
         #expect(
             try await eventually {
                 let lines = try await rig.json("/inspect/log?connection=\(connection)")["lines"].list
@@ -51,8 +51,8 @@ distributed actor PatchedStateActor {
         return try #require(found)["fields"]
     }
 
-    private static func newest(_ rig: InspectorRig) async throws -> Looked {
-        try await rig.json("/inspect/actors/slate")["recorded"]["versions"].list.first ?? Looked(value: nil)
+    private static func newest(_ rig: InspectorRig) async throws -> InspectedValue {
+        try await rig.json("/inspect/actors/slate")["recorded"]["versions"].list.first ?? InspectedValue(value: nil)
     }
 
     @Test("a slow connection is listed at each version that it lacks, and as having skipped these when it closes")
@@ -66,7 +66,7 @@ distributed actor PatchedStateActor {
             _ = await peer?.readHead()
             let observes = #"{"callID":"1","actorID":"slate","targetIdentifier":"observeLines"}"#
             peer?.say(message: #"{"type":"invocation","payload":\#(observes)}"#)
-            var connection: Looked?
+            var connection: InspectedValue?
             #expect(
                 try await eventually {
                     let all = try await rig.json("/inspect/connections")["connections"].list
@@ -76,7 +76,7 @@ distributed actor PatchedStateActor {
             let number = try #require(connection?["connection"].count)
             try await rig.follow("slate")
             let slate = try client.resolve(PatchedStateActor.self, id: "slate")
-            func connected() async throws -> Looked? {
+            func connected() async throws -> InspectedValue? {
                 try await rig.json("/inspect/connections")["connections"].list.first {
                     $0["connection"].count == number
                 }

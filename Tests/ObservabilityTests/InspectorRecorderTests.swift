@@ -47,7 +47,7 @@ import TrebuchetTesting
             let paths = ["Ren%C3%A9", "Rene%CC%81"]
             for path in paths { try await rig.follow(path) }
             _ = try await client.resolve(Shelf.self, id: names[1]).put("a")
-            var shown: [[Looked]] = []
+            var shown: [[InspectedValue]] = []
             for path in paths { shown.append(try await rig.json("/inspect/actors/\(path)")["calls"].list) }
             #expect(shown.map(\.count) == [0, 1])
             for (name, path) in zip(names, paths) {
@@ -213,7 +213,7 @@ import TrebuchetTesting
                 await clock.advance(by: .seconds(1))
             }
             #expect(try await !isThere("shelves/b"))
-            #expect(try await !isThere("shelves/a"), "it is kept by who looks, 20 times as long as it may be idle")
+            #expect(try await !isThere("shelves/a"), "inspection keeps the actor active, for 20 times its idle time")
             #expect(try await isThere("shelves/c"))
         }
     }

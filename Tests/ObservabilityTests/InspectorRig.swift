@@ -23,10 +23,10 @@ struct InspectorRig {
         answer.firstRange(of: "\r\n\r\n").map { String(answer[$0.upperBound...]) } ?? ""
     }
 
-    func json(_ path: String) async throws -> Looked {
+    func json(_ path: String) async throws -> InspectedValue {
         let answer = try await answer(path)
         #expect(Self.status(answer) == "200", "\(path): \(answer.prefix(400))")
-        return Looked(value: try JSONSerialization.jsonObject(with: Data(Self.body(answer).utf8)))
+        return InspectedValue(value: try JSONSerialization.jsonObject(with: Data(Self.body(answer).utf8)))
     }
 
     /// Requests the actor until it has responded: from then on its versions are recorded, also on a busy machine.
@@ -59,7 +59,7 @@ struct InspectorRig {
 }
 
 /// A part of a response.
-struct Looked {
+struct InspectedValue {
     let value: Any?
 
     init(value: Any?) { self.value = value }
@@ -69,9 +69,9 @@ struct Looked {
         value = try JSONSerialization.jsonObject(with: Data(json.bytes))
     }
 
-    subscript(name: String) -> Looked { Looked(value: (value as? [String: Any])?[name]) }
+    subscript(name: String) -> InspectedValue { InspectedValue(value: (value as? [String: Any])?[name]) }
 
-    var list: [Looked] { (value as? [Any])?.map { Looked(value: $0) } ?? [] }
+    var list: [InspectedValue] { (value as? [Any])?.map { InspectedValue(value: $0) } ?? [] }
     var text: String? { value as? String }
     var texts: [String] { list.compactMap(\.text) }
     var count: Int? { (value as? NSNumber)?.intValue }

@@ -56,7 +56,7 @@ import TrebuchetTesting
         let many = 20_000
         try await InspectorRig.with { server in
             let system = server.actorSystem
-            await server.expose(Holder(actorSystem: system), as: "holder")
+            await server.expose(BlockingActor(actorSystem: system), as: "holder")
             server.expose(Shelf.self, as: "made/*") { _ in Shelf(actorSystem: system) }
             // In parallel, a part of them in each task.
             await withTaskGroup(of: Void.self) { group in
@@ -76,7 +76,7 @@ import TrebuchetTesting
             #expect(all["actors"].list[0]["name"].text == "holder" && all["actors"].list[1]["name"].text == "made/one")
             #expect(all["actors"].list.map { $0["onDemand"].flag }.prefix(3) == [false, true, false])
             let types = all["types"].list
-            #expect(types.map { $0["type"].text } == ["ObservabilityTests.Holder", "ObservabilityTests.Shelf"])
+            #expect(types.map { $0["type"].text } == ["ObservabilityTests.BlockingActor", "ObservabilityTests.Shelf"])
             #expect(types.map { $0["actors"].count } == [1, many + 2])
             #expect(all["patterns"].list.map { $0["names"].text } == ["made/*"])
             let last = try await rig.json("/inspect/actors?page=\(many / 100 - 1)&size=100&search=many%2F")
@@ -89,7 +89,7 @@ import TrebuchetTesting
             #expect(found["actors"].list[0]["reactor"].text != nil)
             let none = try await rig.json("/inspect/actors?type=helf")
             #expect(none["found"].count == 0 && none["actors"].list.isEmpty)
-            let holders = try await rig.json("/inspect/actors?type=ObservabilityTests.Holder")
+            let holders = try await rig.json("/inspect/actors?type=ObservabilityTests.BlockingActor")
             #expect(holders["actors"].list.map { $0["name"].text } == ["holder"])
         }
     }
@@ -101,9 +101,9 @@ import TrebuchetTesting
             #expect(try await rig.json("/inspect/nodes")["nodes"].list.isEmpty)
         }
         try await InspectorRig.with(store: MemoryStore()) { server in
-            await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept")
+            await server.expose(PersistedShelf(actorSystem: server.actorSystem), as: "kept")
         } _: { client, _, rig async throws in
-            _ = try await client.resolve(KeptShelf.self, id: "kept").put("a")
+            _ = try await client.resolve(PersistedShelf.self, id: "kept").put("a")
             let store = try await rig.json("/inspect/store")["store"]
             #expect(store["type"].text == "MemoryStore" && store["writes"].count == 1)
             #expect(store["failures"].count == 0 && store["failing"].text == nil)

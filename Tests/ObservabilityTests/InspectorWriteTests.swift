@@ -70,18 +70,18 @@ import TrebuchetTesting
     func busy() async throws {
         // On separate reactors, which no other test uses.
         try await InspectorRig.with(clock: TestTime()) { server in
-            await server.expose(Stuck(actorSystem: server.actorSystem), as: "stuck")
+            await server.expose(BlockingCounter(actorSystem: server.actorSystem), as: "stuck")
         } _: { client, _, rig async throws in
-            let stuck = try client.resolve(Stuck.self, id: "stuck")
+            let stuck = try client.resolve(BlockingCounter.self, id: "stuck")
             let held = Task { try await stuck.hold() }
-            await onThread { Stuck.gate.began.wait() }
+            await onThread { BlockingCounter.gate.began.wait() }
             var shown = ""
             // On a busy machine the connection may end before the response arrives.
             for _ in 0..<5 where shown.isEmpty { shown = try await rig.answer("/inspect/actors/stuck") }
             #expect(shown.contains("may be blocked"), "\(shown)")
             #expect(InspectorRig.status(try await rig.answer("/inspect/calls")) == "200")
             #expect(try await rig.json("/inspect/actors")["all"].count == 2)
-            Stuck.gate.end.signal()
+            BlockingCounter.gate.end.signal()
             try await held.value
             #expect(try await rig.json("/inspect/actors/stuck")["states"].list.first?["value"].count == 1)
         }
@@ -90,7 +90,7 @@ import TrebuchetTesting
 
 /// Blocks its reactor and the other actors on it.
 @Trebuchet
-distributed actor Stuck {
+distributed actor BlockingCounter {
     static let gate = (began: ThreadSemaphore(), end: ThreadSemaphore())
 
     @StreamedState var times: Int = 0

@@ -52,7 +52,7 @@ import Testing
         let names = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map {
             $0.split(separator: " ").dropLast()
         }
-        #expect(Set(names).count == names.count, "each series once")
+        #expect(Set(names).count == names.count, "each series is written once")
     }
 
     @Test("the system's metrics of this process are present")

@@ -80,7 +80,7 @@ import TrebuchetTesting
         let named = listener.versions.flatMap(\.calls)
         #expect(calls.count == 42)
         #expect(Set(named) == calls)
-        #expect(named.count == calls.count, "none is named twice")
+        #expect(named.count == calls.count, "no call is listed twice")
         #expect(listener.versions.allSatisfy { $0.stream.actor == "shelf" && $0.stream.target == "observeBooks" })
         let begun = listener.events.compactMap { event -> ServerEvent.StreamStart? in
             if case .streamStarted(_, _, let beginning) = event { beginning } else { nil }
@@ -93,9 +93,9 @@ import TrebuchetTesting
         let listener = RecordingEventHandler([.calls, .versions, .store])
         try await withTestServer(store: MemoryStore()) { server in
             server.addEventHandler(listener)
-            await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept")
+            await server.expose(PersistedShelf(actorSystem: server.actorSystem), as: "kept")
         } body: { client, _ async throws in
-            let shelf = try client.resolve(KeptShelf.self, id: "kept")
+            let shelf = try client.resolve(PersistedShelf.self, id: "kept")
             var seen = await shelf.observeBooks().makeAsyncIterator()
             #expect(await seen.next() == [])
             for number in 1...3 { #expect(try await shelf.put("\(number)") == number) }
@@ -183,7 +183,7 @@ import TrebuchetTesting
 
 /// A persisted `Shelf`.
 @Trebuchet
-distributed actor KeptShelf {
+distributed actor PersistedShelf {
     @StreamedState(persisted: true) var books: [String] = []
 
     distributed func put(_ book: String) -> Int {

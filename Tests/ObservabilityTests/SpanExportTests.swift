@@ -11,7 +11,7 @@ import TrebuchetTesting
 /// The export of spans to a collector, with all its failures.
 @Suite(.timeLimit(.minutes(5))) struct SpanExportTests {
     /// The log lines of an exporter with short timeouts.
-    private final class Said: Sendable {
+    private final class ExporterLog: Sendable {
         private let texts = Mutex<[String]>([])
 
         var lines: [String] { texts.withLock { $0 } }
@@ -72,7 +72,7 @@ import TrebuchetTesting
         let gate = ThreadSemaphore()
         let collector = try Collector(gate: gate)
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url)
         for _ in 0..<10_000 { exporter.export(span) }
         let left = exporter.counts.leftOut
@@ -91,7 +91,7 @@ import TrebuchetTesting
         let collector = try Collector(.answers(503))
         if isAway { collector.stop() }
         defer { if !isAway { collector.stop() } }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url)
         try await withTraced(exporter, sampling: 1) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -108,7 +108,7 @@ import TrebuchetTesting
     func pause() async throws {
         let collector = try Collector(.answers(503))
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url) { $0.afterFailure = .seconds(3_600) }
         exporter.export(span)
         #expect(await eventually { said.count == 1 })
@@ -121,11 +121,11 @@ import TrebuchetTesting
 
     @Test(
         "a collector that accepts a batch and never completes its response costs the batch",
-        arguments: [Collector.Manner.silent, .trickles, .floods])
-    func hanging(manner: Collector.Manner) async throws {
+        arguments: [Collector.Behavior.silent, .trickles, .floods])
+    func hanging(manner: Collector.Behavior) async throws {
         let collector = try Collector(manner)
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url) { $0.response = .milliseconds(300) }
         try await withTraced(exporter, sampling: 1) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -145,7 +145,7 @@ import TrebuchetTesting
     func end() async throws {
         let collector = try Collector(.silent)
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url) { $0.response = .seconds(30) }
         for _ in 0..<3_000 { exporter.export(span) }
         #expect(await eventually { collector.requests.count == 1 })
@@ -160,7 +160,7 @@ import TrebuchetTesting
     func encrypted() async throws {
         let collector = try Collector()
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter("https://127.0.0.1:\(collector.port)") { $0.response = .milliseconds(300) }
         exporter.export(span)
         await exporter.flush(timeout: .seconds(60))
@@ -187,7 +187,7 @@ import TrebuchetTesting
     func query() async throws {
         let collector = try Collector(.answers(401))
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url + "/in?key=hidden")
         exporter.export(span)
         await exporter.flush(timeout: .seconds(60))

@@ -169,7 +169,7 @@ import TrebuchetTesting
     func store() async throws {
         let listener = RecordingEventHandler(.spans)
         try await withTraced(listener, sampling: 1, store: MemoryStore()) { client, _ async throws in
-            let shelf = try client.resolve(KeptShelf.self, id: "kept")
+            let shelf = try client.resolve(PersistedShelf.self, id: "kept")
             // The first call activates the actor.
             for number in 1...3 { #expect(try await shelf.put("\(number)") == number) }
         }
@@ -210,7 +210,7 @@ func withTraced(
         server.setTraceSamplingRatio(sampling)
         await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
         await server.expose(Traced(actorSystem: server.actorSystem), as: "traced")
-        if store != nil { await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept") }
+        if store != nil { await server.expose(PersistedShelf(actorSystem: server.actorSystem), as: "kept") }
     } body: { client, server async throws in
         try await body(client, server)
     }

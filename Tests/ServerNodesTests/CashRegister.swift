@@ -37,6 +37,6 @@ final class PaymentLog: Sendable {
 
     func add(_ what: String) { state.withLock { $0.counts[what, default: 0] += 1 } }
     func count(_ what: String) -> Int { state.withLock { $0.counts[what] ?? 0 } }
-    func letGo(_ what: String) { state.withLock { _ = $0.free.insert(what) } }
+    func release(_ what: String) { state.withLock { _ = $0.free.insert(what) } }
     func isFree(_ what: String) -> Bool { state.withLock { $0.free.contains(what) } }
 }

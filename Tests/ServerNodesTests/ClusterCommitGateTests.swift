@@ -39,10 +39,10 @@ import TrebuchetCluster
             for round in 0..<3 {
                 let calls = round * 500..<round * 500 + 500
                 for call in calls { client.call(call, names[call % 8], "caller()", "[]") }
-                #expect(await eventually { await nodes[0].held() == 500 })
+                #expect(await eventually { await nodes[0].delayedResponseCount() == 500 })
                 #expect(nodes[0].server.bufferedBytes > before)
                 for call in calls { client.cancel(call) }
-                #expect(await eventually { await nodes[0].held() == 0 })
+                #expect(await eventually { await nodes[0].delayedResponseCount() == 0 })
                 #expect(await eventually { nodes[0].server.bufferedBytes == before })
             }
         }
@@ -61,10 +61,10 @@ import TrebuchetCluster
         try await withSilent { client, names, nodes in
             let other = nodes[1].names("boards")[0]
             for call in 0..<100 { client.call(call, names[call % 8], "caller()", "[]") }
-            #expect(await eventually { await nodes[0].held() == 100 })
+            #expect(await eventually { await nodes[0].delayedResponseCount() == 100 })
             client.call(1_000, other, "step()", "[]")
             #expect(await client.answer(1_000) != nil)
-            #expect(await nodes[0].held() == 100)
+            #expect(await nodes[0].delayedResponseCount() == 100)
         }
     }
 }

@@ -18,7 +18,7 @@ import TrebuchetCluster
             #expect(await eventually { await nodes[0].server.counters().callsUnderWay == 1 })
             let stopping = Task { await nodes[0].server.shutdown(drain: Self.drain) }
             #expect(await eventually { client.messages.contains { $0.type == "goAway" } })
-            #expect(await eventually { await nodes[0].hasHeard })
+            #expect(await eventually { await nodes[0].hasReceivedPong })
             try await body(client, nodes)
             client.cancel("w")
             #expect(await eventually { client.answers("w").count == 1 })
@@ -79,7 +79,7 @@ import TrebuchetCluster
 
 extension Node {
     /// A Boolean value that indicates whether the pong of a draining connection has arrived.
-    fileprivate var hasHeard: Bool {
+    fileprivate var hasReceivedPong: Bool {
         get async {
             for shard in server.shards where await shard.reactor.perform({ shard.lastLateMessage > 0 }) { return true }
             return false

@@ -189,7 +189,7 @@ import TrebuchetCluster
             try await again.write([.append(LogEntry(version: number, baseVersion: number - 1, bytes: [99]), key)])
         }
         guard case .whole(let found?) = try await again.readLog(at: key, after: second.seen).found else {
-            return #expect(Bool(false), "it went on in what was lost")
+            return #expect(Bool(false), "the reader continued in a lost log")
         }
         #expect(found.entries.suffix(4).allSatisfy { $0.bytes == [99] })
     }

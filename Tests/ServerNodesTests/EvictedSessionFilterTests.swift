@@ -28,7 +28,7 @@ import TrebuchetActors
         #expect(mayHaveRun(1, 5, call: 7) && mayHaveRun(1, 5, call: 1, of: 2))
         #expect(!mayHaveRun(1, 5, call: 8))
         #expect(!mayHaveRun(1, 4) && !mayHaveRun(1, 6) && !mayHaveRun(2, 5))
-        #expect(!mayHaveRun(1, 5, secret: 1), "a name that was made up is not that of another")
+        #expect(!mayHaveRun(1, 5, secret: 1), "a made-up name does not match another")
         #expect(names.count == 1)
     }
 

@@ -15,7 +15,7 @@ import TrebuchetCluster
 
     @Test("calls and pending streams of a server are answered before their connection is closed")
     func alone() async throws {
-        let store = HeldStore()
+        let store = ControllableStore()
         let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, store: store, log: { _ in })
         let system = server.actorSystem
         await server.expose(Tally(actorSystem: system), as: "own")
@@ -89,7 +89,7 @@ import TrebuchetCluster
             #expect(client.answers("1").isEmpty)
             let next = try await nodes[1].textClient()
             next.repeat(1, till, "hold(_:)", #"["lastAnswers"]"#, of: client.session)
-            PaymentLog.shared.letGo("lastAnswers")
+            PaymentLog.shared.release("lastAnswers")
             #expect(await next.answer(1)?.contains("lastAnswers") == true)
             #expect(PaymentLog.shared.count("lastAnswers") == 1)
             next.abort()

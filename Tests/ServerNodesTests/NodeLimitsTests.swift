@@ -160,7 +160,7 @@ import TrebuchetCluster
             #expect(try #require(await large.answer(1)).contains("roles and claims exceed 262144 bytes"))
             large.call(2, here, "length(_:)", #"["abc"]"#)
             #expect(try #require(await large.answer(2)).contains(#""result":3"#))
-            PaymentLog.shared.letGo("claims")
+            PaymentLog.shared.release("claims")
             #expect(try #require(await small.answer(1)).contains(#""result":"claims""#))
             #expect(PaymentLog.shared.count("claims") == 1)
             large.abort()

@@ -99,7 +99,7 @@ import WebSockets
             let rounds = way.roundCount
             #expect(await eventually { way.roundCount > rounds + 4 })
             #expect(first.server.parts.nodes?.openLinkCount == 1)
-            PaymentLog.shared.letGo("stopping")
+            PaymentLog.shared.release("stopping")
             #expect(try await held.value == "stopping")
             await stopping.value
         }

@@ -112,13 +112,13 @@ import TrebuchetActors
     @Test("evicted calls are recorded for the last 1,024 connections, ordered by their latest eviction")
     func goneConnections() throws {
         var contents = ActorLogContents()
-        func letGo(_ number: Int, of connection: String) throws {
+        func evict(_ number: Int, of connection: String) throws {
             try contents.apply([.write(.delete(call(number, of: connection)))])
         }
         for number in 0..<1_100 {
-            try letGo(1, of: "c\(number)")
+            try evict(1, of: "c\(number)")
             // A connection that continues to call.
-            try letGo(number, of: "old")
+            try evict(number, of: "old")
         }
         let folded = try folded(try folded(contents))
         #expect(folded.value(call(1_099, of: "old")) == [])

@@ -14,9 +14,9 @@ import TrebuchetCluster
         let gate = FaultyEngine(MemoryEngine())
         let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         let reactor = try Reactor(name: "nodes")
-        let (heavy, light, there) = (End(on: reactor), End(on: reactor), End(on: reactor))
+        let (heavy, light, there) = (FrameCounter(on: reactor), FrameCounter(on: reactor), FrameCounter(on: reactor))
         // A refused channel would be reported to its peer, which has no handler: then the other channel ends too.
-        let elsewhere = End(on: reactor)
+        let elsewhere = FrameCounter(on: reactor)
         let sender = NodeTransport(gate, as: a, maximumQueuedCount: 1 << 20) { _, _ in nil }
         let receiver = NodeTransport(gate, as: b) { line, _ in line.number == 2 ? there : elsewhere }
         try await receiver.start()
@@ -38,7 +38,7 @@ import TrebuchetCluster
     }
 
     /// Counts received frames.
-    private final class End: NodeChannelHandler {
+    private final class FrameCounter: NodeChannelHandler {
         private struct Counts {
             var messages = 0
             var breaks = 0

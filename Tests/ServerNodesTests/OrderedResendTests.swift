@@ -20,12 +20,12 @@ import TrebuchetCluster
         "returned calls are sent before later ones, once all have been returned", arguments: [[1, 2, 3], [3, 1, 2]])
     func comingBack(numbers: [UInt64]) {
         var order = sent(1...3)
-        #expect(isLetGo(&order, to: a))
+        #expect(maySend(&order, to: a))
         for (index, number) in numbers.enumerated() {
             order.didComeBack("\(number)", number)
             order.addCall("\(number + 10)", number + 10)
             #expect(order.awaitsReturn == (index < 2))
-            for node in [a, b] { #expect(isLetGo(&order, to: node) == (index == 2)) }
+            for node in [a, b] { #expect(maySend(&order, to: node) == (index == 2)) }
         }
         #expect(order.takeAll() == ["1", "2", "3", "11", "12", "13"])
         #expect(order.isEmpty)
@@ -36,9 +36,9 @@ import TrebuchetCluster
         var order = sent(1...3)
         order.didComeBack("1", 1)
         order.didEnd(2)
-        #expect(!isLetGo(&order, to: b))
+        #expect(!maySend(&order, to: b))
         order.didEnd(3)
-        #expect(isLetGo(&order, to: b))
+        #expect(maySend(&order, to: b))
         order.remove(1)
         #expect(order.isEmpty)
     }
@@ -46,12 +46,12 @@ import TrebuchetCluster
     @Test("no call is sent to another owner while calls are at the previous one, nor to the previous one then")
     func anotherOwner() {
         var order = sent(1...1)
-        #expect(!isLetGo(&order, to: b) && order.awaitsReturn && !isLetGo(&order, to: a))
+        #expect(!maySend(&order, to: b) && order.awaitsReturn && !maySend(&order, to: a))
         order.didEnd(1)
-        #expect(isLetGo(&order, to: b))
+        #expect(maySend(&order, to: b))
     }
 
-    private func isLetGo(_ order: inout OrderedResend<String>, to node: ClusterNode) -> Bool { order.mayGo(to: node) }
+    private func maySend(_ order: inout OrderedResend<String>, to node: ClusterNode) -> Bool { order.mayGo(to: node) }
 
     @Test("no call waits after the timeout, and calls returned later are appended")
     func givingUp() {
@@ -59,10 +59,10 @@ import TrebuchetCluster
         order.didComeBack("2", 2)
         let round = order.round
         order.waitForNone()
-        #expect(order.round != round && isLetGo(&order, to: b))
+        #expect(order.round != round && maySend(&order, to: b))
         #expect(order.takeAll() == ["2"])
         order.didSend(2, to: b)
         order.didComeBack("1", 1)
-        #expect(isLetGo(&order, to: b) && !isLetGo(&order, to: a))
+        #expect(maySend(&order, to: b) && !maySend(&order, to: a))
     }
 }

@@ -119,7 +119,7 @@ import TrebuchetCluster
 
     @Test("an actor that cannot be loaded is counted, and its server loads it when the store is available again")
     func unloadable() async throws {
-        let store = HeldStore()
+        let store = ControllableStore()
         store.set { $0.failsReads = true }
         let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: { _ in })
         await server.expose(Tally(actorSystem: server.actorSystem), as: "own")

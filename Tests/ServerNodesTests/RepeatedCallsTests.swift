@@ -25,7 +25,8 @@ import TrebuchetCluster
                 first.callOnce(1, till, "pay(_:_:)", #"["\#(what)",0]"#)
                 #expect(try #require(await first.answer(1)).contains(#""result":0"#))
                 first.abort()
-                #expect(await eventually { keptCalls(at: nodes[1]) == 0 && carriedNames(at: nodes[1]) == 0 })
+                #expect(
+                    await eventually { recordedCallCount(at: nodes[1]) == 0 && carriedNameCount(at: nodes[1]) == 0 })
                 let second = try await node.textClient()
                 second.repeat(1, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
                 #expect(try #require(await second.answer(1)).contains("unknownOutcome"))
@@ -46,13 +47,13 @@ import TrebuchetCluster
             first.callOnce(1, till, "hold(_:)", #"["long"]"#)
             #expect(await eventually { PaymentLog.shared.count("long") == 1 })
             first.abort()
-            #expect(await eventually { lines(at: nodes[1]) == 0 })
+            #expect(await eventually { channelCount(at: nodes[1]) == 0 })
             let second = try await nodes[0].textClient()
             second.callOnce(2, till, "pay(_:_:)", #"["beside",0]"#)
             #expect(await second.answer(2) != nil)
-            #expect(await eventually { keptCalls(at: nodes[1]) == 1 })
+            #expect(await eventually { recordedCallCount(at: nodes[1]) == 1 })
             second.repeat(1, till, "hold(_:)", #"["long"]"#, of: first.session)
-            PaymentLog.shared.letGo("long")
+            PaymentLog.shared.release("long")
             #expect(await second.answer(1) != nil)
             #expect(PaymentLog.shared.count("long") == 1)
             second.abort()
@@ -74,9 +75,9 @@ import TrebuchetCluster
             client.call(1, till, "hold(_:)", #"["\#(what)"]"#, more: own)
             #expect(await eventually { PaymentLog.shared.count(what) == 1 })
             way.set { $0.isAway = true }
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             #expect(try #require(await client.answer(1)).contains("unknownOutcome"))
-            PaymentLog.shared.letGo(what)
+            PaymentLog.shared.release(what)
             client.abort()
         }
     }
@@ -131,11 +132,11 @@ import TrebuchetCluster
             let first = try await nodes[0].textClient()
             first.callOnce(1, till, "pay(_:_:)", #"["second line",0]"#)
             #expect(await first.answer(1) != nil)
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             first.call(2, till, "length(_:)", #"["abc"]"#)
             #expect(try #require(await first.answer(2)).contains(#""result":3"#))
             first.abort()
-            #expect(await eventually { lines(at: nodes[1]) == 0 })
+            #expect(await eventually { channelCount(at: nodes[1]) == 0 })
             let second = try await nodes[0].textClient()
             second.repeat(1, till, "pay(_:_:)", #"["second line",0]"#, of: first.session)
             #expect(try #require(await second.answer(1)).contains(#""result":0"#))
@@ -158,7 +159,7 @@ import TrebuchetCluster
             gate.set { $0.hangsReads = true }
             for (number, name) in names.enumerated() { peer.callOnce(number + 1, name, "addOnce(_:)", "[1]") }
             #expect(await eventually { gate.readCount >= names.count })
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             peer.call(13, till, "length(_:)", #"["abc"]"#)
             #expect(await peer.answer(13) != nil)
             let third = try Node("c", engine)
@@ -184,9 +185,9 @@ import TrebuchetCluster
             peer.call(1, tills[0], "length(_:)", #"["a"]"#)
             #expect(await peer.answer(1) != nil)
             gate.set { $0.holdsMessages = true }
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             peer.call(2, tills[0], "length(_:)", #"["a"]"#)
-            #expect(await eventually { lines(at: nodes[0]) == 1 })
+            #expect(await eventually { channelCount(at: nodes[0]) == 1 })
             // Keeps its reactors busy for a while.
             for (number, till) in tills.enumerated() { direct.call(number, till, "burn(_:_:)", #"["anew",50]"#) }
             #expect(await eventually { PaymentLog.shared.count("anew") > 0 })
@@ -212,7 +213,7 @@ import TrebuchetCluster
             for callID in 0..<100 {
                 #expect(try #require(await peer.answer(callID)).contains("invalidArguments"))
             }
-            #expect(carriedNames(at: nodes[0]) == 0)
+            #expect(carriedNameCount(at: nodes[0]) == 0)
             let own = peer.session.split(separator: ".")
             for (callID, session) in ["\(own[0]).1.1", "legit.one", "1.2.!"].enumerated() {
                 peer.repeat(200 + callID, "tills/a", "pay(_:_:)", #"["made up",0]"#, of: session)
@@ -242,7 +243,7 @@ import TrebuchetCluster
                 #expect(answer.contains(#""result":1"#) || answer.contains("recordedResponsesPerPrincipal: 5"))
                 results += answer.contains("result") ? 1 : 0
             }
-            #expect(results == 5 && carriedNames(at: nodes[0]) == 5)
+            #expect(results == 5 && carriedNameCount(at: nodes[0]) == 5)
             bob.repeat(1, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "2.1.1")
             #expect(try #require(await bob.answer(1)).contains(#""result":1"#))
             ada.abort()
@@ -258,10 +259,10 @@ import TrebuchetCluster
             let first = try await nodes[0].textClient()
             first.callOnce(1, escaped, #"hold(\u005f:)"#, #"["escaped"]"#)
             #expect(await eventually { PaymentLog.shared.count("escaped") == 1 })
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             // By then its node has repeated the call.
-            #expect(await eventually { lines(at: nodes[0]) == 1 && lines(at: nodes[1]) == 1 })
-            PaymentLog.shared.letGo("escaped")
+            #expect(await eventually { channelCount(at: nodes[0]) == 1 && channelCount(at: nodes[1]) == 1 })
+            PaymentLog.shared.release("escaped")
             #expect(try #require(await first.answer(1)).contains(#""result":"escaped""#))
             first.abort()
             for (node, name) in [(0, till), (0, escaped), (1, till), (1, escaped)] {
@@ -298,7 +299,7 @@ import TrebuchetCluster
             #expect(try #require(await later.answer(3)).contains(#""result":\#(number)"#))
             other.abort()
         }
-        #expect(await eventually { keptCalls(at: b) == 0 && carriedNames(at: b) == 1 })
+        #expect(await eventually { recordedCallCount(at: b) == 0 && carriedNameCount(at: b) == 1 })
         await a.member.drain()
         #expect(await eventually { b.member.slotCount == ClusterSlot.count })
         let second = try await b.textClient()
@@ -315,8 +316,8 @@ import TrebuchetCluster
         for node in nodes { await node.stop() }
     }
 
-    private func breakLines(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }
-    private func lines(at node: Node) -> Int { node.server.parts.nodes?.exchange.lineCount ?? 0 }
-    private func keptCalls(at node: Node) -> Int { node.server.parts.answers.count }
-    private func carriedNames(at node: Node) -> Int { node.server.parts.answers.names.carried.count }
+    private func breakChannels(_ one: Node, _ other: Node) { one.server.parts.nodes?.exchange.lose(other.member.node) }
+    private func channelCount(at node: Node) -> Int { node.server.parts.nodes?.exchange.lineCount ?? 0 }
+    private func recordedCallCount(at node: Node) -> Int { node.server.parts.answers.count }
+    private func carriedNameCount(at node: Node) -> Int { node.server.parts.answers.names.carried.count }
 }

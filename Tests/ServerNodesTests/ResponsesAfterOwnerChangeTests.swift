@@ -162,13 +162,15 @@ import TrebuchetCluster
             try client.unsubscribe(#require(client.starts.first))
             client.call("ping", here, "step()")
             #expect(await eventually { client.answers("ping").count == 1 })
-            #expect(client.messages.count { $0.type == "streamEnd" } == 1, "nothing is said of its end")
+            #expect(client.messages.count { $0.type == "streamEnd" } == 1, "the end of the stream is not confirmed")
             way.set { $0.hangsReads = false }
             client.call("add", name, "add(_:)", [1])
             #expect(await eventually { client.answers("add").count == 1 })
             client.call("again", name, "add(_:)", [1])
             #expect(await eventually { client.answers("again").count == 1 })
-            #expect(client.starts.count == 1 && client.versions.count == 1, "it goes on: \(client.texts.suffix(6))")
+            #expect(
+                client.starts.count == 1 && client.versions.count == 1,
+                "the stream continues: \(client.texts.suffix(6))")
             client.abort()
         }
     }
@@ -302,7 +304,7 @@ import TrebuchetCluster
             let directory = first.server.parts.directory
             let living = { moved.filter { directory.record(ActorName($0)).map { !$0.actorInstance.isGone } ?? false } }
             _ = await eventually { living().isEmpty }
-            #expect(living().isEmpty, "\(living().count) of \(moved.count) live at both")
+            #expect(living().isEmpty, "\(living().count) of \(moved.count) are active on both nodes")
             way.set { $0.hangsReads = false }
             for client in [client, other] { client.abort() }
         }
@@ -371,7 +373,7 @@ extension Node {
     }
 
     /// The number of responses delayed for clients of this node.
-    func held() async -> Int {
+    func delayedResponseCount() async -> Int {
         var count = 0
         for shard in server.shards {
             count += await shard.reactor.perform {

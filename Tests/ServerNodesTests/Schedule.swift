@@ -17,7 +17,7 @@ final class Schedule: Sendable {
         let way: FaultyEngine
     }
 
-    private static let isTold = ProcessInfo.processInfo.environment["TREBUCHET_SEED"] != nil
+    private static let isVerbose = ProcessInfo.processInfo.environment["TREBUCHET_SEED"] != nil
     private static let clients = 5
     private static let callsPerClient = 16
 
@@ -157,7 +157,7 @@ final class Schedule: Sendable {
         default: heal()
         }
         faults.withLock { $0[deed, default: 0] += 1 }
-        if Self.isTold {
+        if Self.isVerbose {
             print("\(deed) \(place.node.member.node.name) at \(clock.milliseconds), \(book.ended) calls ended")
         }
     }

@@ -213,7 +213,7 @@ import TrebuchetCluster
                 #expect(await eventually { fast.versions.count == number + 1 })
             }
             #expect(await nodes[1].server.subscriberCount(of: name, "observeCells") == 1)
-            await slow.goOn()
+            await slow.resumeReading()
             let last = try #require(fast.versions.last)
             #expect(await eventually { slow.versions.last?.sequence == last.sequence })
             #expect(slow.versions.count < count)

@@ -63,7 +63,7 @@ final class TextClient: Sendable {
 
     /// Stops reading until the test resumes it.
     func pause() async { await socket.reactor.perform { [socket] in socket.pauseReading() } }
-    func goOn() async { await socket.reactor.perform { [socket] in socket.resumeReading() } }
+    func resumeReading() async { await socket.reactor.perform { [socket] in socket.resumeReading() } }
 
     func resume(
         _ stream: Message, _ callID: String, _ actor: String, behind sequence: Int, _ target: String = "observeCount"

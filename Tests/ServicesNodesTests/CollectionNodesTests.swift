@@ -60,7 +60,7 @@ import TrebuchetCluster
             let collection = nodes[2].collection
             let first = try await App(nodes[0], as: "ada").notes(collection)
             try await first.create(Note(id: "shared"))
-            let done = Acknowledged()
+            let done = AcknowledgedWrites()
             let values = try await [
                 App(nodes[0], as: "ada").notes(collection), App(nodes[1], as: "ada").notes(collection),
             ]
@@ -313,7 +313,7 @@ import TrebuchetCluster
 }
 
 /// The acknowledged writes of two writers.
-final class Acknowledged: Sendable {
+final class AcknowledgedWrites: Sendable {
     private let state = Mutex<(ids: [Set<String>], isOver: Bool)>(([[], []], false))
 
     var isOver: Bool { state.withLock { $0.isOver } }

@@ -134,7 +134,7 @@ import TrebuchetCluster
     @Test("a member whose node has died stays when it reconnects through another node in time")
     func memberStays() async throws {
         try await withServices(["a", "b", "c"]) { nodes in
-            let bobs = Sightings()
+            let bobs = NameListRecorder()
             let own = try await App(nodes[0], nodes[1])
             let first = try #require(await own.node(of: [nodes[0], nodes[1]]))
             // Neither node of the member's client owns the room.
@@ -172,7 +172,7 @@ import TrebuchetCluster
             for number in 1...5 { try await adas.publish(Count(from: "ada", number: number)) }
             await shows(bobs) { $0.events.count == 5 }
             let before = try #require(await nodes[2].roster(room))
-            let (seenByAda, seenByBob) = (Sightings(), Sightings())
+            let (seenByAda, seenByBob) = (NameListRecorder(), NameListRecorder())
             let watching = [seenByAda.watch(ada), seenByBob.watch(bob)]
 
             if dies { try await nodes[2].node.kill() } else { await nodes[2].node.server.shutdown(drain: .seconds(10)) }
@@ -281,7 +281,7 @@ import TrebuchetCluster
 }
 
 /// The distinct successive lists of names that a value has shown.
-final class Sightings: Sendable {
+final class NameListRecorder: Sendable {
     private let seen = Mutex<(names: [[String]], errors: [String])>(([], []))
 
     var all: [[String]] { seen.withLock { $0.names } }

@@ -28,7 +28,7 @@ struct ChangedStreamQueueTests {
         var log = ChangedStreamQueue()
         var (late, full) = (UInt64(0), UInt64(0))
         for index in 0..<ChangedStreamQueue.longest { log.recordChange(identity(index)) }
-        #expect(log.changes(since: &full)?.count == ChangedStreamQueue.longest, "so many are kept")
+        #expect(log.changes(since: &full)?.count == ChangedStreamQueue.longest, "all changes within the limit are kept")
         var seen = full
         log.recordChange(identity(ChangedStreamQueue.longest))
         #expect(log.changes(since: &late) == nil)

@@ -116,6 +116,6 @@ import WebSockets
             return (versions.2.versions, versions.2.answers)
         }
         #expect(seen.0 == [1, 2])
-        #expect(seen.1 == 0, "and the stream goes on")
+        #expect(seen.1 == 0, "the stream continues")
     }
 }

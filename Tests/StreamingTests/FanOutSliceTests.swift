@@ -159,7 +159,7 @@ import TrebuchetTesting
         }
         // When a round takes many turns, some versions are conflated before they are encoded.
         #expect(sent.count == 1 && sent.first?.count == encoded, "\(encoded) versions, \(sent.map(\.count)) sent")
-        #expect(encoded > 70, "more than are kept for who is behind")
+        #expect(encoded > 70, "more versions than are retained for slow subscribers")
         await reactor.perform { scene.stop() }
     }
 

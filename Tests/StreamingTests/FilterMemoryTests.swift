@@ -250,7 +250,7 @@ import TrebuchetWire
                 return (counts, versions)
             }
         }.get()
-        #expect(counts == [1, 2, 1, 1, 0], "one filter, two of its readers counted, one value read, one filter, none")
+        #expect(counts == [1, 2, 1, 1, 0], "one filter, two counted readers, one value read, one filter, none")
         #expect(versions.count == 2)
     }
 }

@@ -76,7 +76,7 @@ import TrebuchetWire
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(4, "[]")
         #expect(patch(6, Self.add(1), base: 5) == Self.whole)
-        #expect(patch(7, Self.add(1)) == nil, "it counts no more")
+        #expect(patch(7, Self.add(1)) == nil, "the change is ignored")
         #expect(try newest?.value == [])
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(7, #"[{"id":1,"title":"a"}]"#)
@@ -108,7 +108,7 @@ import TrebuchetWire
         #expect(throws: ChangesMismatch.self) { try newest }
         let asked = registry.stopKeeping(1)
         #expect(asked == Self.whole)
-        #expect(registry.stopKeeping(1) == nil, "once, however many readers find it")
+        #expect(registry.stopKeeping(1) == nil, "requested once, however many readers detect it")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(4, #"[{"id":1,"title":"b"}]"#)
         #expect(patch(5, #"[{"op":"replace","path":"/0/title","value":"c"}]"#) == nil)

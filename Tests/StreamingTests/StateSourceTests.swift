@@ -103,7 +103,7 @@ import TrebuchetWire
             source.detach(broadcaster)
             return withExtendedLifetime(cell) { published }
         }
-        #expect(published == 0, "there is nothing left to publish")
+        #expect(published == 0, "no change is left to publish")
     }
 
     /// A subscriber that counts its notifications.
@@ -147,7 +147,7 @@ import TrebuchetWire
             return withExtendedLifetime((cell, probes)) { (probes[1].shown, counted) }
         }
         #expect(shown == 1)
-        #expect(counted == 1, "the reader in this process is no subscriber over the network")
+        #expect(counted == 1, "the local reader does not count as a subscriber")
     }
 
     @Test("a snapshot that arrives together with the next version is sent before the stream counts as up to date")

@@ -74,13 +74,13 @@ import TrebuchetWire
                 .invocation(StreamTarget(actorID: "b", name: "observeOther")),
             ])
         data(4, "[late]")
-        #expect(value == "[1,2]", "of the old connection")
+        #expect(value == "[1,2]", "the message belongs to the old connection")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(3, "[1,2]")
-        #expect(stream.relay.currentValue.count == 1, "it has that")
+        #expect(stream.relay.currentValue.count == 1, "the stream has this version already")
         data(4, "[3]")
         #expect(value == "[3]")
         registry.handleStreamEnd(streamID: "s1", reason: .serverDraining)
-        #expect(stream.relay.currentValue.outcome == nil, "it goes on elsewhere")
+        #expect(stream.relay.currentValue.outcome == nil, "the stream continues elsewhere")
     }
 }

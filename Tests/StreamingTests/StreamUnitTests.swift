@@ -146,7 +146,7 @@ import TrebuchetWire
         let begun = ContinuousClock.now
         while ContinuousClock.now - begun < .milliseconds(3) {}
         for _ in 0..<63 { slice.didSend(0) }
-        #expect(!slice.isOver, "nobody has looked")
+        #expect(!slice.isOver, "the clock has not been read")
         slice.didSend(0)
         #expect(slice.isOver)
     }

@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// A span collector: an HTTP server that records requests, one connection after another.
 package final class Collector: Sendable {
-    package enum Manner: Sendable {
+    package enum Behavior: Sendable {
         case answers(Int)
         /// Sends its response byte by byte, with pauses, as long as the client waits.
         case trickles
@@ -24,10 +24,10 @@ package final class Collector: Sendable {
     /// The first bytes of each connection.
     private let beginnings = Mutex<[[UInt8]]>([])
     private let gate: ThreadSemaphore?
-    private let manner: Manner
+    private let manner: Behavior
 
     /// - Parameter gate: the semaphore that it waits for before each response.
-    package init(_ manner: Manner = .answers(200), gate: ThreadSemaphore? = nil) throws {
+    package init(_ manner: Behavior = .answers(200), gate: ThreadSemaphore? = nil) throws {
         self.manner = manner
         self.gate = gate
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -86,7 +86,7 @@ import TrebuchetTesting
 
         let next = try await ServeProcess(arguments: ["--data", bench.data])
         let again = try await bench.admin("documents", "messages", "--json")
-        #expect(again.output.split(separator: "\n").count == 2, "the socket that was left is replaced: \(again.error)")
+        #expect(again.output.split(separator: "\n").count == 2, "the stale socket is replaced: \(again.error)")
         #expect(await next.stop() == 0)
         #expect(!FileManager.default.fileExists(atPath: bench.data + ".admin"))
         let ended = try await bench.admin("collections")
@@ -284,7 +284,7 @@ import TrebuchetTesting
         let ended = await export.finish()
         #expect(
             ended.status == 130 && ended.error.contains("the export is incomplete"), "\(ended.status) \(ended.error)")
-        #expect(ended.output.isEmpty || ended.output.hasSuffix("\n"), "whole lines alone")
+        #expect(ended.output.isEmpty || ended.output.hasSuffix("\n"), "only whole lines are written")
 
         let input = try ChildProcess(
             ServeProcess.tool, ["admin", "import", "--into", "b", "--data", bench.data], error: .captured)
@@ -312,7 +312,7 @@ import TrebuchetTesting
         #expect(try await trebuchet(["admin", "rooms", "--admin-socket", path]).status == 0)
         let second = try await trebuchet(["serve", "--port", "0", "--admin-socket", path])
         #expect(second.status == 1 && second.error.contains("another server listens at \(path)"), "\(second.error)")
-        #expect(try await trebuchet(["admin", "rooms"]).status == 2, "which server?")
+        #expect(try await trebuchet(["admin", "rooms"]).status == 2, "the server is not specified")
         #expect(
             try await trebuchet(["serve", "--port", "0", "--services", "none", "--admin-socket", path]).status == 2)
         #expect(await server.stop() == 0)

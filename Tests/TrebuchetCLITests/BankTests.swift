@@ -28,9 +28,9 @@ import TrebuchetTesting
             #expect(try await bank.total() == 3 * start)
             #expect(try await bank.transfer(from: 0, to: 2, amount: 10))
             #expect(await balances(bank) == [start - 10, start, start + 10])
-            #expect(try await bank.transfer(from: 2, to: 1, amount: start + 10), "all that is there")
+            #expect(try await bank.transfer(from: 2, to: 1, amount: start + 10), "the whole balance")
             #expect(await balances(bank) == [start - 10, 2 * start + 10, 0])
-            #expect(try await bank.transfer(from: 1, to: 1, amount: 5), "to oneself")
+            #expect(try await bank.transfer(from: 1, to: 1, amount: 5), "to the source account")
             #expect(await balances(bank) == [start - 10, 2 * start + 10, 0])
             #expect(try await bank.total() == 3 * start)
         }
@@ -160,7 +160,7 @@ import TrebuchetTesting
         let figures = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
         #expect(figures.keys.contains("\(measured)_transfers_per_second_100"))
         #expect(!figures.keys.contains("\(not)_transfers_per_second_100"))
-        #expect(!figures.keys.contains { $0.contains("percent_of_100") }, "100 accounts beside themselves")
+        #expect(!figures.keys.contains { $0.contains("percent_of_100") }, "100 accounts compared with themselves")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 

@@ -117,7 +117,7 @@ import TrebuchetTesting
         #expect(await Self.line(of: adas) { Self.withoutIDs($0) == Self.withoutIDs(lines[7].comment) } != nil)
         #expect(await Self.line(of: bobs) { $0.contains(#""name":"Ada""#) } != nil)
         bobs.signal(SIGINT)
-        #expect(await Self.line(of: adas) { $0 == #"{"peers":[]}"# } != nil, "Control-C leaves")
+        #expect(await Self.line(of: adas) { $0 == #"{"peers":[]}"# } != nil, "Control-C leaves the room")
         adas.signal(SIGINT)
         for process in [adas, bobs] { _ = await process.finish() }
 

@@ -30,7 +30,9 @@ import Testing
         #expect(heard.output.contains(#"","data":{"name":"tada"}}"#))
         bob.signal(SIGINT)
         #expect(await bob.finish().status == 0)
-        #expect(await ada.nextLine() == #"{"peers":[]}"#, "who leaves is gone before the grace is over")
+        #expect(
+            await ada.nextLine() == #"{"peers":[]}"#, "a leaving member disappears before the reconnect time has passed"
+        )
         ada.signal(SIGTERM)
         #expect(await ada.finish().status == 0)
         #expect(await server.stop() == 0)

@@ -80,7 +80,7 @@ import TrebuchetServices
         let bad = try await trebuchet(["serve", "--port", "0", "--data", data, "--rules", folder.rules])
         #expect(bad.status == 1 && bad.output.isEmpty)
         #expect(bad.error == "trebuchet serve: \(folder.rules):2: collections: must be an object\n")
-        #expect(!FileManager.default.fileExists(atPath: data), "nothing was begun")
+        #expect(!FileManager.default.fileExists(atPath: data), "no store was created")
         try folder.write("{}")
         let none = try await trebuchet(["serve", "--port", "0", "--services", "auth", "--rules", folder.rules])
         #expect(none.status == 2 && none.error.contains("--rules requires --services with collections or rooms"))
@@ -172,7 +172,7 @@ import TrebuchetServices
         }
         let check = try await trebuchet(filledIn(commands[0]))
         #expect(check.status == 0 && check.output.contains("collections: 3, rooms: 2, roles: 1"))
-        #expect(check.error.isEmpty, "it locks nobody out: \(check.error)")
+        #expect(check.error.isEmpty, "no warning about excluded users: \(check.error)")
         let mailbox = try Mailbox(in: folder.path)
         let server = try await ServeProcess(
             command: [commands[1][0]],
@@ -190,7 +190,7 @@ import TrebuchetServices
             let created = try await asAda("collection", "create", collection, own)
             #expect(created.status == 0, "\(collection): \(created.error)")
             let read = try await asAda("collection", "list", collection)
-            #expect(read.output == own + "\n", "who creates in \(collection) reads it: \(read.error)")
+            #expect(read.output == own + "\n", "the creator can read documents of \(collection): \(read.error)")
         }
         let message = #"{"id":"1","from":"Ada","text":"Hello"}"#
         let nobody = try await create(server.url, "messages", message)

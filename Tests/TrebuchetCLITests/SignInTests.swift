@@ -39,7 +39,7 @@ import Testing
         #expect(user.output == "signed in as ada@b.c \(id)", "the guest keeps the id")
 
         let again = try await trebuchet(folder, "sign-in", "--url", url)
-        #expect(again.output.hasPrefix("already signed in as ada@b.c \(id.dropLast())"), "no guest takes her place")
+        #expect(again.output.hasPrefix("already signed in as ada@b.c \(id.dropLast())"), "no guest replaces the user")
 
         // Other commands have that identity as well.
         let call = try await trebuchet(folder, "call", "--url", url, "counter", "increment()")

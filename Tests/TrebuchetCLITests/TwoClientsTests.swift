@@ -24,7 +24,7 @@ import TrebuchetTesting
         "two users sign in, see each other and edit one collection over broken connections; both end with the server's data",
         arguments: seeds)
     func twoClients(seed: UInt64) async throws {
-        let office = try await Office()
+        let office = try await ServicesFixture()
         defer { office.remove() }
         let links = try [seed * 2, seed * 2 + 1].map { try FaultyLink(to: office.address, seed: $0) }
         let ada = try office.client("ada", at: links[0].address)
@@ -63,9 +63,9 @@ import TrebuchetTesting
         let replies = [try await ada.reply(), try await bob.reply()]
         let edits = try replies.map { try #require($0.edits) }
         for (link, edits) in zip(links, edits) {
-            #expect(edits.failures == [], "nobody else touches these; seed \(seed)")
+            #expect(edits.failures == [], "no other client writes these; seed \(seed)")
             #expect(edits.acknowledged == edits.writes, "seed \(seed)")
-            #expect(link.counters.accepted > 4, "the line was cut again and again; seed \(seed)")
+            #expect(link.counters.accepted > 4, "the connection was cut repeatedly; seed \(seed)")
             await link.setFaults(.none)
             await link.disconnectAll()
         }
@@ -99,7 +99,7 @@ import TrebuchetTesting
 }
 
 /// A server with all services, and a folder for its data and that of its clients.
-private struct Office {
+private struct ServicesFixture {
     let server: ServeProcess
     let address: SocketAddress
     let mailbox: Mailbox

@@ -157,7 +157,7 @@ struct ClusterMemberTests {
     func stuck() async throws {
         let one = try world.start()
         try await world.round()
-        one.notes.stick()
+        one.notes.blockRevocations()
         let two = try world.start()
         let member = two.member
         for _ in 0..<30 {
@@ -169,8 +169,8 @@ struct ClusterMemberTests {
         // 7.5 s: two steps with a timeout of 5 s, of which one has passed.
         #expect(one.notes.lost == MemberWorld.settings.concurrentHandovers)
         #expect(two.member.slotCount == one.notes.lost)
-        #expect(one.notes.takeRevoked() == MemberWorld.settings.concurrentHandovers * 2)
-        one.notes.unstick()
+        #expect(one.notes.takeRevocationCount() == MemberWorld.settings.concurrentHandovers * 2)
+        one.notes.unblockRevocations()
         #expect(try await world.settle(within: 40))
     }
 

@@ -8,11 +8,11 @@ final class MemberWorld {
     final class Node {
         let member: ClusterMember
         let link: FaultyEngine
-        let notes = SlotNotes()
+        let notes = SlotRecorder()
         /// The node is inactive until this time.
         var stoppedUntil: UInt64 = 0
 
-        init(_ member: (SlotNotes) throws -> ClusterMember, _ link: FaultyEngine) rethrows {
+        init(_ member: (SlotRecorder) throws -> ClusterMember, _ link: FaultyEngine) rethrows {
             self.link = link
             self.member = try member(notes)
         }
@@ -70,7 +70,7 @@ final class MemberWorld {
                 }
             }
             let limit = Self.settings.concurrentHandovers
-            #expect(node.notes.takeRevoked() <= (node.member.isDraining ? ClusterSlot.count : limit))
+            #expect(node.notes.takeRevocationCount() <= (node.member.isDraining ? ClusterSlot.count : limit))
             try await check()
             if node.member.isOver {
                 #expect(node.member.slotCount == 0)

@@ -94,7 +94,7 @@ struct RedisGenerationTests {
         let ahead = try await milliseconds(server) + 40_000
         try await server.cli("HSET", "tb:{\(slot)}:own", "until", "\(ahead)")
         guard case .ownedByOther(let holder) = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
-            Issue.record("it is held")
+            Issue.record("the slot should have an owner")
             return
         }
         #expect(holder.remaining <= .milliseconds(300))

@@ -234,7 +234,7 @@ struct AccountTests {
             await #expect(throws: AuthError.sessionEnded(.accountDeleted)) {
                 try await other.auth.refresh(second.refreshToken)
             }
-            #expect(try await server.store.names("") == ["secret"], "nothing is left")
+            #expect(try await server.store.names("") == ["secret"], "no data remains")
             #expect(server.deletions.users.entries == [ada.id])
             #expect(try await signIn(other, "ada@b.c", at: server).user.id != ada.id)
             await other.close()

@@ -84,13 +84,13 @@ import TrebuchetTesting
             }
             let first = try await server.client()
             for _ in 0..<5 { #expect(await send(first, "ada@b.c") == nil) }
-            #expect(isRateLimited(await send(first, "bob@b.c")), "of this connection")
+            #expect(isRateLimited(await send(first, "bob@b.c")), "the limit of this connection")
             let second = try await server.client()
-            #expect(isRateLimited(await send(second, "ada@b.c")), "for this address")
+            #expect(isRateLimited(await send(second, "ada@b.c")), "the limit for this address")
             for number in 0..<4 { #expect(await send(second, "bob\(number)@b.c") == nil) }
             let third = try await server.client()
             for number in 0..<4 { #expect(await send(third, "eve\(number)@b.c") == nil) }
-            #expect(isRateLimited(await send(third, "carol@b.c")), "from this host")
+            #expect(isRateLimited(await send(third, "carol@b.c")), "the limit of this host")
             #expect(server.mailbox.count == 13)
             for client in [first, second, third] { await client.close() }
         }
@@ -139,7 +139,7 @@ import TrebuchetTesting
                         email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c"))))
             }
             // The oldest of three sessions was ended.
-            await clients[1].hearsOfItsEnd()
+            await clients[1].waitUntilRevoked()
             await #expect(throws: TrebuchetError.self) { try await clients[1].caller() }
             await #expect(throws: AuthError.sessionEnded(.tooMany)) {
                 try await clients[1].auth.refresh(grants[0].refreshToken)
@@ -264,7 +264,7 @@ import TrebuchetTesting
             for _ in 0..<3 { _ = try await client.auth.signInAsGuest() }
             let error = await #expect(throws: AuthError.self) { try await client.auth.signInAsGuest() }
             #expect(isRateLimited(error))
-            #expect(try await server.store.names("account/").count == 1, "a guest who signs in again is the same")
+            #expect(try await server.store.names("account/").count == 1, "a guest who signs in again keeps the account")
             #expect(try await server.store.names("session/").count == 1)
             await client.close()
         }

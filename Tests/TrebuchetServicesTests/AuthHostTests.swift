@@ -93,7 +93,7 @@ import TrebuchetTesting
             places.insert(ObjectIdentifier(connection))
             for round in 0..<5 { _ = try await accounts.sendMagicCode(to: "a\(number).\(round)@b.c", for: connection) }
         }
-        #expect(places.count < 9, "none had the place of another: this shows nothing")
+        #expect(places.count < 9, "no address was reused: the test shows nothing")
     }
 
     @Test("a rate table filled by one host does not cause refusals for others")

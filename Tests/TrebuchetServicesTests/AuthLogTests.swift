@@ -53,7 +53,7 @@ import Testing
         let connection = CallerConnection(principal: Principal(id: "ada"), remoteAddress: nil)
         for _ in 0..<100_000 { log.refused("to sign in", to: connection, .noCode) }
         let refusals = lines.entries.count
-        #expect((1...5).contains(refusals), "as many as seconds")
+        #expect((1...5).contains(refusals), "one line for each second")
         log.storeFailed("the disk is full")
         log.ended("s", of: "ada", "it expired")
         log.mailFailed("no relay")

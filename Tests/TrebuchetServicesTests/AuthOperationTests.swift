@@ -164,7 +164,7 @@ struct AuthOperationTests {
             #expect(world.journal.entries.count == 6)
             #expect(world.auth.wrappedValue.error as? AuthError == .noCode)
             #expect(world.auth.wrappedValue.operationStatus == .error)
-            #expect(world.auth.wrappedValue.isGuest, "what an older call did is there all the same")
+            #expect(world.auth.wrappedValue.isGuest, "the effect of an older call remains")
         }
     }
 

@@ -14,7 +14,7 @@ import Trebuchet
             table.consume("a", of: 1, at: 0)
         }
         #expect(table.wait(for: "a", at: 0) == 1000)
-        #expect(table.wait(for: "a", at: 0) == 1000, "asking takes nothing")
+        #expect(table.wait(for: "a", at: 0) == 1000, "a check consumes nothing")
         #expect(table.wait(for: "b", at: 0) == nil)
         #expect(table.wait(for: "a", at: 400) == 600)
         #expect(table.wait(for: "a", at: 1000) == nil)
@@ -86,7 +86,7 @@ import Trebuchet
         }
         for owner in 0..<few { #expect(table[owner] == owner) }
         #expect(table[1_000_000 + 3 * capacity - 1] != nil)
-        #expect(gone.count + table.count == few + 3 * capacity, "each that went was told")
+        #expect(gone.count + table.count == few + 3 * capacity, "each evicted entry was reported")
         #expect(gone.allSatisfy { table[$0] == nil })
     }
 

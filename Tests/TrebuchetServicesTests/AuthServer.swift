@@ -202,7 +202,7 @@ extension TrebuchetClient {
     }
 
     /// Returns when its authorization has been revoked: its connection's reactor learns of this a moment later.
-    func hearsOfItsEnd() async {
+    func waitUntilRevoked() async {
         _ = await eventually {
             do {
                 _ = try await self.caller()

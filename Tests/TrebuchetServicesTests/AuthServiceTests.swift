@@ -49,7 +49,7 @@ struct AuthServiceTests {
             try await auth.signOut()
             #expect(auth.wrappedValue.state == .unauthenticated)
             #expect(try await backend.client.caller() == nil)
-            #expect(try await server.store.names("") == ["secret"], "nothing is left of a guest")
+            #expect(try await server.store.names("") == ["secret"], "no data of the guest remains")
             await backend.client.close()
         }
     }
@@ -165,7 +165,7 @@ struct AuthServiceTests {
             // The client does not wait for the alarm of its next refresh.
             await wait(authThere) { $0 == .unauthenticated }
             #expect(authThere.wrappedValue.sessionEnd == .elsewhere)
-            await there.client.hearsOfItsEnd()
+            await there.client.waitUntilRevoked()
             await #expect(throws: TrebuchetError.self) { try await there.client.caller() }
             let guest = try await authThere.signInAsGuest()
             #expect(authThere.wrappedValue.state == .guest(guest) && authThere.wrappedValue.sessionEnd == nil)
@@ -195,7 +195,7 @@ struct AuthServiceTests {
             await #expect(throws: AuthError.sessionEnded(.tokenReused)) {
                 try await client.auth.refresh(third.refreshToken)
             }
-            await client.hearsOfItsEnd()
+            await client.waitUntilRevoked()
             await #expect(throws: TrebuchetError.self) { try await client.caller() }
             #expect(try await thief.caller() == nil)
             await #expect(throws: TransportError.self) { try await server.client(token: third.accessToken) }
@@ -245,7 +245,7 @@ struct AuthServiceTests {
             try await client.auth.signOut(renewed.refreshToken)
             #expect(try await client.caller() == nil)
             for client in [second, third] {
-                await client.hearsOfItsEnd()
+                await client.waitUntilRevoked()
                 await #expect(throws: TrebuchetError.self) { try await client.caller() }
             }
             await #expect(throws: TransportError.self) { try await server.client(link, token: renewed.accessToken) }

@@ -98,7 +98,7 @@ import Trebuchet
     }
 
     /// Rules that return another reader group for each request until they are open: each opened result is refused.
-    private final class RestlessRules: CollectionRules {
+    private final class ChangingReaderRules: CollectionRules {
         let isOpen = Mutex(false)
         let asked = Mutex(0)
 
@@ -119,7 +119,7 @@ import Trebuchet
         "a result refused repeatedly is an error of the value, is requested less often, and is shown when it becomes readable"
     )
     func refusedResult() async throws {
-        let rules = RestlessRules()
+        let rules = ChangingReaderRules()
         try await CollectionWorld.run(rules: rules) { world in
             let todos = world.guest("ada").todos()
             await shows(todos) { ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading }

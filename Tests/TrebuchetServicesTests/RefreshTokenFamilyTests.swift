@@ -40,7 +40,7 @@ import Testing
         #expect(next != token.successor(key: [2]))
         #expect(next.session == token.session)
         #expect(next.digest != token.digest)
-        #expect(!token.text.contains(token.session), "who knows a session's name has no part of its token")
+        #expect(!token.text.contains(token.session), "the session's name is no part of the token")
         #expect(RefreshToken.random().session != token.session)
     }
 

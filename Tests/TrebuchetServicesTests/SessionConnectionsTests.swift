@@ -18,7 +18,7 @@ import Testing
         for connection in [first, second, other] { connections.addConnection(connection) }
         connections.endSession("a", because: .expired)
         #expect(first.isRevoked && second.isRevoked && !other.isRevoked)
-        #expect(first.principal?.id == "ada", "what was let in before goes on as who it was")
+        #expect(first.principal?.id == "ada", "calls accepted before keep their principal")
         #expect(connections.reason("a") == .expired && connections.reason("b") == .unknown)
         #expect(connections.count == 1)
     }

@@ -33,8 +33,8 @@ struct SessionEndReasonTests {
             let there = try await server.client(link, token: grant.accessToken)
             #expect(try await there.caller() == grant.user.id)
             try await here.auth.signOut(grant.refreshToken)
-            #expect(try await here.caller() == nil, "who signs out goes on as nobody")
-            await there.hearsOfItsEnd()
+            #expect(try await here.caller() == nil, "a client that signs out is anonymous")
+            await there.waitUntilRevoked()
             let error = await #expect(throws: TrebuchetError.self) { try await there.caller() }
             #expect(error?.code == .unauthenticated)
             let guest = try await there.auth.signInAsGuest()

@@ -67,7 +67,7 @@ import Trebuchet
         let found = try #require(error(opening: folder.file()))
         #expect(damage.codes.contains(found.code), "\(found.code): \(found)")
         #expect(found.message.contains(folder.file()))
-        #expect(FileBytes.read(folder.file()) == bytes, "it is left as it was found")
+        #expect(FileBytes.read(folder.file()) == bytes, "the file is unchanged")
     }
 
     @Test(
@@ -140,7 +140,7 @@ import Trebuchet
         #expect(byKey?.code == .damaged && byKey?.message.contains("checksum") == true)
         let listed = await #expect(throws: StateStoreError.self) { _ = try await store.list("n") }
         #expect(listed?.code == .damaged)
-        #expect(try await store.get(StateKey("n", "b")) == [4], "what is whole can be read")
+        #expect(try await store.get(StateKey("n", "b")) == [4], "intact data can be read")
         await store.close()
     }
 
@@ -159,7 +159,7 @@ import Trebuchet
         #expect(first?.code == .failed)
         let next = await #expect(throws: StateStoreError.self) { try await store.put([3], StateKey("n", "b")) }
         #expect(next?.code == .failed && next?.message.contains("open the store again") == true)
-        #expect(try await store.get(StateKey("n", "a")) == [1], "reading goes on")
+        #expect(try await store.get(StateKey("n", "a")) == [1], "reads still succeed")
         #expect(try await store.get(StateKey("n", "b")) == nil)
         await store.close()
         let again = try SQLiteStore(path: folder.file())

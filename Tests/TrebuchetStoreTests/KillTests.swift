@@ -84,6 +84,6 @@ private final class Titles: Sendable {
         await client.close()
         let found = state.todos.map(\.title)
         #expect(Set(found).isSuperset(of: titles), "\(when): lost \(titles.subtracting(found))")
-        #expect(Set(found).count == found.count, "\(when): something is there twice")
+        #expect(Set(found).count == found.count, "\(when): a title is stored twice")
     }
 }

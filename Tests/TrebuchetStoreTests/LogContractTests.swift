@@ -161,7 +161,9 @@ import TrebuchetStore
             try await store.write([.snapshot(snapshot(1, [1]), key), .append(entry(1, 2), key)])
             try await store.write([part(Array(large[300_000...]), 1, of: 2, key)])
             try await store.write([part([0], 0, of: 2, key)])
-            #expect(try await store.readLog(key)?.snapshot == snapshot(1, [1]), "nobody sees parts of what is to come")
+            #expect(
+                try await store.readLog(key)?.snapshot == snapshot(1, [1]),
+                "parts of a pending snapshot are not visible")
             try await store.write([part(Array(large[..<300_000]), 0, of: 2, key), part([8], 5, of: 2, key)])
             try await store.write([.append(entry(2, 3), key)])
             try await store.write([.snapshot(snapshot(2, [1, 2, 3], parts: 2), key)])
@@ -201,7 +203,8 @@ import TrebuchetStore
             // The parts were consumed by the snapshot.
             await expectConflict(store, [.snapshot(snapshot(3, parts: 1), key)])
             try await store.write([part([1], 0, of: 4, key), .snapshot(snapshot(3, [7]), key)])
-            await expectConflict(store, [.snapshot(snapshot(4, parts: 1), key)], "a snapshot lets go of others' parts")
+            await expectConflict(
+                store, [.snapshot(snapshot(4, parts: 1), key)], "a snapshot removes the parts of others")
             #expect(try await store.readLog(key)?.snapshot.bytes == [7])
             #expect(try await store.get(key) == nil)
         }

@@ -130,7 +130,7 @@ import Trebuchet
             write((0..<5_000).map { .append(LogEntry(version: $0 + 1, baseVersion: $0, bytes: [1]), key) })
             write([.snapshot(LogSnapshot(epoch: "e", version: 4_999, bytes: [2]), key)])
             let left = try count(folder.file(), "log_entries")
-            #expect(left == 5_000, "it does not wait for that")
+            #expect(left == 5_000, "the write does not wait for the deletion")
             #expect(try reader.logs.log(key)?.entries.map(\.version) == [5_000])
             // A later write deletes some as well.
             write([.append(LogEntry(version: 5_001, baseVersion: 5_000, bytes: [1]), key)])
@@ -186,6 +186,6 @@ import Trebuchet
         told.withLock { $0 = [] }
         options.progressInterval = .seconds(1)
         await (try SQLiteStore(path: folder.file(), options: options)).close()
-        #expect(told.withLock { $0 } == [], "nothing is told of what is quick")
+        #expect(told.withLock { $0 } == [], "a quick check has no progress reports")
     }
 }

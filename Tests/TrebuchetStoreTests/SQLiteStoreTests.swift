@@ -119,7 +119,7 @@ import Trebuchet
         }
         #expect(codes.compactMap(\.self) == [.full])
         #expect(try await store.list("n").count == 10)
-        #expect(try await store.get(StateKey("m", "5")) == nil, "all of a batch or nothing")
+        #expect(try await store.get(StateKey("m", "5")) == nil, "a batch is written completely or not at all")
         try await store.put([3], StateKey("n", "after"))
         await store.close()
         let again = try SQLiteStore(path: folder.file())
@@ -155,7 +155,7 @@ import Trebuchet
         try #require(sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
         let error = await #expect(throws: StateStoreError.self) { try await store.put([1], StateKey("n", "a")) }
         #expect(error?.code == .inUse)
-        #expect(try await store.get(StateKey("n", "a")) == nil, "reading goes on")
+        #expect(try await store.get(StateKey("n", "a")) == nil, "reads still succeed")
         sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
         try await store.put([1], StateKey("n", "a"))
         #expect(try await store.get(StateKey("n", "a")) == [1])

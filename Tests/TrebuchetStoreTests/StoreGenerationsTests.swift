@@ -8,7 +8,7 @@ import TrebuchetActors
 /// The incarnations of logs in a file that is reopened, restored, copied or truncated.
 @Suite(.timeLimit(.minutes(5))) struct StoreGenerationsTests {
     /// Ways to restore a file. No way requires the operator to remove the lock, which is wrong in most of these cases.
-    enum Restoring: CaseIterable {
+    enum RestoreMethod: CaseIterable {
         case withLockOfLater, withItsOwnLock, withoutLock, withoutItsLog, overTheFile
     }
 
@@ -79,8 +79,8 @@ import TrebuchetActors
 
     @Test(
         "a restored file knows only the versions that it has, whatever files lie beside it",
-        arguments: Restoring.allCases)
-    func restored(restoring: Restoring) async throws {
+        arguments: RestoreMethod.allCases)
+    func restored(restoring: RestoreMethod) async throws {
         let folder = try TemporaryFolder()
         let (path, backup) = (folder.file(), folder.file("backup"))
         var (first, second) = ("", "")

@@ -43,7 +43,7 @@ import TrebuchetTesting
             let spoiled = unit.text.replacingOccurrences(of: "LimitNOFILE=", with: "LimitNOFILES=")
             try spoiled.write(toFile: file, atomically: true, encoding: .utf8)
             let other = try await ChildProcess(Self.verifier, ["verify", "--man=no", file], error: .merged).finish()
-            #expect(other.output.contains("LimitNOFILES"), "what is wrong is seen: \(other.output)")
+            #expect(other.output.contains("LimitNOFILES"), "a wrong setting is reported: \(other.output)")
         }
     }
 
@@ -53,7 +53,7 @@ import TrebuchetTesting
         try await withFolder { folder in
             let unit = try Self.unit(data: folder + "/data.db")
             #expect(unit["KillSignal"] == "SIGTERM")
-            #expect(Int(unit["TimeoutStopSec"] ?? "").map { $0 > 10 } == true, "longer than serve drains")
+            #expect(Int(unit["TimeoutStopSec"] ?? "").map { $0 > 10 } == true, "longer than the drain time of serve")
             let ports = freePorts(2)
             let first = try unit.start(instance: "\(ports[0])", error: .captured)
             #expect(await first.nextLine()?.contains("on ws://127.0.0.1:\(ports[0]) ") == true)
@@ -69,7 +69,7 @@ import TrebuchetTesting
             var line = await second.nextLine()
             while let text = line, !text.contains("standing by: ") { line = await second.nextLine() }
             #expect(line?.contains("is in use by process \(first.processID)") == true, "\(line ?? "ended")")
-            #expect(await health(ports[1]) == nil, "who stands by does not listen")
+            #expect(await health(ports[1]) == nil, "the standby does not listen")
 
             // The first process is killed, as in a crash.
             first.signal(SIGKILL)
@@ -83,7 +83,7 @@ import TrebuchetTesting
             line = await third.nextLine()
             while let text = line, !text.contains("standing by: ") { line = await third.nextLine() }
             third.signal(SIGTERM)
-            #expect(await third.finish().status == 0, "who stands by ends in order too")
+            #expect(await third.finish().status == 0, "the standby drains as well")
             second.signal(SIGTERM)
             #expect(await second.finish().status == 0)
         }
@@ -131,7 +131,7 @@ import TrebuchetTesting
             await run.value
             #expect(callers.failures == [], "\(site.log)")
             #expect(
-                try await observer.value == callers.answered, "who observes sees what was answered, and nothing else")
+                try await observer.value == callers.answered, "the observer sees exactly the acknowledged titles")
             await client.close()
 
             let fresh = try await ChildProcess(

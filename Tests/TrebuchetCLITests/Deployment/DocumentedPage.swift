@@ -39,7 +39,7 @@ struct DocumentedPage {
 }
 
 /// Text of the page that a test replaces, but that is no longer on the page.
-struct MissingPiece: Error, CustomStringConvertible {
+struct MissingText: Error, CustomStringConvertible {
     let piece: String
 
     var description: String { "the page does not have '\(piece)' any more, which the test replaces" }
@@ -50,7 +50,7 @@ extension String {
     func filledIn(_ pieces: KeyValuePairs<String, String>) throws -> String {
         var text = self
         for (piece, value) in pieces {
-            guard text.contains(piece) else { throw MissingPiece(piece: piece) }
+            guard text.contains(piece) else { throw MissingText(piece: piece) }
             text = text.replacingOccurrences(of: piece, with: value)
         }
         return text

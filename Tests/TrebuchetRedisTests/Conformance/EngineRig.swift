@@ -67,7 +67,7 @@ final class EngineRig: Sendable {
     }
 
     /// Returns when values put for a short time have expired.
-    func passLoans(_ names: [String], of table: ClusterTable) async throws {
+    func waitForExpiry(_ names: [String], of table: ClusterTable) async throws {
         clock?.advance(by: Self.short)
         #expect(try await eventually { try await one.values(names, of: table).allSatisfy { $0 == nil } })
     }

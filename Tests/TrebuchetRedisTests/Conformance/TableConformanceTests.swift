@@ -7,7 +7,7 @@ import TrebuchetCluster
 /// The table behaviour common to all engines.
 @Suite(.hasRedis, .redisServer, .serialized)
 struct TableConformanceTests {
-    struct Course: Sendable, CustomStringConvertible {
+    struct TableScenario: Sendable, CustomStringConvertible {
         let description: String
         var limits = ClusterEngineLimits()
         let steps: [TableStep]
@@ -19,10 +19,10 @@ struct TableConformanceTests {
         }
     }
 
-    private static let all = [versions, expectations, numbers, loans, pages, fullness, news]
+    private static let all = [versions, expectations, numbers, expiringValues, pages, fullness, news]
 
-    private static let versions = Course(
-        "a value has the number of the change that has put it",
+    private static let versions = TableScenario(
+        "a value has the number of the change that put it",
         [
             .values(["a", "b"], "a=- b=-"),
             .change([.put("a", "1"), .put("b", "")], "changed 1"),
@@ -32,8 +32,8 @@ struct TableConformanceTests {
             .values(["a"], "a=1@4"),
         ])
 
-    private static let expectations = Course(
-        "a change is done if all is as it was read, and else nothing of it",
+    private static let expectations = TableScenario(
+        "a change is applied completely if its preconditions hold, and otherwise not at all",
         [
             .change([.put("a", "1")], expecting: ["a": 0], "changed 1"),
             .change([.put("a", "2"), .put("b", "2")], expecting: ["a": 0], news: "x", "conflict a"),
@@ -46,8 +46,8 @@ struct TableConformanceTests {
             .values(["a", "b"], "a=3@5 b=2@2"), .news(nil, "top 5"),
         ])
 
-    private static let numbers = Course(
-        "numbers grow without being read",
+    private static let numbers = TableScenario(
+        "numbers are incremented without being read",
         [
             .change([.add("n", 2)], "changed 1"),
             .change([.add("n", -3), .add("m", 1)], "changed 2"),
@@ -56,21 +56,21 @@ struct TableConformanceTests {
             .values(["n"], "n=9007199254740001@4"),
         ])
 
-    private static let loans = Course(
-        "what is lent goes by itself",
+    private static let expiringValues = TableScenario(
+        "a value with a duration expires",
         [
-            .change([.lend("a", "1", EngineRig.short), .lend("b", "2")], "changed 1"),
+            .change([.putExpiring("a", "1", EngineRig.short), .putExpiring("b", "2")], "changed 1"),
             .pass(["a"]), .values(["a", "b"], "a=- b=2@1"), .rows("", "b=2@1"),
             .change([.put("a", "3")], expecting: ["a": 0], "changed 2"), .values(["a"], "a=3@2"),
             // Put again without an expiry, it stays.
-            .change([.lend("c", "1", EngineRig.short)], "changed 3"),
-            .change([.put("c", "2"), .lend("d", "1", EngineRig.short)], "changed 4"),
+            .change([.putExpiring("c", "1", EngineRig.short)], "changed 3"),
+            .change([.put("c", "2"), .putExpiring("d", "1", EngineRig.short)], "changed 4"),
             .pass(["d"]), .values(["c"], "c=2@4"), .change([.delete("d")], "changed 5"),
             .rows("", "a=3@2 b=2@1 c=2@4"),
         ])
 
-    private static let pages = Course(
-        "names come by their bytes, in pages", limits: { $0.readBytes = 6 },
+    private static let pages = TableScenario(
+        "names are listed in byte order, in pages", limits: { $0.readBytes = 6 },
         [
             .rows("", ""),
             .change(["b", "a/2", "a", "a/1", "é"].map { TableChange.Write.put($0, "1") }, "changed 1"),
@@ -82,8 +82,8 @@ struct TableConformanceTests {
             .rows("", "a=1@1 a/1=12345@2 … a/1"), .rows("", after: "a/1", "a/2=1234567@2 … a/2"),
         ])
 
-    private static let fullness = Course(
-        "there is a limit to what a table keeps", limits: { $0.valuesPerTable = 2 },
+    private static let fullness = TableScenario(
+        "the number of values in a table is limited", limits: { $0.valuesPerTable = 2 },
         [
             .change(["a", "b", "c"].map { TableChange.Write.put($0, "1") }, "full"),
             .change([.put("a", "1"), .add("b", 1)], "changed 1"),
@@ -92,8 +92,8 @@ struct TableConformanceTests {
             .change([.delete("b")], "changed 3"), .change([.put("c", "1")], "changed 4"),
         ])
 
-    private static let news = Course(
-        "who reads news hears what is missing", limits: { $0.noticesPerTable = 2 },
+    private static let news = TableScenario(
+        "a reader of notices learns of missing ones", limits: { $0.noticesPerTable = 2 },
         [
             .news(nil, "top 0"), .change([.put("a", "1")], news: "one", "changed 1"),
             .change([], news: "two", "changed 2"), .change([.put("a", "1")], "changed 3"),
@@ -103,7 +103,7 @@ struct TableConformanceTests {
         ])
 
     @Test("each scenario has the outcomes in its steps", arguments: EngineKind.withTables, all)
-    private func courses(_ kind: EngineKind, _ course: Course) async throws {
+    private func courses(_ kind: EngineKind, _ course: TableScenario) async throws {
         let rig = try EngineRig(kind, limits: course.limits)
         for (number, step) in course.steps.enumerated() {
             guard let outcome = try await rig.play(step, on: ClusterTable("é{x}\u{0}")) else { continue }
@@ -271,8 +271,8 @@ struct TableConformanceTests {
         #expect(await change([.put("a", "12345")]) == .tooLarge)
         #expect(await change([], news: [1, 2, 3, 4, 5]) == .tooLarge)
         #expect(await change((0..<3).map { TableChange.Write.put("\($0)", "1234") }) == .tooLarge)
-        #expect(await change([.lend("a", "1", .seconds(86_401))]) == .invalid)
-        #expect(await change([.lend("a", "1", .zero)]) == .invalid)
+        #expect(await change([.putExpiring("a", "1", .seconds(86_401))]) == .invalid)
+        #expect(await change([.putExpiring("a", "1", .zero)]) == .invalid)
         let many = (0...1_000).map { "\($0)" }
         #expect(await code { _ = try await engine.values(many, of: table) } == .tooLarge)
         #expect(await change(many.map { TableChange.Write.delete($0) }) == .tooLarge)

@@ -27,7 +27,7 @@ enum TableStep: Sendable {
 
 extension TableChange.Write {
     static func put(_ name: String, _ text: String) -> Self { Self(name, .put(Array(text.utf8))) }
-    static func lend(_ name: String, _ text: String, _ lasting: Duration = EngineRig.long) -> Self {
+    static func putExpiring(_ name: String, _ text: String, _ lasting: Duration = EngineRig.long) -> Self {
         Self(name, .putExpiring(Array(text.utf8), lasting: lasting))
     }
     static func add(_ name: String, _ number: Int64) -> Self { Self(name, .increment(number)) }
@@ -61,7 +61,7 @@ extension EngineRig {
                 + (news.truncatedThrough > 0 ? " cut \(news.truncatedThrough)" : "")
                 + (news.isComplete ? "" : " …")
         case .pass(let names):
-            try await passLoans(names, of: table)
+            try await waitForExpiry(names, of: table)
             return nil
         }
     }
@@ -104,7 +104,7 @@ struct RandomTableScenario {
                 switch Int.random(in: 0..<6, using: &random) {
                 case 0: return .delete(name)
                 case 1: return .add(name, .random(in: -5...1_000_000_000_000, using: &random))
-                case 2: return .lend(name, "l\(top)")
+                case 2: return .putExpiring(name, "l\(top)")
                 default: return .put(name, String(repeating: ":", count: Int(top % 5)) + "\(top)\u{0}")
                 }
             }

@@ -41,7 +41,7 @@ import TrebuchetTesting
         let path = folder.path + "/a.admin"
         let dead = try AdminSocketFile(listeningAt: path)
         close(dead.descriptor)
-        #expect(mode(path) != nil, "it has left its socket behind")
+        #expect(mode(path) != nil, "the dead server's socket remains")
         let file = try AdminSocketFile(listeningAt: path)
         #expect(problem(path) == "another server listens at \(file.path)")
         // Another socket is at the path by now.

@@ -32,12 +32,12 @@ import TrebuchetTesting
             await #expect(throws: CollectionError.forbidden(.delete, id: "1")) { try await todos.delete("1") }
             guard case .removed(1) = try await admin.ask(.removeDocuments(collection: "todos", ids: ["1", "none"]))
             else {
-                Issue.record("it was not removed")
+                Issue.record("the document was not removed")
                 return
             }
             await shows(todos) { $0.items.ids == ["2"] }
             guard case .removed(1) = try await admin.ask(.removeOldest(collection: "todos", limit: 10)) else {
-                Issue.record("they were not removed")
+                Issue.record("the documents were not removed")
                 return
             }
             await shows(todos) { $0.items.isEmpty && !$0.isLoading }
@@ -170,7 +170,7 @@ import TrebuchetTesting
             guard case .rooms(let rooms) = try await admin.ask(.rooms(after: nil, limit: 10)),
                 case .members(let members) = try await admin.ask(.members(room: "chat-a", after: nil, limit: 10))
             else {
-                Issue.record("nothing is listed")
+                Issue.record("no room is listed")
                 return
             }
             #expect(rooms == [RoomSummary(name: "chat-a", members: 2)])
@@ -222,7 +222,7 @@ import TrebuchetTesting
             #expect(try await roles(first) == ["guest"])
             let grant = AdminRequest.setRole(role: "editor", account: user.id, isGranted: true)
             #expect(try await admin.isDone(grant) == true)
-            #expect(try await admin.isDone(grant) == false, "it has it already")
+            #expect(try await admin.isDone(grant) == false, "the account has the role already")
             #expect(try await roles(first) == ["guest", "editor"])
             // Its access token was issued before.
             let second = backend()

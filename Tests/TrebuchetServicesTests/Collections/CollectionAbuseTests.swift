@@ -255,7 +255,7 @@ import TrebuchetTesting
             for _ in 0..<500 {
                 let value = ada.wrappedValue
                 guard value.isSyncing, value.writeStatus == .pending else {
-                    Issue.record("it was acknowledged")
+                    Issue.record("the write was acknowledged")
                     break
                 }
                 await Task.yield()

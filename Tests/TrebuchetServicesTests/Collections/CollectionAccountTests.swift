@@ -90,7 +90,7 @@ import TrebuchetTesting
 
             let second = world.app(bob)
             let other = second.todos
-            #expect(other.wrappedValue.items.isEmpty, "nothing of Ada's is shown to Bob")
+            #expect(other.wrappedValue.items.isEmpty, "Ada's documents are not shown to Bob")
             try await other.create(Todo(id: "bob's"))
             #expect(other.wrappedValue.items.ids == ["bob's"])
             #expect(try await world.creators() == ["bob's": bob.load()?.user.id])
@@ -163,7 +163,7 @@ import TrebuchetTesting
             world.part.update(.broken)
             let call = todos.create(Todo(id: "nobody's"), onError: nil)
             let guest = try await auth.signInAsGuest()
-            #expect(todos.wrappedValue.items.isEmpty, "it is not shown as the guest's")
+            #expect(todos.wrappedValue.items.isEmpty, "the anonymous write is not shown to the guest")
             world.part.update(.working)
             try await call.value
             await shows(todos) { $0.items.ids == ["nobody's"] }

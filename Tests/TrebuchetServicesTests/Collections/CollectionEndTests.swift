@@ -19,7 +19,7 @@ import TrebuchetTesting
         var waitingCount: Int { state.withLock { $0.waiting } }
 
         func hold() { state.withLock { $0.isHeld = true } }
-        func letGo(failing fails: Bool) { state.withLock { ($0.isHeld, $0.fails) = (false, fails) } }
+        func release(failing fails: Bool) { state.withLock { ($0.isHeld, $0.fails) = (false, fails) } }
 
         func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
             try await memory.get(keys)
@@ -68,7 +68,7 @@ import TrebuchetTesting
             let again = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
             #expect(await eventually { await part.whenLocal { $0.calls } == 4 })
             await part.whenLocal { $0.didMove() }
-            store.letGo(failing: !isWritten)
+            store.release(failing: !isWritten)
             var errors: [CollectionError?] = []
             for task in [first, second, again] {
                 errors.append(await #expect(throws: CollectionError.self) { try await task.value })
@@ -89,12 +89,12 @@ import TrebuchetTesting
             let guest = world.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
-            store.letGo(failing: true)
+            store.release(failing: true)
             let error = await #expect(throws: CollectionError.self) {
                 try await todos.commit([.add("1")], from: Self.secret)
             }
             #expect(error?.isUnknownOutcome == true, "\(String(describing: error))")
-            store.letGo(failing: false)
+            store.release(failing: false)
             #expect(try await todos.commit([.add("1")], from: Self.secret).map(\.revision).count == 1)
             #expect(try await ids(in: store, world) == ["1"])
             await guest.client.close()
@@ -115,7 +115,7 @@ import TrebuchetTesting
             #expect(await eventually { store.waitingCount == 1 })
             let again = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
             #expect(await eventually { await part.whenLocal { !$0.next.isEmpty } == true })
-            store.letGo(failing: false)
+            store.release(failing: false)
             let outcomes = try await [first.value, again.value]
             #expect(outcomes[0].map(\.revision) == outcomes[1].map(\.revision))
             #expect(try await ids(in: store, world) == ["0", "1"])

@@ -195,7 +195,7 @@ import TrebuchetTesting
             await shows(other) { $0.items[id: "2"]?.title == "made offline" && $0.items[id: "1"]?.tags == ["x"] }
             let third = CollectionTestClient(at: world.address)
             third.backend.persistPendingWrites(in: folder, files: files)
-            #expect(!third.todos().wrappedValue.isSyncing, "what is done is not kept")
+            #expect(!third.todos().wrappedValue.isSyncing, "executed writes are not kept")
             await link.resumeTraffic()
             await link.close()
         }

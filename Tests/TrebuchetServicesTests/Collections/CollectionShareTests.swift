@@ -100,7 +100,9 @@ import TrebuchetTesting
         while bench.perform(.add("\(count)", ["t": text]), as: "ada") == nil { count += 1 }
         #expect(count == 9)
         #expect(bench.perform(.update(id: "0", fields: ["u": text]), as: "bob") != nil)
-        #expect(bench.perform(.update(id: "0", fields: ["t": .null]), as: "bob") == nil, "less is always possible")
+        #expect(
+            bench.perform(.update(id: "0", fields: ["t": .null]), as: "bob") == nil,
+            "reducing the size is always possible")
         #expect(bench.perform(.add("b", ["t": text]), as: "bob") == nil)
         // A failed transaction reserves nothing.
         let before = bench.table.shares.all
@@ -130,7 +132,7 @@ import TrebuchetTesting
         let again = try await stored.load(limits, at: server, now: 0)
         #expect(again.shares.all == table.shares.all && again.shares.partyCount == 2)
         #expect(again.document("1")?.origin == 7 && again.documents == table.documents)
-        #expect(again.secret == table.secret, "else hosts would be others")
+        #expect(again.secret == table.secret, "otherwise the hashes of hosts would differ")
         let document = try #require(again.document("1"))
         #expect(!String(decoding: try document.json(), as: UTF8.self).contains("origin"))
         #expect(!String(decoding: try JSONValue(encoding: document).json, as: UTF8.self).contains("origin"))
@@ -212,7 +214,7 @@ import TrebuchetTesting
             #expect(await eventually { host.collectionCount == 0 })
             _ = try await guest.collection().open(.all)
             time.move(to: 2_000_000)
-            #expect(host.collectionCount == 1, "somebody reads it")
+            #expect(host.collectionCount == 1, "the collection has a reader")
             try await guest.collection().close(.all)
             #expect(await eventually { time.sleeperCount == 1 })
             time.move(to: 2_300_000)
@@ -293,7 +295,7 @@ import TrebuchetTesting
         }
         let told = lines.withLock { $0 }
         let refusals = told.filter { $0.contains("refused") }
-        #expect(!refusals.contains { $0.contains("document 'there'") }, "what happens in the best of apps")
+        #expect(!refusals.contains { $0.contains("document 'there'") }, "an ordinary outcome is not logged")
         // One line a second.
         let most = 2 + Int((ContinuousClock.now - begun) / .seconds(1))
         #expect(refusals.count >= 1 && refusals.count <= most)

@@ -64,7 +64,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
                 try accounts.delete("bob")
                 try accounts.create(ConditionalWriteAccount(id: "ada"))
             }
-            #expect(ada.wrappedValue.items == before, "what will be refused is not shown")
+            #expect(ada.wrappedValue.items == before, "a write that will be refused is not shown")
             let error = await #expect(throws: TransactionError.self) { try await refused.value }
             #expect(error == TransactionError(index: 2, reason: .alreadyExists(id: "ada")))
             try await bob.create(ConditionalWriteAccount(id: "last"))

@@ -146,7 +146,7 @@ import TrebuchetWire
             do throws(CollectionError) {
                 let after = try command.perform(on: document, context)
                 guard case .success(let fields) = expected else {
-                    Issue.record("\(command) was done")
+                    Issue.record("\(command) was executed")
                     continue
                 }
                 for (name, value) in fields { #expect(after?.fields[name] ?? .null == value, "\(command)") }

@@ -35,7 +35,9 @@ import Trebuchet
         var contents = CollectionContents()
         func loaded(at now: Int) -> Int { DocumentTable(limits: CollectionLimits(), contents, at: now).revision }
         let first = loaded(at: moment)
-        #expect(first > 1_000_000 && loaded(at: moment + 1_000) - first == 64_000, "a new one may be one that was lost")
+        #expect(
+            first > 1_000_000 && loaded(at: moment + 1_000) - first == 64_000,
+            "an empty collection may have lost its revisions")
         #expect(loaded(at: 0) == 0)
         contents.revision = 40
         #expect(loaded(at: moment) == first)
@@ -161,7 +163,7 @@ import Trebuchet
         for number in 4...40 { _ = apply(number, .add("\(number)")) }
         #expect(apply(1, .add("a")).error == .outdated)
         #expect(apply(9, .add("9")).error == nil)
-        #expect(apply(50, .add("50")).error == nil, "numbers may be left out")
+        #expect(apply(50, .add("50")).error == nil, "numbers may be skipped")
     }
 
     @Test("only written data is shown, and a failed write can be repeated")
@@ -183,7 +185,7 @@ import Trebuchet
         table.discardUnwritten()
         #expect(table.document("a") != nil && table.document("b") == nil && !table.hasUnwritten)
         let again = table.apply(batch, from: Self.client, creator: nil, at: 0, may: may)
-        #expect(again.error == nil && table.document("b") != nil, "it was not done, so it is done now")
+        #expect(again.error == nil && table.document("b") != nil, "the mutation was not executed before")
     }
 
     @Test("an outcome without a change stays recorded when unwritten data is discarded")
@@ -269,7 +271,7 @@ import Trebuchet
         for value in [true, false, true] {
             #expect(bench.perform(.update(id: "c", fields: ["v": .bool(value)])) == nil)
         }
-        #expect(bench.perform(.add("d")) == .tooManyDocuments(limit: 2), "what is changed is no other document")
+        #expect(bench.perform(.add("d")) == .tooManyDocuments(limit: 2), "a changed document does not count again")
         for client in 0..<100 { bench.perform(.update(id: "b", fields: [:]), from: "client number \(client)") }
         #expect(bench.table.clientCount <= 10)
     }
@@ -393,6 +395,8 @@ import Trebuchet
         ]
         let late = DocumentTable(
             limits: CollectionLimits(), CollectionContents(documents: DocumentMap(documents)), at: 5_000)
-        #expect(late.documents.keys.map(\.text) == ["y"] && late.hasUnwritten, "it is to leave the store too")
+        #expect(
+            late.documents.keys.map(\.text) == ["y"] && late.hasUnwritten,
+            "the expired document must be deleted from the store")
     }
 }

@@ -64,7 +64,7 @@ import TrebuchetTesting
                 if step % 7 == 0 { await Task.yield() }
             }
             for call in calls { _ = try? await call.value }
-            #expect(failures == [], "nobody else touches these documents; seed \(seed)")
+            #expect(failures == [], "no other client writes these documents; seed \(seed)")
             #expect(settled == calls.count, "seed \(seed)")
             await shows(third) { Set($0.items.ids) == created[0].union(created[1]).union(["shared"]) }
             let stored = try await StoredCollection("todos", in: store).load(
@@ -73,7 +73,7 @@ import TrebuchetTesting
             for value in values + [third] {
                 await shows(value) { $0.items.sorted { $0.id < $1.id } == end && !$0.isSyncing }
             }
-            #expect(links.map(\.counters.accepted).reduce(0, +) > 2, "the links do cut; seed \(seed)")
+            #expect(links.map(\.counters.accepted).reduce(0, +) > 2, "the links were cut; seed \(seed)")
             for link in links { await link.close() }
         }
     }
@@ -132,7 +132,7 @@ import TrebuchetTesting
         todos.update("1", onError: nil) { $0.isDone = true }
         let second = try await CollectionWorld.begin(store: store, port: first.address.port)
         await shows(todos) { !$0.isSyncing && $0.items.elements == [Todo(id: "1", title: "kept", isDone: true)] }
-        #expect(!todos.wrappedValue.isError, "the creator is known again")
+        #expect(!todos.wrappedValue.isError, "the creator is decoded again")
         let other = second.guest("bob").todos()
         await shows(other) { $0.items.elements == [Todo(id: "1", title: "kept", isDone: true)] }
         try await todos.create(Todo(id: "3"))

@@ -49,7 +49,7 @@ import TrebuchetTesting
                 let watching = Task {
                     var stale: [Bool] = []
                     for await value in after.updates {
-                        #expect(!value.items.isEmpty && !value.isLoading, "it does not flicker")
+                        #expect(!value.items.isEmpty && !value.isLoading, "the value does not flicker")
                         if stale.last != value.isStale { stale.append(value.isStale) }
                         if value.items.ids == ["1", "3"], !value.isSyncing { return stale }
                     }
@@ -132,7 +132,7 @@ import TrebuchetTesting
         #expect(results(in: folder).count == 1)
 
         let (second, again, read) = app()
-        #expect(read.wrappedValue.items.ids == ["1"] && read.wrappedValue.isStale, "it is the same account")
+        #expect(read.wrappedValue.items.ids == ["1"] && read.wrappedValue.isStale, "the account is unchanged")
         await shows(read) { !$0.isStale }
         let watching = Task {
             for await value in read.updates where value.items.isEmpty { return true }

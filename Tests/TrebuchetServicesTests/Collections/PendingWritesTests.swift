@@ -69,9 +69,9 @@ import Trebuchet
         _ = pending.beginSending()
         pending.settle(MutationOutcome(number: 1, revision: 11))
         #expect(!pending.isWaiting)
-        #expect(shown(pending, .all, old, seen: 10) == ["1:(5)"], "the answer came before the result")
+        #expect(shown(pending, .all, old, seen: 10) == ["1:(5)"], "the response arrived before the result")
         #expect(
-            shown(pending, .all, [.todo("1", ["n": .integer(7)])], seen: 11) == ["1:(7)"], "somebody wrote after it")
+            shown(pending, .all, [.todo("1", ["n": .integer(7)])], seen: 11) == ["1:(7)"], "another client wrote later")
         pending.removeWrites(through: 10)
         #expect(pending.entries.count == 1)
         pending.removeWrites(through: 11)
@@ -131,7 +131,7 @@ import Trebuchet
             for number in 1...3 {
                 let expected = JSONValue.integer(Int64(number))
                 _ = try pending.append(increment)
-                #expect(shown(pending, newest, kept) == expected, "at once")
+                #expect(shown(pending, newest, kept) == expected, "shown immediately")
                 _ = pending.beginSending()
                 for step in answersFirst ? ["answer", "result"] : ["result", "answer"] {
                     if step == "answer" {

@@ -133,7 +133,7 @@ import Trebuchet
         #expect(ids(results, for: .nobody) == ["101"])
         keep(result(["102"]), in: results, for: .nobody)
         results.close()
-        #expect(ids(results, for: .nobody) == ["101"], "nothing is written once it is closed")
+        #expect(ids(results, for: .nobody) == ["101"], "a closed cache is not written")
         bench.pause.update(true)
     }
 
@@ -149,7 +149,7 @@ import Trebuchet
             results.close()
         }
         let bytes = try bench.files.map { try Data(contentsOf: URL(fileURLWithPath: $0)).count }.max() ?? 0
-        #expect(ids(bench.results(), query(1), for: .nobody) == ["1"], "it is used now")
+        #expect(ids(bench.results(), query(1), for: .nobody) == ["1"], "this result counts as used")
         let results = bench.results(limit: 3 * bytes + bytes / 2)
         keep(result(["4"]), in: results, query(4), for: .user("ada"))
         try Data().write(to: URL(fileURLWithPath: try #require(bench.files.first) + ".half"))
@@ -159,7 +159,7 @@ import Trebuchet
         #expect(ids(results, query(4), for: .user("ada")) == ["4"])
         #expect(bench.files.count == 3)
         let left = FileManager.default.enumerator(atPath: bench.folder.path)?.compactMap { $0 as? String } ?? []
-        #expect(!left.contains { $0.hasSuffix(".half") }, "what a crash has left is removed")
+        #expect(!left.contains { $0.hasSuffix(".half") }, "files left by a crash are removed")
         let small = bench.results(limit: 3 * bytes)
         keep(result((1...100).map { "\($0)" }), in: small, query(1), for: .nobody)
         small.close()

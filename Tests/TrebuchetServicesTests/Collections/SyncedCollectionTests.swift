@@ -137,7 +137,7 @@ import TrebuchetTesting
             let other = world.guest().todos(
                 where: [.equal("isDone", .bool(false))], order: [.descending("priority")], limit: 2)
             for number in 1...4 { all.create(Todo(id: "\(number)", priority: number), onError: nil) }
-            #expect(top.wrappedValue.items.ids == ["4", "3"], "before the server has answered")
+            #expect(top.wrappedValue.items.ids == ["4", "3"], "before the server has responded")
             try await all.update("4") { $0.isDone = true }
             await shows(top) { $0.items.ids == ["3", "2"] }
             await shows(other) { $0.items.ids == ["3", "2"] }

@@ -67,7 +67,7 @@ import TrebuchetTesting
         #expect(try await client.resolve(ServiceCallerReporter.self, id: "mirror").roles() == ["user"])
         let token = world.token(issuer: world.issuer.url)
         let found = try await client.auth.signIn(idToken: token, provider: "found", nonce: nil)
-        #expect(found.user.id != grant.user.id, "the same subject at another issuer is somebody else")
+        #expect(found.user.id != grant.user.id, "a subject at another issuer is another user")
         let again = try await client.auth.signIn(idToken: world.token(), provider: "local", nonce: nil)
         #expect(again.user == grant.user)
         await client.close()
@@ -81,7 +81,7 @@ import TrebuchetTesting
         func isInvalid(_ token: String, nonce: String? = nil) async throws -> Bool {
             if case .invalidToken = try await world.outcome(token, nonce: nonce) { true } else { false }
         }
-        #expect(try await isInvalid(world.token(key: other)), "another key of the same name")
+        #expect(try await isInvalid(world.token(key: other)), "another key with this name")
         #expect(try await isInvalid(world.token(key: IssuerKey("2"))), "an unknown key")
         #expect(try await isInvalid(world.token(issuer: world.issuer.url)), "another issuer")
         #expect(try await isInvalid(world.token(lifetime: -61)))
@@ -206,7 +206,7 @@ import TrebuchetTesting
         world.server.time.advance(by: .seconds(60))
         #expect(try await world.outcome(world.token(key: next)) == nil)
         #expect(world.issuer.asked.entries.count == 2)
-        #expect(try await world.outcome(world.token()) != nil, "of the key before")
+        #expect(try await world.outcome(world.token()) != nil, "the token of the withdrawn key")
         #expect(world.issuer.asked.entries.count == 2)
         await world.end()
     }

@@ -16,7 +16,7 @@ import TrebuchetTesting
     }
 
     /// A room with a permanent member: an empty room ends when a join is refused.
-    private func heldRoom(_ world: RoomWorld) async throws -> Room {
+    private func occupiedRoom(_ world: RoomWorld) async throws -> Room {
         _ = try await connected(world).room().join(presence: nil, token: nil, attempt: nil)
         return try await connected(world).room()
     }
@@ -26,7 +26,7 @@ import TrebuchetTesting
         var limits = RoomLimits()
         limits.presenceBytes = 100
         try await RoomWorld.run(limits) { world in
-            let room = try await heldRoom(world)
+            let room = try await occupiedRoom(world)
             func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes - 2)) }
             let refusal = RoomError.presenceTooLarge(bytes: 101, limit: 100)
             await #expect(throws: refusal) { try await room.join(presence: text(101), token: nil, attempt: nil) }
@@ -46,7 +46,7 @@ import TrebuchetTesting
     @Test("values nested up to the limit are accepted, one level more is not")
     func depth() async throws {
         try await RoomWorld.run { world in
-            let room = try await heldRoom(world)
+            let room = try await occupiedRoom(world)
             func nested(_ depth: Int) -> JSONValue { (0..<depth).reduce(.integer(1)) { value, _ in .array([value]) } }
             await #expect(throws: RoomError.tooDeep(limit: 48)) {
                 try await room.join(presence: nested(49), token: nil, attempt: nil)
@@ -62,7 +62,7 @@ import TrebuchetTesting
     @Test("names of topics have 1 to 256 bytes, attempts 16 to 256")
     func names() async throws {
         try await RoomWorld.run { world in
-            let room = try await heldRoom(world)
+            let room = try await occupiedRoom(world)
             func text(_ bytes: Int) -> String { String(repeating: "x", count: bytes) }
             for bytes in [0, 15, 257] {
                 await #expect(throws: RoomError.invalidName) {
@@ -210,7 +210,7 @@ import TrebuchetTesting
     }
 
     /// Records notifications.
-    private final class Notes: RoomObserver {
+    private final class NotificationRecorder: RoomObserver {
         let topic: String?
         private let entries = Mutex<[String]>([])
         init(topic: String? = nil) { self.topic = topic }
@@ -228,12 +228,12 @@ import TrebuchetTesting
         func wants() -> [Bool] { joined.contents.withLock { [$0.wantsRoster, $0.wantsEvents] } }
         func shown() -> JSONValue? { joined.contents.withLock { $0.plan.presence } }
         #expect(wants() == [false, false])
-        let notes = Notes()
+        let notes = NotificationRecorder()
         let first = joined.addObserver(notes, presence: .integer(1))
         #expect(joined.isUsed && wants() == [true, false] && shown() == .integer(1))
-        let second = joined.addObserver(Notes(topic: "t"), presence: nil)
+        let second = joined.addObserver(NotificationRecorder(topic: "t"), presence: nil)
         #expect(first != second && wants() == [true, true] && shown() == .integer(1))
-        let third = joined.addObserver(Notes(), presence: .integer(2))
+        let third = joined.addObserver(NotificationRecorder(), presence: .integer(2))
         joined.remove(first)
         #expect(joined.isUsed && wants() == [true, true] && shown() == .integer(2))
         joined.remove(third)

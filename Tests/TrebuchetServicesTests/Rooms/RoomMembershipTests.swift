@@ -43,7 +43,7 @@ import Testing
         #expect(try join(2, token: "t1").replaced == 1)
         #expect(throws: RoomError.notJoined) { try membership.stay(of: 1) }
         #expect(try membership.stay(of: 2) == "s1")
-        #expect(membership.lost(1, at: 100) == nil, "that it dies later ends nothing")
+        #expect(membership.lost(1, at: 100) == nil, "the later end of that connection has no effect")
         #expect(membership.nextEnd == nil)
     }
 

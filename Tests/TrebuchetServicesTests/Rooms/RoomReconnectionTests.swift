@@ -35,7 +35,7 @@ import TrebuchetTesting
             await wait(for: bob) { $0.peers.first?.data.isTyping == true }
             let id = try #require(bob.wrappedValue.peers.first?.id)
             #expect(before.members.contains { $0.id == id })
-            #expect(await eventually { await world.server.connectionCount == 2 }, "the old connections have gone")
+            #expect(await eventually { await world.server.connectionCount == 2 }, "the old connections are closed")
             #expect(try await world.roster().members.count == 2)
             await link.close()
         }

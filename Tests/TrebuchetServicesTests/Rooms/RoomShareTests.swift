@@ -18,7 +18,7 @@ import Trebuchet
         try await RoomWorld.run { world in
             let (ada, eve) = (try await connected(world), try await connected(world))
             _ = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
-            for await _ in try await eve.room().observeRoster() { Issue.record("a stranger sees who is there") }
+            for await _ in try await eve.room().observeRoster() { Issue.record("a non-member sees the members") }
             let events = try await eve.room().observeEvents()
             let refusal = await #expect(throws: TrebuchetError.self) { for try await _ in events {} }
             #expect(refusal?.message.contains("not in the room") == true)

@@ -86,7 +86,7 @@ import TrebuchetTesting
             #expect(joined.isUsed)
             second = nil
             await wait(for: bob) { !$0.hasPeers }
-            #expect(joined.isUsed, "its topic is still there")
+            #expect(joined.isUsed, "the room's topic is still in use")
             channel = nil
             #expect(await eventually { guest.backend.rooms.room("rooms/chat-lobby") == nil })
         }

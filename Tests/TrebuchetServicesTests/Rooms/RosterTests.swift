@@ -126,8 +126,8 @@ import TrebuchetWire
         isToTell.append(batch.isToTell(roster, at: 1_050))
         batch.show(.integer(1), of: "a", principal: "ada")
         waits.append(batch.timeToWait(at: 1_060))
-        #expect(waits == [40, nil, 40], "nobody waits any more behind the second")
+        #expect(waits == [40, nil, 40], "only the first caller after a change has to wait")
         isToTell.append(batch.isToTell(roster, at: 1_100))
-        #expect(isToTell == [true, false, true], "who it is has changed at last")
+        #expect(isToTell == [true, false, true], "in the end the member's user has changed")
     }
 }

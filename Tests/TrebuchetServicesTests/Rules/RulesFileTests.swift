@@ -149,7 +149,8 @@ import Trebuchet
         #expect(result { try create([:]) } == missing)
         #expect(result { try update(["title": .string("t")], with: ["title": .null]) } == missing)
         #expect(
-            result { try update(["b": .bool(true)], with: ["b": .bool(false)]) } == nil, "it is older than the rules")
+            result { try update(["b": .bool(true)], with: ["b": .bool(false)]) } == nil,
+            "the document is older than the rules")
     }
 
     @Test("an immutable field is set once and then neither changed nor removed, but may be sent unchanged")
@@ -184,7 +185,8 @@ import Trebuchet
     func otherFields() {
         let refused = CollectionError.invalidDocument(
             "field 'extra' is not allowed (collections.todos.otherFields)")
-        #expect(result { try create(["title": .string("t"), "z": .null, "extra": .null]) } == nil, "null is no field")
+        #expect(
+            result { try create(["title": .string("t"), "z": .null, "extra": .null]) } == nil, "a null is not a field")
         #expect(result { try create(["title": .string("t"), "zoo": .bool(true), "extra": .bool(true)]) } == refused)
         let old: JSONObject = ["title": .string("t"), "extra": .bool(true)]
         #expect(result { try update(old, with: ["title": .string("u")]) } == nil)
@@ -238,7 +240,7 @@ import Trebuchet
         #expect(may { book.canJoin($0, "chat-lobby") }.count == 4)
         #expect(may { book.canJoin($0, "chat-secret-1") } == ["editor"])
         #expect(may { book.canJoin($0, "game-1") } == ["guest", "ada", "editor"])
-        #expect(may { book.canJoin($0, "lobby") } == ["guest", "ada", "editor"], "it has no type")
+        #expect(may { book.canJoin($0, "lobby") } == ["guest", "ada", "editor"], "the room has no type")
         #expect(may { book.canList($0, "chat-") } == ["ada", "editor"] && may { book.canList($0, "game-") } == [])
         #expect(may { book.canList($0, "chat-secret-1") } == [])
         #expect(may { book.canPublish($0, "t", in: "chat-lobby") } == ["ada", "editor"])

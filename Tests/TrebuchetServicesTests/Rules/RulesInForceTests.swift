@@ -160,7 +160,7 @@ import TrebuchetTesting
             let view = try await ed.collection().open(.all).view
             #expect(try await losesView(world, eve, view) { try await become(eve, "eve", ["user"]) })
             let again = try await eve.collection().open(.all).view
-            #expect(again != view, "it is shown what it may read")
+            #expect(again != view, "the observer is shown another view")
         }
     }
 
@@ -280,7 +280,7 @@ import TrebuchetTesting
             }
             #expect(try await commit("few").dropFirst() == Array(repeating: .tooManyDocuments(limit: 1), count: 5)[...])
             #expect(try await commit("small").last == .collectionTooLarge(limit: 60))
-            #expect(try await commit("slow") == [nil, nil], "the others are not taken")
+            #expect(try await commit("slow") == [nil, nil], "the other mutations are not accepted")
             let other = mutations([.add("c")], from: 3)
             let error = await #expect(throws: CollectionError.self) {
                 _ = try await ada.collection("slow").commit(other, from: Self.secret)

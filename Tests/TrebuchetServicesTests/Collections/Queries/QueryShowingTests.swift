@@ -26,7 +26,7 @@ import Trebuchet
             }
             queries.recordChanges([DocumentChange(id: "1", after: nil)], revision: 4)
             #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
-            #expect(list.rows.count == 3, "in the order in which they were made")
+            #expect(list.rows.count == 3, "in the order of the changes")
             while !queries.goOnShowing(ScanSlice(steps: 1)) {}
             #expect(list.rows.count == 2 && !queries.isShowing)
         }

@@ -42,7 +42,7 @@ import Trebuchet
                         guard case .array(let outcomes)? = answer?.result, case .object(let outcome)? = outcomes.last,
                             case .object(let shown)? = outcome["shown"]
                         else {
-                            Issue.record("the answer does not say what is shown: \(String(describing: answer))")
+                            Issue.record("the response has no shown revision: \(String(describing: answer))")
                             return
                         }
                         #expect(shown.values.first == outcome["revision"])

@@ -4,7 +4,7 @@ import Testing
 @testable import TrebuchetCluster
 
 /// A listener that records the owned slots and checks the order of its calls.
-final class SlotNotes: SlotRebalanceListener {
+final class SlotRecorder: SlotRebalanceListener {
     private struct State {
         var owned: [ClusterSlot: SlotLease] = [:]
         /// The slots for which `slotWillBeRevoked` has been called.
@@ -24,17 +24,17 @@ final class SlotNotes: SlotRebalanceListener {
     var lost: Int { state.withLock { $0.lost } }
 
     /// Returns the number of revocations since the last call.
-    func takeRevoked() -> Int {
+    func takeRevocationCount() -> Int {
         state.withLock { state in
             defer { state.revoked = 0 }
             return state.revoked
         }
     }
 
-    /// From now on, revocations do not complete until `unstick` is called.
-    func stick() { state.withLock { $0.isStuck = true } }
+    /// From now on, revocations do not complete until `unblockRevocations` is called.
+    func blockRevocations() { state.withLock { $0.isStuck = true } }
 
-    func unstick() {
+    func unblockRevocations() {
         let stuck = state.withLock { state in
             state.isStuck = false
             defer { state.stuck = [] }
@@ -46,7 +46,7 @@ final class SlotNotes: SlotRebalanceListener {
     func slotAssigned(_ lease: SlotLease) {
         state.withLock { state in
             let before = state.owned.updateValue(lease, forKey: lease.slot)
-            #expect(before == nil || state.leaving.contains(lease.slot), "\(lease) behind \(before!)")
+            #expect(before == nil || state.leaving.contains(lease.slot), "\(lease) after \(before!)")
             state.leaving.remove(lease.slot)
         }
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Trebuchet
 
 /// A store in memory whose operations wait or fail for as long as a test requires.
-final class HeldStore: StateStore {
+final class ControllableStore: StateStore {
     struct Faults {
         var holdsReads = false
         var holdsWrites = false
