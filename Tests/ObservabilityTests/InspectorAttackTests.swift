@@ -107,8 +107,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "the page needs no token, contains no data of the server, and loads scripts and styles only from it")
+    @Test("the page needs no token, contains no data of the server, and loads scripts and styles only from it")
     func page() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             for (path, type) in [

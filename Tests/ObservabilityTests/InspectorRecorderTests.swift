@@ -73,8 +73,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "an actor is shown with its state, and each version with its patch, its calls and its recipients")
+    @Test("an actor is shown with its state, and each version with its patch, its calls and its recipients")
     func versions() async throws {
         try await InspectorRig.with { client, server, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")

@@ -109,8 +109,7 @@ import TrebuchetTesting
         #expect(lines.all.last == "again")
     }
 
-    @Test(
-        "a server's log has connections, calls and refusals, and no argument, token or result")
+    @Test("a server's log has connections, calls and refusals, and no argument, token or result")
     func server() async throws {
         let lines = Lines()
         let log = ServerLog(level: .trace, format: .json, write: lines.add)

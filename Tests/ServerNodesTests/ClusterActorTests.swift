@@ -68,8 +68,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a client cannot make the server call an actor for it: a reference that it sends confers no authorization")
+    @Test("a client cannot make the server call an actor for it: a reference that it sends confers no authorization")
     func given() async throws {
         var access = AccessPolicy()
         access.identifiesCallers = true

@@ -62,8 +62,7 @@ import TrebuchetCluster
         #expect(Set(fourth.earlierIncarnations.map(\.epoch) + [fourth.snapshot.epoch]).count == 4)
     }
 
-    @Test(
-        "a deletion at a node that does not own the actor is not acknowledged; expired responses need no owner")
+    @Test("a deletion at a node that does not own the actor is not acknowledged; expired responses need no owner")
     func deletions() async throws {
         let engine = MemoryEngine()
         let store = EngineStore(engine) { _ in nil }
@@ -252,8 +251,7 @@ import TrebuchetCluster
         #expect(next.earlierIncarnations.last == StreamIncarnation(epoch: epoch, lastVersion: 7))
     }
 
-    @Test(
-        "a full log that could not be compacted accepts entries once it can be, from its owner and the next one")
+    @Test("a full log that could not be compacted accepts entries once it can be, from its owner and the next one")
     func full() async throws {
         var limits = ClusterEngineLimits()
         limits.entriesPerLog = 100

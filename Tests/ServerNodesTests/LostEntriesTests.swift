@@ -208,8 +208,7 @@ import TrebuchetCluster
         #expect(try await found() == [1, 2, 3, 4, 5, 6] && losses.entries.isEmpty)
     }
 
-    @Test(
-        "a log removed by the next owner is no data loss for the previous one, nor are its newest entries")
+    @Test("a log removed by the next owner is no data loss for the previous one, nor are its newest entries")
     func removedByNext() async throws {
         let store = try await begun(mostRecentBytes: 300)
         let next = try await self.store()

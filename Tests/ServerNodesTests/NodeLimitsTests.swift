@@ -142,8 +142,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a caller with claims over the limit between nodes reaches no actors of other nodes, and breaks no channels")
+    @Test("a caller with claims over the limit between nodes reaches no actors of other nodes, and breaks no channels")
     func manyClaims() async throws {
         let isSmall = Flag()
         let access = AccessPolicy(authenticate: { _ in

@@ -55,8 +55,7 @@ import WebSockets
         await server.shutdown(drain: .zero)
     }
 
-    @Test(
-        "a broken link loses only messages in transit: calls continue through the coordination store, in order")
+    @Test("a broken link loses only messages in transit: calls continue through the coordination store, in order")
     func ending() async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b"], engine: engine, areReached: true) { nodes in

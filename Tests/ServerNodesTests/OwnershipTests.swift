@@ -7,9 +7,7 @@ import TrebuchetCluster
 
 /// Nodes that lose slots while they cannot write.
 @Suite(.timeLimit(.minutes(5))) struct OwnershipTests {
-    @Test(
-        "a previous owner that failed to write a change does not overwrite the next owner's acknowledged changes"
-    )
+    @Test("a previous owner that failed to write a change does not overwrite the next owner's acknowledged changes")
     func ownerOfBefore() async throws {
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)

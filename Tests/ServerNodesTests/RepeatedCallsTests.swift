@@ -201,9 +201,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "repeats with forged session IDs leave no state, and a call under an ID of this node is not executed"
-    )
+    @Test("repeats with forged session IDs leave no state, and a call under an ID of this node is not executed")
     func madeUp() async throws {
         try await withNodes(["a"]) { nodes in
             let peer = try await nodes[0].textClient()
@@ -224,9 +222,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "repeats with forged session IDs count towards the quota of their caller and do not affect other callers"
-    )
+    @Test("repeats with forged session IDs count towards the quota of their caller and do not affect other callers")
     func madeUpShares() async throws {
         var limits = ServerLimits()
         limits.recordedResponsesPerPrincipal = 5

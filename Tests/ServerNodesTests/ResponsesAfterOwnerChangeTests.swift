@@ -37,9 +37,7 @@ import TrebuchetCluster
         #expect(await eventually { client.versions.count == names.count })
     }
 
-    @Test(
-        "a response of the next owner follows the update of a filtered stream when the previous owner is silent"
-    )
+    @Test("a response of the next owner follows the update of a filtered stream when the previous owner is silent")
     func silentOwnerOfFiltered() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -125,9 +123,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a response follows the update of a stream that is requested again here after its actor could not be loaded"
-    )
+    @Test("a response follows the update of a stream that is requested again here after its actor could not be loaded")
     func askedAgainHere() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)

@@ -53,9 +53,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "at most 1 MiB of shared streams and one more message are unacknowledged, also after many streams have ended"
-    )
+    @Test("at most 1 MiB of shared streams and one more message are unacknowledged, also after many streams have ended")
     func most() async throws {
         try await withTaker { owner, taker, name, own in
             for number: UInt64 in 1...20 {

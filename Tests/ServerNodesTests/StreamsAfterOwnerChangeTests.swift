@@ -74,9 +74,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a stream ended by its client stays ended, also while it is being resumed elsewhere or its owner is silent"
-    )
+    @Test("a stream ended by its client stays ended, also while it is being resumed elsewhere or its owner is silent")
     func ended() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -143,9 +141,7 @@ import TrebuchetCluster
         for node in [first, second] { await node.stop() }
     }
 
-    @Test(
-        "the response to a call follows its update, even while the client's stream is being resumed"
-    )
+    @Test("the response to a call follows its update, even while the client's stream is being resumed")
     func answersWait() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names(1)[0]

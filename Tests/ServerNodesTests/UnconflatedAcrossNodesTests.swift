@@ -7,9 +7,7 @@ import TrebuchetCluster
 
 /// Subscribers without conflation, and subscribers of events, at the next owner of an actor.
 @Suite(.timeLimit(.minutes(5))) struct UnconflatedAcrossNodesTests {
-    @Test(
-        "a subscriber gets each version at the next owner, also those being written when another subscriber joins"
-    )
+    @Test("a subscriber gets each version at the next owner, also those being written when another subscriber joins")
     func newSubscriber() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)

@@ -127,8 +127,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a link to a document in a collection of another node is checked against its latest writes")
+    @Test("a link to a document in a collection of another node is checked against its latest writes")
     func links() async throws {
         try await withServices(["a", "b"]) { nodes in
             let (from, to) = (nodes[0].collection, nodes[1].collection)
@@ -150,9 +149,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a commit that waits when the lease ends is not executed, and a repeat finds the one already written"
-    )
+    @Test("a commit that waits when the lease ends is not executed, and a repeat finds the one already written")
     func leaseEnds() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)
@@ -274,8 +271,7 @@ import TrebuchetCluster
         await first.node.stop()
     }
 
-    @Test(
-        "a transaction larger than a log entry is refused, and other writes continue")
+    @Test("a transaction larger than a log entry is refused, and other writes continue")
     func tooLarge() async throws {
         try await withServices(["a", "b"]) { nodes in
             let app = try await App(nodes[0], as: "ada")

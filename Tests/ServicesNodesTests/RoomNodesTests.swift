@@ -54,9 +54,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "an event whose first write fails is delivered once it is written, and only then acknowledged"
-    )
+    @Test("an event whose first write fails is delivered once it is written, and only then acknowledged")
     func publishedWhileAway() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)

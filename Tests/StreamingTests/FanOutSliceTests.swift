@@ -101,8 +101,7 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
-    @Test(
-        "changes during a delivery are conflated, and streams without waiting responses are not delayed")
+    @Test("changes during a delivery are conflated, and streams without waiting responses are not delayed")
     func merged() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 500) }
         #expect(await eventually { await reactor.perform { scene.newest == [1] } })
@@ -138,9 +137,7 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
-    @Test(
-        "every encoded version reaches all subscribers, even when each round over them finds new versions"
-    )
+    @Test("every encoded version reaches all subscribers, even when each round over them finds new versions")
     func noneLeftOut() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 300) }
         #expect(await eventually { await reactor.perform { scene.newest == [1] } })

@@ -50,9 +50,7 @@ import TrebuchetWire
         #expect(published[0] >= EncodeBudget.minimumPerUpdate && published[1] == 0)
     }
 
-    @Test(
-        "changes of an unobserved state cause no work, and the next subscriber starts with the latest version"
-    )
+    @Test("changes of an unobserved state cause no work, and the next subscriber starts with the latest version")
     func unobserved() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (marked, beginning, encoded) = await reactor.perform {

@@ -120,8 +120,7 @@ import TrebuchetWire
         }
     }
 
-    @Test(
-        "a source is retained for the longest requested time, and not without a request")
+    @Test("a source is retained for the longest requested time, and not without a request")
     func memory() {
         let memory = ResumeRetention()
         #expect(!memory.isKept(on: nil) && !memory.isKept(at: 0))

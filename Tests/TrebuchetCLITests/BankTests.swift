@@ -121,8 +121,7 @@ import TrebuchetTesting
     /// One second is enough for single transfers to be written even when other tests keep the disk busy.
     private static let short = ["--connections", "2", "--in-flight", "4", "--seconds", "1", "--json"]
 
-    @Test(
-        "bench transfers compares persistence on disk with SQLite alone and with memory, and few accounts with many")
+    @Test("bench transfers compares persistence on disk with SQLite alone and with memory, and few accounts with many")
     func figures() async throws {
         let outcome = try await ChildProcess(
             ServeProcess.tool, ["bench", "transfers", "--accounts", "300"] + Self.short, error: .captured

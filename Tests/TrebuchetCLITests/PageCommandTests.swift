@@ -44,9 +44,7 @@ import Testing
         #expect(await server.stop() == 0)
     }
 
-    @Test(
-        "a folder replaces the start page; --origins hides the schema, and --schema publishes it"
-    )
+    @Test("a folder replaces the start page; --origins hides the schema, and --schema publishes it")
     func folder() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }

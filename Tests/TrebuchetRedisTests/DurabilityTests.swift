@@ -21,9 +21,7 @@ struct DurabilityTests {
         return lease
     }
 
-    @Test(
-        "a write on too few replicas has an unknown outcome, delays no lease, and is confirmed when repeated"
-    )
+    @Test("a write on too few replicas has an unknown outcome, delays no lease, and is confirmed when repeated")
     func replicated() async throws {
         let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
         let replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
@@ -97,9 +95,7 @@ struct DurabilityTests {
         await primary.stop()
     }
 
-    @Test(
-        "a connection lost before replicas confirm leaves an unknown outcome, whichever server is connected next"
-    )
+    @Test("a connection lost before replicas confirm leaves an unknown outcome, whichever server is connected next")
     func broken() async throws {
         let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
         let engine = try RedisEngine(url: primary.url)

@@ -83,8 +83,7 @@ struct RedisGenerationTests {
         await server.stop()
     }
 
-    @Test(
-        "when the server's clock is set back, a dead node's lease ends no later than its duration from then")
+    @Test("when the server's clock is set back, a dead node's lease ends no later than its duration from then")
     func clockBack() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)

@@ -108,8 +108,7 @@ struct RedisMemberTests {
         await server.stop()
     }
 
-    @Test(
-        "a server silent for longer than a lease ends all ownership, and slots are acquired again when it responds")
+    @Test("a server silent for longer than a lease ends all ownership, and slots are acquired again when it responds")
     func silence() async throws {
         let server = try await RedisServer()
         let one = try start("a", server, lease: .seconds(5))

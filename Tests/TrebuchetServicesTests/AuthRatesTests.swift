@@ -32,9 +32,7 @@ import Trebuchet
         ])
     func typed(text: String, code: String) { #expect(TypedCode.normalized(text) == code) }
 
-    @Test(
-        "setting the clock back an hour neither delays the recovery of rates, nor lengthens waits, nor expires codes"
-    )
+    @Test("setting the clock back an hour neither delays the recovery of rates, nor lengthens waits, nor expires codes")
     func clockSetBack() async throws {
         let (wall, uptime) = (VirtualTime(), VirtualTime())
         var limits = AuthLimits()

@@ -144,9 +144,7 @@ import Trebuchet
         await store.close()
     }
 
-    @Test(
-        "after an error that leaves the disk's content unknown, nothing is written until the store is reopened"
-    )
+    @Test("after an error that leaves the disk's content unknown, nothing is written until the store is reopened")
     func finalError() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())

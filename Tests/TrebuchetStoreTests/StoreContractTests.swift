@@ -62,8 +62,7 @@ import TrebuchetStore
         }
     }
 
-    @Test(
-        "a list has the names of one namespace with the prefix, in byte order", arguments: Kind.allCases)
+    @Test("a list has the names of one namespace with the prefix, in byte order", arguments: Kind.allCases)
     func listing(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let names = ["a", "ab", "a/1", "a/10", "a/2", "a/é", "b", "A", ""]

@@ -47,8 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "the service of the unit passes its health check and drains at SIGTERM; the standby takes over")
+    @Test("the service of the unit passes its health check and drains at SIGTERM; the standby takes over")
     func standby() async throws {
         try await withFolder { folder in
             let unit = try Self.unit(data: folder + "/data.db")

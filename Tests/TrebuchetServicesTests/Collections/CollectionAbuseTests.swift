@@ -237,8 +237,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "a write that the store refuses is neither acknowledged nor shown to others, and succeeds later")
+    @Test("a write that the store refuses is neither acknowledged nor shown to others, and succeeds later")
     func failingStore() async throws {
         let store = FailingStore()
         try await CollectionWorld.run(store: store) { world in

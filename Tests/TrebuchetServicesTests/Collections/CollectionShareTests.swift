@@ -222,8 +222,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "a collection loaded for a refused call is unloaded too, even if its documents have expired meanwhile")
+    @Test("a collection loaded for a refused call is unloaded too, even if its documents have expired meanwhile")
     func refused() async throws {
         let time = ManualTime(0)
         var limits = CollectionLimits()

@@ -30,9 +30,7 @@ import TrebuchetWire
         #expect(apply(3, .add("c")) == .numberReused, "this also applies to a refused mutation")
     }
 
-    @Test(
-        "a deduplication window survives storing; one stored without commands is still valid"
-    )
+    @Test("a deduplication window survives storing; one stored without commands is still valid")
     func stored() throws {
         var window = MutationDeduplicationWindow()
         window.remember(MutationOutcome(number: 1, revision: 4), of: DocumentMutation(number: 1, command: .add("a")))

@@ -64,8 +64,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "without a connection the shown documents are stale, and after the reconnection current, even if unchanged")
+    @Test("without a connection the shown documents are stale, and after the reconnection current, even if unchanged")
     func lostConnection() async throws {
         try await CollectionWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)

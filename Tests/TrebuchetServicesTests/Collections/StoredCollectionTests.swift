@@ -135,9 +135,7 @@ struct StoredCollectionTests {
         #expect(try await keeper.again().table.documents.isEmpty)
     }
 
-    @Test(
-        "a collection writes snapshots concurrently with its clients' writes, and is unloaded when they are complete"
-    )
+    @Test("a collection writes snapshots concurrently with its clients' writes, and is unloaded when they are complete")
     func beside() async throws {
         let store = MemoryStore()
         let key = StateKey("collection.todos", "log")
@@ -187,9 +185,7 @@ struct StoredCollectionTests {
         #expect(try await keeper.log().entries.isEmpty && keeper.snapshot == nil)
     }
 
-    @Test(
-        "a foreign entry in the log fails one write, and the log restarts with the acknowledged data"
-    )
+    @Test("a foreign entry in the log fails one write, and the log restarts with the acknowledged data")
     func conflict() async throws {
         let memory = MemoryStore()
         var keeper = try await RetainedLog(memory)

@@ -61,8 +61,7 @@ import Testing
         #expect(membership.isEmpty)
     }
 
-    @Test(
-        "a repeated join with one attempt makes no second membership, over any connection")
+    @Test("a repeated join with one attempt makes no second membership, over any connection")
     mutating func lostAnswer() throws {
         let identity = { Membership.Identity(stay: "s", token: "t") }
         let first = try membership.join(1, principal: nil, token: nil, attempt: "a", makeIdentity: identity)

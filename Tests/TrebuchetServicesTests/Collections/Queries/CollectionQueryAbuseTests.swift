@@ -73,8 +73,7 @@ import Trebuchet
         }
     }
 
-    @Test(
-        "a principal's queries count over all of its connections, as long as a query is retained")
+    @Test("a principal's queries count over all of its connections, as long as a query is retained")
     func shares() async throws {
         var limits = CollectionLimits()
         limits.queriesPerPrincipal = 3

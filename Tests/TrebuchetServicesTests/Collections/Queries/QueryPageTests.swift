@@ -28,9 +28,7 @@ import Trebuchet
         }
     }
 
-    @Test(
-        "pages follow each other without duplicates or gaps, even if the last document of a page is deleted"
-    )
+    @Test("pages follow each other without duplicates or gaps, even if the last document of a page is deleted")
     func pages() async throws {
         try await CollectionWorld.run { world in
             let guest = try await guest(world)

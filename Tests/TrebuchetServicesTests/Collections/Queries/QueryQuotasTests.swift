@@ -30,9 +30,7 @@ import Trebuchet
         #expect(take("fay"))
     }
 
-    @Test(
-        "a principal has a quota of a server's queries, by the bytes of its name, and released ones are free again"
-    )
+    @Test("a principal has a quota of a server's queries, by the bytes of its name, and released ones are free again")
     func shares() throws {
         var limits = CollectionLimits()
         limits.queries = 5

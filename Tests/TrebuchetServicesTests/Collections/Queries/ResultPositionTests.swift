@@ -5,8 +5,7 @@ import Testing
 @Suite struct ResultPositionTests {
     private enum Step { case shows(Int), told(Int, Int), begin }
 
-    @Test(
-        "a result counts up to its revision, and further as reported by the server once that result has arrived")
+    @Test("a result counts up to its revision, and further as reported by the server once that result has arrived")
     func positions() {
         let table: [([Step], Int?)] = [
             ([], nil), ([.told(3, 5)], nil), ([.shows(3)], 3), ([.shows(3), .told(3, 5)], 5),
