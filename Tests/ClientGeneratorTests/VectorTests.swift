@@ -47,8 +47,7 @@ import Testing
         #expect(try Run("tsc", options, in: Checkout.root.appending(path: "Web/vectors")).output == "")
     }
 
-    @Test(
-        "Node reads the values and writes them back", .enabled(if: Run.exists("node") && Run.exists("esbuild")))
+    @Test("Node reads the values and writes them back", .enabled(if: Run.exists("node") && Run.exists("esbuild")))
     func node() throws {
         let run = try Run("node", ["--test", "test/vectors.test.mjs"], in: Checkout.root.appending(path: "Web"))
         #expect(run.status == 0, "\(run.output)")

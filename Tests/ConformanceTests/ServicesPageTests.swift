@@ -42,9 +42,7 @@ import TrebuchetServices
         await host.stop()
     }
 
-    @Test(
-        "a Python client signs in, joins rooms, receives missed events, writes documents and reconnects"
-    )
+    @Test("a Python client signs in, joins rooms, receives missed events, writes documents and reconnects")
     func client() async throws {
         let host = try await ServicesHost()
         try await PythonPeer(services: "scenario", [host.url, host.mails.path]).expectOK()

@@ -46,8 +46,7 @@ struct UnnamedMembersTests {
         #expect(changes(Complete()) { $0.note = "a" } != nil)
     }
 
-    @Test(
-        "a record that omits a member is sent as a whole, whatever changed, also inside another record")
+    @Test("a record that omits a member is sent as a whole, whatever changed, also inside another record")
     func incomplete() {
         #expect(changes(Board()) { $0.count = 1 } == nil)
         #expect(changes(Board()) { $0.note = "a" } == nil)

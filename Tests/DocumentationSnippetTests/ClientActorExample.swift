@@ -86,8 +86,7 @@ struct ChatMemberApp {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ClientActorExample {
-    @Test(
-        "members of the chat in Docs/Guides/Client.md receive messages; the room removes a disconnected member")
+    @Test("members of the chat in Docs/Guides/Client.md receive messages; the room removes a disconnected member")
     func chat() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await server.expose(ChatRoom(actorSystem: server.actorSystem), as: "room")

@@ -79,8 +79,7 @@ import Testing
         }
     }
 
-    @Test(
-        "The Composable Architecture's timers, sequences and discouraged functions have counterparts")
+    @Test("The Composable Architecture's timers, sequences and discouraged functions have counterparts")
     func composableArchitecture() async {
         let (results, found) = AsyncStream.makeStream(of: Int.self)
         let clock = TestClock()

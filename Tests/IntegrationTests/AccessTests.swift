@@ -297,9 +297,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test(
-        "without a list a browser's page must be same-origin, at every server and before any other check"
-    )
+    @Test("without a list a browser's page must be same-origin, at every server and before any other check")
     func ownPages() async throws {
         let asked = Atomic<Int>(0)
         let asking = AccessPolicy { _ in

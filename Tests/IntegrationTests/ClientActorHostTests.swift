@@ -107,9 +107,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "a client that stays away too long is given up: its calls end as unavailable, and its quota is released"
-    )
+    @Test("a client that stays away too long is given up: its calls end as unavailable, and its quota is released")
     func grace() async throws {
         var limits = ServerLimits()
         limits.clientReconnectTime = .milliseconds(100)

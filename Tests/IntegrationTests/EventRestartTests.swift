@@ -69,8 +69,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "readers continue across a restart, without loss or duplicates", arguments: Ending.allCases, [false, true])
+    @Test("readers continue across a restart, without loss or duplicates", arguments: Ending.allCases, [false, true])
     func readersGoOn(ending: Ending, onDemand: Bool) async throws {
         try await withMill(onDemand: onDemand) { (test) async throws in
             let (first, second) = try await (client(test), client(test))

@@ -50,9 +50,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "calls of one turn reach subscribers in order: few calls version by version, and always the last one"
-    )
+    @Test("calls of one turn reach subscribers in order: few calls version by version, and always the last one")
     func versionsOfOneTurn() async throws {
         try await withTestServer(reactors: 1) { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
@@ -77,9 +75,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "a subscriber that keeps pace gets differences, however many calls arrive together",
-        arguments: [40, 400])
+    @Test("a subscriber that keeps pace gets differences, however many calls arrive together", arguments: [40, 400])
     func differencesOfOneTurn(calls: Int) async throws {
         try await withTestServer(reactors: 1) { server in
             let board = SizedStateActor(actorSystem: server.actorSystem)
@@ -140,9 +136,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "many subscribers with different stream names and start versions each get all versions in order"
-    )
+    @Test("many subscribers with different stream names and start versions each get all versions in order")
     func namesOfTheirOwn() async throws {
         try await withTestServer(reactors: 1) { server in
             for name in ["board", "other"] {

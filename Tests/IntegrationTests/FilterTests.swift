@@ -97,9 +97,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test(
-        "a new reader of a shared condition gets no value that no longer satisfies it",
-        arguments: TestLink.allCases)
+    @Test("a new reader of a shared condition gets no value that no longer satisfies it", arguments: TestLink.allCases)
     func staleValue(link: TestLink) async throws {
         for reactors in [1, 2] {
             try await withArena(link, reactors: reactors) { arena, _, server in

@@ -135,8 +135,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "a call over the client's own limit names that limit, whatever the server accepts", arguments: [1, 4])
+    @Test("a call over the client's own limit names that limit, whatever the server accepts", arguments: [1, 4])
     func ownLimit(serverMiB: Int) async throws {
         var limits = ServerLimits()
         limits.messageSize = serverMiB << 20
@@ -222,8 +221,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "a state that outgrows its readers' limit ends their streams, and others continue", arguments: [true, false])
+    @Test("a state that outgrows its readers' limit ends their streams, and others continue", arguments: [true, false])
     func largeState(byServer: Bool) async throws {
         let scene = try await smallScene(byServer: byServer)
         let bystander = await scene.bystander()

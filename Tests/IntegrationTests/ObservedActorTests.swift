@@ -101,9 +101,7 @@ private distributed actor Counter {
         }
     }
 
-    @Test(
-        "a caller finds its change in the observed value when its call returns, also while the main actor is blocked"
-    )
+    @Test("a caller finds its change in the observed value when its call returns, also while the main actor is blocked")
     func ownWrite() async throws {
         try await withLedger { client, _, _ in
             @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries

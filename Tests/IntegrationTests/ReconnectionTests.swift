@@ -257,9 +257,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "clients of a killed and restarted server reconnect automatically, with a new epoch and a whole value"
-    )
+    @Test("clients of a killed and restarted server reconnect automatically, with a new epoch and a whole value")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
         let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])

@@ -42,8 +42,7 @@ import Trebuchet
 
     private static let places: [[UInt64]] = [[0, 0], [0, 1], [1, 0], [1, 1]]
 
-    @Test(
-        "the response of a repeated call follows the streams that show its changes", arguments: ["a", "b"], places)
+    @Test("the response of a repeated call follows the streams that show its changes", arguments: ["a", "b"], places)
     func answered(actor: String, reactors: [UInt64]) async throws {
         let scene = try await Scene()
         for round in 1...20 {

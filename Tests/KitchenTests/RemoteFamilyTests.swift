@@ -47,9 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "end: a released chain, relay or effect leaves no subscription at the server",
-        arguments: TestLink.allCases)
+    @Test("end: a released chain, relay or effect leaves no subscription at the server", arguments: TestLink.allCases)
     func ends(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await expose(on: server)

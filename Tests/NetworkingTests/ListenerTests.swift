@@ -55,9 +55,7 @@ struct ListenerTests {
         return seen.entries.sorted()
     }
 
-    @Test(
-        "a listener on :: accepts IPv6 and IPv4, with IPv4 addresses for IPv4 peers",
-        .enabled(if: hasIPv6))
+    @Test("a listener on :: accepts IPv6 and IPv4, with IPv4 addresses for IPv4 peers", .enabled(if: hasIPv6))
     func bothFamilies() async throws {
         let reactors = try ReactorGroup.servers(count: 2).reactors
         let seen = Journal()

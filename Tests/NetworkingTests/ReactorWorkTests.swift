@@ -185,9 +185,7 @@ struct ReactorWorkTests {
         #expect(await eventually { done.entries == ["done"] })
     }
 
-    @Test(
-        "an idle reactor waits, also with a paused connection that has input",
-        arguments: [true, false])
+    @Test("an idle reactor waits, also with a paused connection that has input", arguments: [true, false])
     func rests(isStarted: Bool) async throws {
         let rig = try await ChannelRig(isStarted: isStarted)
         await rig.on {

@@ -232,8 +232,7 @@ struct TLSConnectionTests {
         #expect(pair.receive(pair.server).count == 0)
     }
 
-    @Test(
-        "a server answers plain text with its configured response", arguments: ["GET / HTTP/1.1\r\n", "ABC", "ZAZ"])
+    @Test("a server answers plain text with its configured response", arguments: ["GET / HTTP/1.1\r\n", "ABC", "ZAZ"])
     func plainTextToServer(text: String) throws {
         let pair = try TLSPair()
         defer { pair.close() }

@@ -69,9 +69,7 @@ struct OperationTests {
         #expect(account.wrappedValue.status == .success)
     }
 
-    @Test(
-        "external outcomes are published in their order, also of a call that is cancelled at once"
-    )
+    @Test("external outcomes are published in their order, also of a call that is cancelled at once")
     func order() async throws {
         #if TREBUCHET_THREAD_SANITIZER
             let rounds = 60
@@ -294,9 +292,7 @@ struct OperationTests {
         await eventually("the inner call is settled") { shared.wrappedValue.status == .success }
     }
 
-    @Test(
-        "an operation updates the value that it started with, also when its wrapper refers to another by then"
-    )
+    @Test("an operation updates the value that it started with, also when its wrapper refers to another by then")
     func reassigned() async throws {
         let (wrapper, other) = (Shared(value: Account()), Shared(value: Account()))
         let first = Shared(wrapper)

@@ -26,8 +26,7 @@ struct ReducerMacroTests {
         #expect(!expansion.text.contains("@StateMachines.ReducerBuilder"))
     }
 
-    @Test(
-        "an invalid type is diagnosed", arguments: [("Reducer", "actor"), ("ObservableState", "class")])
+    @Test("an invalid type is diagnosed", arguments: [("Reducer", "actor"), ("ObservableState", "class")])
     func wrongKind(macro: String, kind: String) throws {
         let expansion = Expansion("@\(macro) \(kind) A {}")
         let finding = try #require(expansion.findings.first)

@@ -108,9 +108,7 @@ struct ReducerTests {
         await store.receive(\.maybe.add) { $0.maybe?.count = 1 }
     }
 
-    @Test(
-        "the effects of a removed or replaced child end",
-        arguments: [Parent.Action.hide, .show(id: 2)])
+    @Test("the effects of a removed or replaced child end", arguments: [Parent.Action.hide, .show(id: 2)])
     func endOfChild(action: Parent.Action) async {
         let store = TestStore(initialState: Parent.State(maybe: .init(id: 1))) { Parent() }
         store.exhaustivity = .off

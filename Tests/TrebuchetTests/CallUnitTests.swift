@@ -71,8 +71,7 @@ import TrebuchetWire
         #expect(second == nil)
     }
 
-    @Test(
-        "a connection equals only itself; its host is its source network, or nil for loopback")
+    @Test("a connection equals only itself; its host is its source network, or nil for loopback")
     func identity() {
         func connection(_ text: String) -> CallerConnection {
             CallerConnection(principal: nil, remoteAddress: SocketAddress(literal: text, port: 1))

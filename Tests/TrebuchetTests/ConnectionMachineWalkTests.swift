@@ -155,8 +155,7 @@ private struct Walk {
 }
 
 @Suite struct ConnectionMachineWalkTests {
-    @Test(
-        "any sequence of inputs leads to one attempt at a time, none after close(), and a connection on success")
+    @Test("any sequence of inputs leads to one attempt at a time, none after close(), and a connection on success")
     func walks() {
         var ends: [Bool: Int] = [:]
         for seed in 0..<2_000 as Range<UInt64> {

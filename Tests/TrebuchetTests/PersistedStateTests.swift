@@ -154,9 +154,7 @@ import TrebuchetTesting
 
     // MARK: Loading
 
-    @Test(
-        "a filter shows neither unwritten changes nor unwritten values", arguments: TestLink.allCases
-    )
+    @Test("a filter shows neither unwritten changes nor unwritten values", arguments: TestLink.allCases)
     func filtered(link: TestLink) async throws {
         try await withDiary(link: link) { (diary, client, _) async throws in
             let first = StreamFilter.path("/0")
@@ -292,9 +290,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "an actor that is unexposed during store failures is written before its name is loaded again"
-    )
+    @Test("an actor that is unexposed during store failures is written before its name is loaded again")
     func retiredWhileFailing() async throws {
         try await withDiary(reactors: 2) { (diary, _, server) async throws in
             store.failWrites(StateStoreError(.full, "full"))

@@ -7,8 +7,7 @@ import Testing
 struct FrameEncoderTests {
     private let key: UInt32 = 0x7856_3412
 
-    @Test(
-        "a frame has the RFC's bytes, whatever length was expected", arguments: [0, 1, 125, 126, 0xFFFF, 0x10000])
+    @Test("a frame has the RFC's bytes, whatever length was expected", arguments: [0, 1, 125, 126, 0xFFFF, 0x10000])
     func frames(_ length: Int) {
         let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
         for expected in [0, 126, 0x10000] {

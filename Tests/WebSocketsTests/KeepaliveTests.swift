@@ -105,9 +105,7 @@ struct KeepaliveTests {
         }
     }
 
-    @Test(
-        "a slow message has a time limit from its first byte; complete ones restart it",
-        arguments: [false, true])
+    @Test("a slow message has a time limit from its first byte; complete ones restart it", arguments: [false, true])
     func unfinished(isFragmented: Bool) throws {
         var limits = WebSocketLimits()
         limits.pingInterval = .milliseconds(40)

@@ -108,9 +108,7 @@ struct PlainPagesTests {
         #expect(try peer.receiveFrame().payload.count == 200_000)
     }
 
-    @Test(
-        "pipelined requests are answered in order, however the network splits them",
-        arguments: [1, 50, 1 << 20])
+    @Test("pipelined requests are answered in order, however the network splits them", arguments: [1, 50, 1 << 20])
     func pipeline(size: Int) throws {
         let server = try Self.server()
         let peer = try RawPeer(port: server.address.port)

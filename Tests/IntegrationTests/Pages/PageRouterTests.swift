@@ -132,8 +132,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "a Kubernetes volume with links through a hidden folder is served, also after a change")
+    @Test("a Kubernetes volume with links through a hidden folder is served, also after a change")
     func mountedVolume() async throws {
         let folder = try TemporaryFolder()
         try folder.write("..2026_05_01/index.html", "<p>one</p>".utf8)
@@ -175,8 +174,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "/healthz accepts any host name, and pages do not; pages of other origins get neither")
+    @Test("/healthz accepts any host name, and pages do not; pages of other origins get neither")
     func health() async throws {
         let folder = try makeFolder()
         try await withServer([try .folder(folder.path)]) { _, address in

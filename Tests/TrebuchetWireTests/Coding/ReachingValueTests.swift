@@ -70,8 +70,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a value writes directly only at depths that can be decoded again", arguments: [(447, true), (449, false)])
+    @Test("a value writes directly only at depths that can be decoded again", arguments: [(447, true), (449, false)])
     func deep(levels: Int, isTaken: Bool) throws {
         var value = Nest.plain
         for _ in 0..<levels { value = .within(value) }

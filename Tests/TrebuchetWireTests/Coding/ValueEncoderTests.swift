@@ -162,9 +162,7 @@ import Testing
             }, #"[[0,1,2],[0,-1,-2],"end"]"#)
     }
 
-    @Test(
-        "a write to a container during the encoding of one of its values is an error, and is not dropped silently"
-    )
+    @Test("a write to a container during the encoding of one of its values is an error, and is not dropped silently")
     func within() {
         // Two such members, as a single one would not show the effect on the following one.
         let value = Encoded {

@@ -167,8 +167,7 @@ import Transports
         #expect(close.payload.prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 0xFF)]), "\(what)")
     }
 
-    @Test(
-        "a server that compresses without agreement, or agrees to more than was offered, is disconnected")
+    @Test("a server that compresses without agreement, or agrees to more than was offered, is disconnected")
     func badServers() async throws {
         for (answer, bytes, code) in [
             ("", Self.reserved(1, [0]), UInt16(1002)), ("Sec-WebSocket-Extensions: permessage-deflate; x\r\n", [], 0),
