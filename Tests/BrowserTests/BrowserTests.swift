@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The start page, the examples for the web and the services, as two windows of Chromium show them. `Web/test/browser` drives it; here
-/// it is built, started and judged.
+/// The start page, the web examples and the services in two Chromium windows. `Web/test/browser` drives the browser; this suite builds,
+/// starts and checks it.
 @Suite(.timeLimit(.minutes(5))) struct BrowserTests {
     @Test(
-        "what one window types the other shows, also behind a killed server and a lost network",
+        "each window shows the other's input, also after a killed server and a lost network",
         .enabled(if: Browser.path != nil, "there is no Chromium; scripts/bootstrap --web installs it"))
     func windows() async throws {
         let built = try await ChildProcess(Example.chat.file("build").path, [], error: .merged).finish()
@@ -15,12 +15,12 @@ import Testing
     }
 
     @Test(
-        "the page of the inspector says which calls made a version, who was sent it, and why somebody is refused",
+        "the inspector page shows the calls of a version, its receivers and the reasons of rejections",
         .enabled(if: Browser.path != nil, "there is no Chromium; scripts/bootstrap --web installs it"))
     func inspector() async throws { try await run(["inspector"]) }
 
     @Test(
-        "a killed node's actors go on at another one before the page of scripts/cluster, and nothing is lost or done twice",
+        "the page of scripts/cluster continues with another node after a kill, without loss or duplicates",
         .enabled(if: Browser.path != nil, "there is no Chromium; scripts/bootstrap --web installs it"),
         .enabled(
             if: ["/usr/sbin/nginx", "/usr/bin/redis-server"].allSatisfy(FileManager.default.isExecutableFile),
@@ -41,9 +41,9 @@ import Testing
         #expect(outcome.output.contains("# skipped 0"), "\(outcome.output)")
     }
 
-    @Test("the chat's client is what the generator makes of its actor")
+    @Test("the chat's client equals the generator's output for its actor")
     func generated() async throws {
-        // The file says by which command it was made, so it is that one.
+        // The file names the command that made it, so that command is used.
         let command = "generate typescript Sources --runtime trebuchet --output web/chat.ts --check"
         let outcome = try await ChildProcess(
             "/bin/bash", ["-c", "cd '\(Example.chat.file("").path)' && '\(ServeProcess.tool)' \(command)"],
@@ -54,7 +54,7 @@ import Testing
 }
 
 enum Browser {
-    /// Debian's Chromium, or what `TREBUCHET_CHROMIUM` names; nil where there is none, or none is wanted.
+    /// Debian's Chromium, or the one that `TREBUCHET_CHROMIUM` names; nil without one, or when it is disabled.
     static var path: String? {
         let environment = ProcessInfo.processInfo.environment
         if environment["TREBUCHET_NO_BROWSER"]?.isEmpty == false { return nil }

@@ -3,7 +3,7 @@ import Testing
 @testable import Bytes
 
 @Suite struct ByteKeyTableTests {
-    @Test("a byte key table does what a dictionary does, removal too")
+    @Test("a byte key table behaves like a dictionary, including removal")
     func tableAgainstDictionary() {
         var table = ByteKeyTable<Int>()
         var model: [String: Int] = [:]
@@ -23,7 +23,7 @@ import Testing
         #expect(table[""] == 5)
     }
 
-    @Test("keys of every length are told apart, whatever the lengths around them hold")
+    @Test("keys of every length are distinguished, whatever bytes surround them")
     func keysOfEveryLength() {
         var table = ByteKeyTable<Int>()
         let keys = (0...100).flatMap { count in ["a", "b"].map { String(repeating: $0, count: count) + "a" } }
@@ -32,8 +32,8 @@ import Testing
         #expect(table.count == Set(keys).count)
     }
 
-    /// Names of the same hash, by a hash without a key, as a peer could make them: any first word, and a second one that takes
-    /// what the first left to one and the same.
+    /// Names with equal hashes under an unkeyed hash, as a peer could construct them: any first word, and a second one that leads to one
+    /// common hash.
     private static func collidingKeys(_ count: Int) -> [[UInt64]] {
         (1...UInt64(count)).map { number in
             var hash = (0xcbf2_9ce4_8422_2325 ^ number) &* 0x100_0000_01b3
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("names that were chosen to meet do not lie in one row")
+    @Test("names with colliding unkeyed hashes are distributed in the table")
     func chosenNames() {
         var table = ByteKeyTable<Int>()
         let keys = Self.collidingKeys(4_000)
@@ -65,7 +65,7 @@ import Testing
         #expect(longest < 200)
     }
 
-    @Test("keys that differ in one bit have hashes that differ in half of theirs")
+    @Test("keys that differ in one bit have hashes that differ in half of their bits")
     func oneBit() {
         let table = ByteKeyTable<Int>()
         for count in [1, 3, 4, 7, 8, 15, 16, 17, 24, 33] {

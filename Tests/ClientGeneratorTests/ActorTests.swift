@@ -128,7 +128,7 @@ import Testing
 
         """#
 
-    @Test("an actor and a protocol come out with all that clients may use")
+    @Test("an actor and a protocol are generated with everything that clients may use")
     func actors() throws {
         let generation = generated(Self.source)
         #expect(generation.messages == [])
@@ -138,7 +138,7 @@ import Testing
         #expect(difference == nil)
     }
 
-    @Test("the same comes out whatever the order of the files, without a word of the machine")
+    @Test("the output is independent of the order of files, and names nothing of the machine")
     func stable() {
         let files = ["Sources/App/A.swift": Self.source, "Sources/App/B.swift": echo("Z", "struct Z: Codable {}")]
         let one = generated(files).typeScript
@@ -199,7 +199,7 @@ import Testing
         }
     }
 
-    @Test("the schema says the same as JSON")
+    @Test("the schema has the same content as JSON")
     func schema() throws {
         let text = generated(Self.source).schema
         let schema = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -220,7 +220,7 @@ import Testing
 
 extension ActorTests {
     @Test(
-        "methods of one name are told apart by labels, then by parameters",
+        "methods of one name are distinguished by labels, then by parameters",
         arguments: [
             (["add(_ a: Int)"], ["add"]),
             (["add(_ amount: Int)", "add(title: String)"], ["add", "addTitle"]),
@@ -237,7 +237,7 @@ extension ActorTests {
 }
 
 extension ActorTests {
-    @Test("an error of the actor's own is found, also under the name of the language's")
+    @Test("an actor's own error type is found, also under the name of a language type")
     func ownError() {
         let generation = generated(
             """
@@ -253,7 +253,7 @@ extension ActorTests {
         #expect(generation.typeScript.contains("b(options?: CallOptions): Call<void>"))
     }
 
-    @Test("lines that end as on Windows come out as all others")
+    @Test("Windows line ends do not change the output")
     func lineEnds() {
         let source =
             "/**\n * One\n * two */\n@Trebuchet distributed actor A {\n    /// Three\n    distributed func a() {}\n}\n"
@@ -262,7 +262,7 @@ extension ActorTests {
         #expect(text.contains(" * One\n * two\n"))
     }
 
-    @Test("what is not Swift is told")
+    @Test("invalid Swift is reported")
     func misread() {
         let generation = generated(
             "@Trebuchet distributed actor A {\n    distributed func a() {}\n    distributed func b( {}\n}")

@@ -9,7 +9,7 @@ enum Checkout {
 /// A program that runs to its end.
 struct Run {
     let status: Int32
-    /// What it printed to either stream.
+    /// The output of both streams.
     let output: String
 
     /// - Parameter program: a path, or a name on the `PATH`.
@@ -33,7 +33,7 @@ struct Run {
     }
 }
 
-/// A folder that goes when it is done with.
+/// Runs `body` with a folder that is removed afterwards.
 func withTemporaryFolder(_ body: (URL) throws -> Void) throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "generator-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

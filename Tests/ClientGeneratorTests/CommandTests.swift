@@ -6,7 +6,7 @@ import Testing
 @Suite struct CommandTests {
     private static let source = "import Trebuchet\n" + echo("Item", "struct Item: Codable { var at: Date }")
 
-    /// A folder with a package's sources in it.
+    /// Runs `body` with a folder of a package's sources.
     private func withSources(_ body: (URL) throws -> Void) throws {
         try withTemporaryFolder { folder in
             let sources = folder.appending(path: "Sources/App")
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test("a client is written, and looked at with --check", arguments: ["trebuchet-generate", "trebuchet"])
+    @Test("a client is written, and compared with --check", arguments: ["trebuchet-generate", "trebuchet"])
     func write(program: String) throws {
         let tool = ServeProcess.built(program)
         let words = program == "trebuchet" ? ["generate", "typescript"] : ["typescript"]
@@ -35,7 +35,7 @@ import Testing
             #expect(!text.contains(folder.path))
             #expect(try Run(tool, words, in: folder).output == text)
             #expect(try Run(tool, arguments + ["--check"], in: folder).status == 0)
-            // Named twice, it is read once.
+            // A file named twice is read once.
             #expect(try Run(tool, arguments + ["Sources", "./Sources/App/App.swift"], in: folder).status == 0)
             try Data(text.replacing("at: Date", with: "at: string").utf8).write(to: output)
             let check = try Run(tool, arguments + ["--check"], in: folder)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("errors have places, and nothing is written")
+    @Test("errors have positions, and nothing is written")
     func errors() throws {
         let tool = ServeProcess.built("trebuchet-generate")
         try withSources { folder in
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "a wrong use is told",
+        "invalid arguments are reported",
         arguments: [
             ([], 2, "say 'typescript' or 'schema'"), (["kotlin"], 2, "there is no 'kotlin'"),
             (["typescript", "--check"], 2, "--check needs --output FILE"),
@@ -74,11 +74,11 @@ import Testing
         #expect(run.output.contains(message))
     }
 
-    @Test("without trebuchet-generate beside it, trebuchet says what to do")
+    @Test("without trebuchet-generate beside it, trebuchet reports what to do")
     func alone() throws {
         try withTemporaryFolder { folder in
             let copy = folder.appending(path: "trebuchet")
-            // By another process: one that a test of this process starts meanwhile would have the file open for writing, for a moment.
+            // By another process: a child that a test starts meanwhile would briefly inherit the file open for writing.
             #expect(try Run("cp", [ServeProcess.built("trebuchet"), copy.path], in: folder).status == 0)
             let run = try Run(copy.path, ["generate", "schema"], in: folder)
             #expect(run.status == 1)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("the server's program does without swift-syntax")
+    @Test("the server's program does not contain swift-syntax")
     func noSyntax() throws {
         func links(_ program: String) throws -> Bool {
             try Run("ldd", [ServeProcess.built(program)], in: Checkout.root).output.contains("libSwiftSyntax")

@@ -1,9 +1,9 @@
 import ClientGenerator
 import Testing
 
-/// What a comment tells, in each place where it may stand.
+/// Instruction comments at each supported position.
 @Suite struct CommentTests {
-    @Test("a type is told wherever one is written")
+    @Test("a TypeScript type in a comment applies at each position")
     func types() {
         let generation = generated(
             """
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("64-bit integers are told wherever they are, the nearest word counts")
+    @Test("64-bit integer instructions apply at each position, and the nearest one wins")
     func integers() {
         let generation = generated(
             """
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("what is to be skipped is, whatever is wrong with it")
+    @Test("skipped declarations are omitted, whatever their faults")
     func skip() {
         let generation = generated(
             """
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "a type of many parts is taken as it is told",
+        "a TypeScript type of several parts is copied verbatim",
         arguments: [
             "{ a: string; b?: number[] }", "(a: Array<string>) => void", #"'it\'s' | "\"" | "\\""#, "`user-${string}`",
             "Map<string, Set<number>>",
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(
-        "a comment that ends too early or never is refused",
+        "an incomplete instruction comment is rejected",
         arguments: [
             "TypeScript =", "TypeScript = { a: number", "TypeScript = number }", "TypeScript = \"a",
             "TypeScript = a /* b",

@@ -1,6 +1,6 @@
 @testable import ClientGenerator
 
-/// What comes of a piece of Swift.
+/// The generated output of Swift source text.
 func generated(_ source: String, bigint: Bool = false, defines: Set<String> = []) -> Generation {
     generated(["Sources/App/App.swift": source], bigint: bigint, defines: defines)
 }
@@ -11,7 +11,7 @@ func generated(_ files: [String: String], bigint: Bool = false, defines: Set<Str
     return Generation(files.map { (path: $0.key, text: $0.value) }, options: options)
 }
 
-/// An actor that takes and gives a type, behind what declares it.
+/// An actor that receives and returns a type, after the type's declaration.
 func echo(_ type: String, _ declarations: String = "") -> String {
     "@Trebuchet distributed actor Echo { distributed func echo(_ value: \(type)) -> \(type) { value } }\n"
         + declarations

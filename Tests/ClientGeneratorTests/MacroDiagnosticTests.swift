@@ -1,11 +1,11 @@
 import ClientGenerator
 import Testing
 
-/// What cannot be known is told with its place and with what to do.
+/// Unsupported code is reported with its position and advice.
 @Suite struct MacroDiagnosticTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let source: String
-        /// What each message begins with, behind the file's name.
+        /// The start of each message, after the file's name.
         let messages: [String]
 
         init(_ source: String, _ messages: String...) { (self.source, self.messages) = (source, messages) }
@@ -116,7 +116,7 @@ import Testing
         Row("struct A {}", "error: the sources have no actor with '@Trebuchet'"),
     ]
 
-    @Test("a problem has its place and says what to do", arguments: rows)
+    @Test("a problem has a position and advice", arguments: rows)
     func problem(row: Row) {
         let messages = generated(row.source).messages
         #expect(messages.count == row.messages.count, "\(messages)")
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("types of one name in several files are told apart by what sees them")
+    @Test("types of one name in several files are distinguished by visibility")
     func severalFiles() {
         let generation = generated([
             "Sources/A/A.swift": echo("Item", "private struct Item: Codable { var a: Int }"),

@@ -2,12 +2,12 @@ import ClientGenerator
 import Foundation
 import Testing
 
-/// Types that are hard to read, and what they come out as.
+/// Types that are hard to parse, and their output.
 @Suite struct NastyTypesTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let type: String
         let declarations: String
-        /// What stands in the generated file, each.
+        /// Texts that the generated file must contain.
         let expected: [String]
         var bigint = false
         var defines: Set<String> = []
@@ -42,7 +42,7 @@ import Testing
             "P<Int>", "struct P<`Q> {}; alert(); interface R<S`>: Codable { var a: Int }", "export interface P<T_51_3e_"
         ),
         Row("Foundation.Date", "struct Date: Codable {}", "echo(value: Date,"),
-        // Comments and texts that would end what they stand in.
+        // Comments and texts that could end their enclosing construct.
         Row(
             "A", "/// Ends */ alert(1) /* here\nstruct A: Codable {\n    /** a\n * /* b */ c */ let a: Int }",
             #"/** Ends *\/ alert(1) /* here */"#, "     * /* b *\\/ c\n"),
@@ -55,7 +55,7 @@ import Testing
         Row(
             "A", #"struct A: Codable { var a: Int; enum CodingKeys: String, CodingKey { case a = "x\"y" } }"#,
             #""x\"y": number"#),
-        // Where types are found.
+        // Scopes of types.
         Row(
             "Outer.Inner", "enum Outer { struct Inner: Codable { var a: Self.Deep? ; struct Deep: Codable {} } }",
             "a?: OuterInnerDeep"),
@@ -131,7 +131,7 @@ import Testing
         Row(
             "[A: Int]", "struct A: RawRepresentable, Codable, Hashable { var rawValue: Int }",
             "number & { readonly __brand: \"A\" }", "Map<A, number>"),
-        // Told by comments.
+        // Instruction comments.
         Row(
             "A",
             "// trebuchet: TypeScript = { a: string }[]\nstruct A: Codable { func encode(to encoder: any Encoder) throws {} }",
@@ -162,7 +162,7 @@ import Testing
             "echo: { target: \"echo(_:)\" }"),
     ]
 
-    @Test("a type comes out as it is on the wire", arguments: rows)
+    @Test("a type has its form on the wire", arguments: rows)
     func type(row: Row) {
         let generation = generated(echo(row.type, row.declarations), bigint: row.bigint, defines: row.defines)
         #expect(generation.messages == [])

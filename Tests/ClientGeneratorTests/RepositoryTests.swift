@@ -4,7 +4,7 @@ import Testing
 
 /// All actors of this repository, in its sources, examples and tests.
 @Suite struct RepositoryTests {
-    /// Folders that are read by themselves: their actors have the same names.
+    /// Folders that are generated separately: their actors have equal names.
     static let folders = [
         "Benchmarks", "Sources/TrebuchetCLI/Demo", "Sources/TrebuchetServices",
         "Tests/DocumentationSnippetTests", "Tests/Fixtures/Interop",
@@ -22,14 +22,14 @@ import Testing
         return Generation(sources)
     }
 
-    @Test("each folder's actors are read", arguments: folders)
+    @Test("each folder's actors are found", arguments: folders)
     func read(folder: String) throws {
         let generation = try Self.generation(folder)
         #expect(generation.problems.filter { $0.severity == .error }.map(\.description) == [])
         #expect(!generation.model.actors.isEmpty)
     }
 
-    @Test("what comes out compiles under tsc --strict", .enabled(if: Run.exists("tsc")))
+    @Test("the generated clients compile under tsc --strict", .enabled(if: Run.exists("tsc")))
     func compiles() throws {
         try withTemporaryFolder { folder in
             let files = try Self.folders.map { name in
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("targets are what the macro has in the dispatch tables")
+    @Test("targets equal those of the macro's dispatch tables")
     func targets() throws {
         let demo = try Self.generation("Sources/TrebuchetCLI/Demo").model.actors
         let todos = try #require(demo.first { $0.name == "TodoList" })

@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// Checks TypeScript files as strictly as can be, beside the types of the client library.
+/// Checks TypeScript files as strictly as possible, beside the types of the client library.
 func compile(_ files: [(name: String, text: String)], in folder: URL) throws {
     let output = try compiled(files, in: folder)
     #expect(output == "")
 }
 
-/// What the compiler has to say.
+/// The compiler's output.
 func compiled(_ files: [(name: String, text: String)], in folder: URL) throws -> String {
     let types = Checkout.root.appending(path: "Web/dist/trebuchet.d.ts")
     try FileManager.default.copyItem(at: types, to: folder.appending(path: "trebuchet.d.ts"))

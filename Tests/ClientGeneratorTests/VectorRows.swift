@@ -4,16 +4,16 @@ import SharedState
 import Trebuchet
 import TrebuchetWire
 
-/// A value of a row of the table of types: what the wire says, and what TypeScript is to read.
+/// A value in a row of the table of types: its wire form, and the value that TypeScript must read.
 struct VectorRow {
-    /// The method of `Vectors` that takes it.
+    /// The method of `Vectors` that receives it.
     let method: String
-    /// As the wire's coder writes it.
+    /// The output of the wire's coder.
     let json: String
-    /// What is read, in JSON: dates, bytes and the like are objects with a `type`.
+    /// The value as read, in JSON: dates, bytes and similar types are objects with a `type`.
     let value: String
 
-    /// - Parameter comesBack: whether Swift reads the value as it was; what is nil in two optionals loses one of them.
+    /// - Parameter comesBack: true if Swift decodes an equal value; a nil in two optionals loses one of them.
     init<Value: Codable>(_ method: String, _ value: Value, reads: String, comesBack: Bool = true) throws {
         self.method = method
         let coder = ValueCoder()
@@ -37,7 +37,7 @@ struct VectorRow {
         let again: String
     }
 
-    /// The value that a text begins with, its members in the order of their names: the coder writes them in any.
+    /// The first value of a text, with members sorted by name: the coder's order is arbitrary.
     private static func sorted(_ rest: inout Substring) -> String {
         switch rest.first {
         case "{":

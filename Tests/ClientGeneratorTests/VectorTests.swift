@@ -2,13 +2,13 @@ import ClientGenerator
 import Foundation
 import Testing
 
-/// The files in Web/vectors: values of each kind as the wire's coder writes them, and the client that reads them.
+/// The files in Web/vectors: values of each kind as the wire's coder encodes them, and the client that reads them.
 ///
-/// `TREBUCHET_WRITE_VECTORS=1` has these tests write them; else they say whether they are up to date.
+/// With `TREBUCHET_WRITE_VECTORS=1` these tests write the files; otherwise they check them.
 @Suite struct VectorTests {
     private static let isWriting = ProcessInfo.processInfo.environment["TREBUCHET_WRITE_VECTORS"] == "1"
 
-    @Test("values are written as Web/vectors/values.json says")
+    @Test("values are encoded as in Web/vectors/values.json")
     func values() throws {
         // Texts in texts, so that each number keeps its digits.
         let rows = try VectorRow.all().map { row in
@@ -30,7 +30,7 @@ import Testing
         try compare("vectors.ts", with: generation.typeScript)
     }
 
-    @Test("a value of each method of the types is in the table")
+    @Test("the table has a value of each method of the types")
     func complete() throws {
         let path = Checkout.root.appending(path: "Tests/ClientGeneratorTests/VectorTypes.swift")
         let generation = Generation([(path: "VectorTypes.swift", text: try String(contentsOf: path, encoding: .utf8))])
@@ -47,8 +47,7 @@ import Testing
         #expect(try Run("tsc", options, in: Checkout.root.appending(path: "Web/vectors")).output == "")
     }
 
-    @Test(
-        "Node reads the values and writes them back", .enabled(if: Run.exists("node") && Run.exists("esbuild")))
+    @Test("Node reads the values and writes them back", .enabled(if: Run.exists("node") && Run.exists("esbuild")))
     func node() throws {
         let run = try Run("node", ["--test", "test/vectors.test.mjs"], in: Checkout.root.appending(path: "Web"))
         #expect(run.status == 0, "\(run.output)")

@@ -2,9 +2,9 @@ import Foundation
 import SharedState
 import Trebuchet
 
-// Types of every kind that a client may meet. The generator reads this file, and the tests write values of them.
+// Types of every kind that a client may meet. The generator reads this file, and the tests encode values of them.
 
-/// A value of each row, by the name of the method that takes it and gives it back.
+/// A value of each row, under the name of the method that receives and returns it.
 @Trebuchet
 distributed actor Vectors {
     distributed func text(_ value: String) -> String { value }
@@ -73,7 +73,7 @@ enum Ratio: Double, Codable {
     case whole = 1
 }
 
-/// Keys of objects, unlike those of ``Colour``.
+/// Object keys, unlike those of ``Colour``.
 enum Size: String, Codable, CodingKeyRepresentable { case small, large }
 
 /// Values with labels and without, renamed, left out when they are nil, and none.
@@ -116,7 +116,7 @@ struct Rights: OptionSet, Codable {
     static let read = Rights(rawValue: 1)
 }
 
-/// Only numbers, texts and booleans stand alone as raw values.
+/// Only numbers, texts and booleans are encoded as bare raw values.
 struct Moment: RawRepresentable, Codable { var rawValue: Date }
 
 struct Event: Codable {
@@ -125,7 +125,7 @@ struct Event: Codable {
     var note: String? = nil
 }
 
-/// Optionals in a struct are left out, what is in two of them may be null.
+/// Nil optionals of a struct are omitted; a nil in two optionals may be null.
 struct Sparse: Codable {
     var a: Int?
     var b: Date?

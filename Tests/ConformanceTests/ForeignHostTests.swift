@@ -3,7 +3,7 @@ import Trebuchet
 
 /// A client in Python whose actor a server in this process calls.
 @Suite(.timeLimit(.minutes(5))) struct ForeignHostTests {
-    @Test("a Python client hosts an actor: calls, errors, cancels, and the same client over another connection")
+    @Test("a Python client hosts an actor: calls, errors, cancellation, and a reconnect")
     func hosting() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await server.expose(ForeignHost(actorSystem: server.actorSystem), as: "host")
@@ -18,14 +18,14 @@ protocol ForeignMember: DistributedActor where ActorSystem == TrebuchetActorSyst
     distributed func hear(_ text: String) -> String
 }
 
-/// Knows of its member only what a protocol says.
+/// Knows its member only through a protocol.
 @Trebuchet
 distributed actor ForeignHost {
     private var member: $ForeignMember?
 
     distributed func enter(_ member: $ForeignMember) { self.member = member }
 
-    /// What the member has answered, or the code and the text of the error.
+    /// The member's response, or the code and the text of the error.
     distributed func tell(_ text: String) async -> [String] {
         do {
             return [try await member?.hear(text) ?? "nobody"]

@@ -67,7 +67,7 @@ import WebSockets
     }
 
     @Test(
-        "texts and binary messages of every length class come back, compressed or not", arguments: [false, true],
+        "texts and binary messages of every length class are echoed, compressed or not", arguments: [false, true],
         [nil] + compressions)
     func echo(secure: Bool, compression: WebSocketCompression?) async throws {
         let server = try await Server(secure: secure)
@@ -85,13 +85,13 @@ import WebSockets
             #expect(await events.next() == .text(text))
         }
         socket.close(code: WebSocketCloseCode(rawValue: 4002), reason: "bye")
-        // `websockets` answers with the code and the reason that it got.
+        // `websockets` responds with the code and the reason that it received.
         #expect(await events.next() == .close(4002, "bye"))
         let line = await server.peer.nextLine()
         #expect(line == "closed 4002 bye")
     }
 
-    @Test("fragments are put together, pings answered both ways, and a close is heard", arguments: [false, true])
+    @Test("fragments are joined, pings answered in both directions, and a close is received", arguments: [false, true])
     func control(secure: Bool) async throws {
         let server = try await Server(secure: secure)
         var (socket, events) = try await server.connect()
@@ -108,7 +108,7 @@ import WebSockets
         #expect(line == "closed 4001 ")
     }
 
-    @Test("the server hears the host's name in the TLS handshake (RFC 6455 §4.1, server name indication)")
+    @Test("the server receives the host's name in the TLS handshake (RFC 6455 §4.1, server name indication)")
     func serverName() async throws {
         let server = try await Server(secure: true)
         var (socket, events) = try await server.connect()
@@ -116,7 +116,7 @@ import WebSockets
         #expect(await events.next() == .text("localhost"))
     }
 
-    @Test("a server whose certificate nobody vouches for is refused")
+    @Test("a server with an untrusted certificate is rejected")
     func untrusted() async throws {
         let server = try await Server(secure: true)
         let error = await #expect(throws: TransportError.self) {

@@ -3,7 +3,7 @@ import ServicesPython
 import TestSupport
 import Testing
 
-/// A script of the folder Scripts in a process of its own, with the Python that scripts/test has prepared.
+/// A script of the folder Scripts in a separate process, with the Python that scripts/test has prepared.
 struct PythonPeer {
     private let process: ChildProcess
 
@@ -18,12 +18,12 @@ struct PythonPeer {
         process = try ChildProcess(Self.python(), [path] + arguments, error: .merged)
     }
 
-    /// The next line that it prints, what it prints of its errors among them; nil when it has ended.
+    /// The next line of its output, including standard error; nil when it has ended.
     func nextLine() async -> String? { await process.nextLine() }
 
     func finish() async -> ChildProcess.Outcome { await process.finish() }
 
-    /// Waits for its end; fails unless it says that all was as it should be.
+    /// Waits for its end; fails unless it reports success.
     func expectOK() async {
         let outcome = await process.finish()
         #expect(outcome.status == 0, "\(outcome.output)")

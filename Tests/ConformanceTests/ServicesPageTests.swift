@@ -10,7 +10,7 @@ import TrebuchetServices
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Docs/Reference/ServicesProtocol.md")
 
-    @Test("each message that the page shows is taken, or sent, by the server as it stands there")
+    @Test("the server accepts, or sends, each message exactly as the page shows it")
     func exchanges() async throws {
         let host = try await ServicesHost()
         try await PythonPeer(services: "page", [Self.page.path, host.url, host.mails.path]).expectOK()
@@ -18,7 +18,7 @@ import TrebuchetServices
     }
 
     @Test(
-        "a page that is not so is noticed: another value, a member too few, another order, a message too few",
+        "an incorrect page is detected: another value, a missing member, another order, a missing message",
         arguments: [
             (#""wrongCode":{"triesLeft":4}},"message""#, #""wrongCode":{"triesLeft":3}},"message""#),
             (#"},"refreshToken":"Zq3x…""#, "}"),
@@ -42,9 +42,7 @@ import TrebuchetServices
         await host.stop()
     }
 
-    @Test(
-        "a client in Python signs in, meets others in rooms, hears of events it missed, writes documents and comes back"
-    )
+    @Test("a Python client signs in, joins rooms, receives missed events, writes documents and reconnects")
     func client() async throws {
         let host = try await ServicesHost()
         try await PythonPeer(services: "scenario", [host.url, host.mails.path]).expectOK()
@@ -86,9 +84,9 @@ import TrebuchetServices
     }
 }
 
-/// A server with all services in this process, and a folder with the codes that it mails.
+/// A server with all services in this process, and a folder with the mailed codes.
 private struct ServicesHost {
-    /// Who is signed in may ask which rooms there are.
+    /// Every signed-in principal may list rooms.
     private struct Rules: RoomRules {
         func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
         func canList(_ principal: Principal?, _ room: String) -> Bool { principal != nil }

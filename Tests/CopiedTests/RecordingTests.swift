@@ -11,14 +11,14 @@ import Trebuchet
 import TrebuchetCLI
 import TrebuchetTesting
 
-/// What "Copy as test" of the inspector makes of each example's calls is what stands beside this, where it is compiled and run.
+/// The inspector's "Copy as test" output for each example's calls equals the files beside this one, which are compiled and run.
 @Suite(.timeLimit(.minutes(5))) struct RecordingTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent()
 
-    /// Stands before what the page writes, so that it stays as it is.
+    /// Precedes the page's output, so that it is not reformatted.
     private static let asWritten = "// swift-format-ignore-file\n"
 
-    /// An actor, and calls of its.
+    /// An actor, and calls to it.
     struct Example: Sendable, CustomTestStringConvertible {
         let type: String
         let name: String
@@ -33,17 +33,17 @@ import TrebuchetTesting
         }
     }
 
-    /// When the actor is looked at.
+    /// The time of the inspections.
     enum Looks {
         /// After each call.
         case between
         /// Before the first of many and after the last.
         case around
-        /// Not before all have ended; others were looked at meanwhile.
+        /// Only after all have ended; other actors were inspected meanwhile.
         case late
     }
 
-    /// A method with its arguments in JSON. Where they have `$`, it is the identity that the first state in which there is one has.
+    /// A method with its JSON arguments. `$` in them is the first identity that occurs in a state.
     typealias Call = (method: String, arguments: [String])
 
     static let examples = [
@@ -160,18 +160,18 @@ import TrebuchetTesting
         let written = try await ChildProcess("/usr/bin/env", ["node", script] + files, error: .captured).finish()
         try #require(written.status == 0, "\(written)")
         let kept = Self.root.appending(path: example.file)
-        // `TREBUCHET_COPY=1 swift test --filter RecordingTests` writes them anew.
+        // `TREBUCHET_COPY=1 swift test --filter RecordingTests` writes them again.
         if ProcessInfo.processInfo.environment["TREBUCHET_COPY"] == "1" {
             try (Self.asWritten + written.output).write(to: kept, atomically: true, encoding: .utf8)
         }
         let text = try String(contentsOf: kept, encoding: .utf8)
         #expect(Self.withoutChance(Self.asWritten + written.output) == Self.withoutChance(text))
-        // What was before the calls is known, but where nobody looked then.
+        // The state before the calls is known, unless it was not inspected.
         #expect(text.contains("matches(") == (example.looks != .late))
         #expect(text.contains("try recorded(#") == (example.looks != .late))
     }
 
-    /// Makes the calls while somebody looks, and gives what is shown before and after them.
+    /// Makes the calls during inspections, and returns the output before and after them.
     private func record(_ example: Example) async throws -> [Data] {
         try await withTestServer { server in
             await example.expose(server, example.name)
@@ -182,7 +182,7 @@ import TrebuchetTesting
                 url: URL(string: "\(inspector.url)inspect/actors/\(name)?versions=200&earlier=1")!)
             request.setValue("Bearer \(inspector.token)", forHTTPHeaderField: "Authorization")
             let look = request
-            // The inspector may end a connection just when the session uses it again.
+            // The inspector may end a connection just when the session reuses it.
             func get(_ request: URLRequest) async throws -> Data {
                 var found: Data?
                 _ = await eventually {
@@ -201,11 +201,11 @@ import TrebuchetTesting
                 return versions.allSatisfy { $0["patch"] is [Any] || $0["value"] != nil && !($0["value"] is NSNull) }
             }
             guard example.looks == .between else {
-                // Each for itself, and no more at a time than are noted.
+                // One at a time, and no more at once than are recorded.
                 var calls = look
                 calls.url = URL(string: "\(inspector.url)inspect/calls?limit=1")
-                // The inspector forgets an actor half a minute after the last request for it, which a busy machine may
-                // need for all these calls.
+                // The inspector drops an actor half a minute after the last request for it, which a busy machine may need for all these
+                // calls.
                 var renewal = look
                 renewal.url = URL(string: "\(inspector.url)inspect/actors/\(name)?versions=1")
                 let before = example.looks == .late ? nil : try await shown().data
@@ -236,7 +236,7 @@ import TrebuchetTesting
                 let made = text.firstMatch(of: /"id":"([0-9A-F-]{36})"/).map { String($0.1) } ?? ""
                 let arguments = call.arguments.map { Array($0.replacing("$", with: made).utf8) }
                 _ = try? await client.call(actor: example.name, target: call.method, arguments: arguments)
-                // Each for itself: else several make one version.
+                // One at a time: otherwise several make one version.
                 #expect(
                     try await eventually {
                         let calls = try await shown().json["calls"] as? [Any]
@@ -248,7 +248,7 @@ import TrebuchetTesting
         }
     }
 
-    /// Identities and moments are others each time.
+    /// Replaces identities and dates, which differ each time.
     private static func withoutChance(_ text: String) -> String {
         var names: [String: String] = [:]
         let named = text.replacing(/[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}/) { found in

@@ -16,7 +16,7 @@ struct DeltaStateTests {
         let changes = try #require(taken)
         #expect(try old.applying(changes.patch) == new)
         #expect(try applies(changes.patch, from: coder.encode(old), to: coder.encode(new)))
-        // Also without a text in between.
+        // Without an intermediate text as well.
         var applied = old
         try applied.apply(changes)
         #expect(applied == new)
@@ -32,7 +32,7 @@ struct DeltaStateTests {
             try check { $0.todos.move(id: 1, to: 1) } == #"[{"op":"move","from":"/todos/0","path":"/todos/1"}]"#)
     }
 
-    @Test("changes of parts within parts have the whole way in their paths, escaped as it must be")
+    @Test("changes of nested parts have their full path, correctly escaped")
     func nested() throws {
         #expect(
             try check { $0.notes.items.removeAll() }
@@ -46,7 +46,7 @@ struct DeltaStateTests {
             }.contains(#"{"op":"remove","path":"/notes/a~1b~0c \"d\"/0"}"#))
     }
 
-    @Test("a state whose part is replaced by another is sent as a whole")
+    @Test("a state with a replaced part is sent as a whole")
     func replacedPart() {
         var board = Board()
         var reader = ChangeReader()
@@ -86,7 +86,7 @@ struct DeltaStateTests {
         #expect(other == Board(title: "as it was"))
     }
 
-    @Test("a whole value in place of the state is taken")
+    @Test("a whole value replaces the state")
     func whole() throws {
         let board = Board(title: "new", todos: [Item(id: 5, title: "e")])
         let json = String(decoding: try coder.encode(board), as: UTF8.self)
@@ -94,7 +94,7 @@ struct DeltaStateTests {
         #expect(try Board(title: "old").applying(patch) == Board(title: "new"))
     }
 
-    @Test("a state can make its changes by hand, and read them operation by operation")
+    @Test("a state can create its changes manually, and read them operation by operation")
     func byHand() throws {
         var changes = StateChanges()
         changes.add(["x": 1], at: "a/b", "0")

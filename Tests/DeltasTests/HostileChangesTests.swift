@@ -1,13 +1,13 @@
 import Deltas
 import Testing
 
-@Suite("Changes that do not fit")
+@Suite("Invalid changes")
 struct HostileChangesTests {
     private static let item = #"{"id":9,"title":"x","isDone":false}"#
     private static let present = #"{"id":2,"title":"x","isDone":false}"#
 
     @Test(
-        "changes that do not fit throw, and leave the value as it was",
+        "invalid changes throw, and leave the value unchanged",
         arguments: [
             (#"{"op":"replace","path":"/3","value":\#(item)}"#, "out of range"),
             (#"{"op":"replace","path":"/-","value":\#(item)}"#, "out of range"),
@@ -41,13 +41,13 @@ struct HostileChangesTests {
     func table(operation: String, problem: String) throws {
         let items: KeyedCollection = [Item(id: 1, title: "a"), Item(id: 2, title: "b"), Item(id: 3, title: "c")]
         var changed = items
-        // Also when a change before it fits.
+        // Also after a valid change.
         for patch in ["[\(operation)]", #"[{"op":"move","from":"/2","path":"/2"},\#(operation)]"#] {
             let error = #expect(throws: StateChangesError.self) { changed = try items.applying(patch) }
             #expect(error?.message.contains(problem) == true, "\(error!)")
         }
         #expect(changed == items)
-        // The same, without a copy made by the test.
+        // The same changes, without a copy made by the test.
         if let changes = try? Self.changes(#"[{"op":"remove","path":"/2"},\#(operation)]"#) {
             #expect(throws: StateChangesError.self) { try changed.apply(changes) }
             #expect(changed == items)
@@ -59,7 +59,7 @@ struct HostileChangesTests {
         try Array(patch.utf8).withUnsafeBytes { try StateChanges(patch: $0) }
     }
 
-    @Test("a patch with more operations than changes may have is refused")
+    @Test("a patch with more operations than the limit of changes is rejected")
     func tooMany() throws {
         let move = #"{"op":"move","from":"/0","path":"/0"}"#
         let most = Array(repeating: move, count: 65_536).joined(separator: ",")
@@ -67,13 +67,13 @@ struct HostileChangesTests {
         #expect(throws: StateChangesError.self) { try Self.changes("[\(most),\(move)]") }
     }
 
-    @Test("text that is no patch is refused", arguments: ["", "{}", "[", "[{}", "[]x", "[1]", "null"])
+    @Test("an invalid patch text is rejected", arguments: ["", "{}", "[", "[{}", "[]x", "[1]", "null"])
     func noPatch(text: String) {
         #expect(throws: StateChangesError.self) { try Self.changes(text) }
     }
 
     @Test(
-        "changes of a state of parts that do not fit throw, and leave it as it was",
+        "invalid changes of a state with parts throw, and leave it unchanged",
         arguments: [
             (#"{"op":"replace","path":"/other","value":1}"#, "no member 'other'"),
             (#"{"op":"remove","path":""}"#, "only be replaced"),

@@ -2,20 +2,20 @@ import Deltas
 import Platform
 import Testing
 
-@Suite("Keyed collections against a plain array")
+@Suite("Keyed collections compared with a plain array")
 struct KeyedCollectionModelTests {
-    /// A collection beside the array that it must be equal to.
+    /// A collection beside the array that it must equal.
     private struct Pair {
         var items = KeyedCollection<Item>()
         var model: [Item] = []
         var random: RandomSource
         var nextID = 0
-        /// Elements that are aimed at: fewer are removed above, fewer added below.
+        /// The target size: above it fewer elements are added, below it fewer removed.
         var size: Int
 
         mutating func change() {
             let id = model.randomElement(using: &random)?.id
-            // A place that many insertions come to, or any.
+            // A frequent insertion index, or any.
             let index = Int.random(in: 0..<3, using: &random) == 0 ? model.count / 3 : place(model.count + 1)
             switch Int.random(in: 0..<10, using: &random) {
             case 0..<4 where model.count < size + place(size), 0..<2:
@@ -67,18 +67,18 @@ struct KeyedCollectionModelTests {
         }
     }
 
-    @Test("operations by chance do to a collection what they do to an array", arguments: [0, 3, 20, 300, 3_000])
+    @Test("random operations have the same effect on a collection as on an array", arguments: [0, 3, 20, 300, 3_000])
     func model(size: Int) throws {
         var pair = Pair(random: RandomSource(seed: UInt64(size)), size: size)
         for round in 0..<20 {
             for _ in 0..<500 { pair.change() }
             try pair.check()
-            // Also from a tree that was made at once.
+            // Also from a tree that was built at once.
             if round == 10 { pair.items = KeyedCollection(pair.model) }
         }
     }
 
-    @Test("what is taken makes the old value and its JSON the new ones", arguments: 0..<8)
+    @Test("taken changes turn the old value and its JSON into the new ones", arguments: 0..<8)
     func changes(seed: Int) throws {
         var pair = Pair(random: RandomSource(seed: UInt64(seed)), size: [2, 10, 60, 200][seed % 4])
         for _ in 0..<pair.size { pair.insert(at: pair.place(pair.model.count + 1)) }
@@ -99,7 +99,7 @@ struct KeyedCollectionModelTests {
         try pair.check()
     }
 
-    @Test("copies that are held stay as they were")
+    @Test("retained copies stay unchanged")
     func heldCopies() throws {
         var pair = Pair(random: RandomSource(seed: 77), size: 200)
         var held: [(KeyedCollection<Item>, [Item])] = []
@@ -111,7 +111,7 @@ struct KeyedCollectionModelTests {
             #expect(Array(items) == model)
             #expect(model.enumerated().allSatisfy { items.index(id: $1.id) == $0 })
         }
-        // Copies that are changed go ways of their own.
+        // Changed copies are independent.
         for number in held.indices {
             let id = 1_000_000 + number
             held[number].0.insert(Item(id: id, title: ""), at: held[number].0.count / 2)
@@ -121,7 +121,7 @@ struct KeyedCollectionModelTests {
         try pair.check()
     }
 
-    @Test("ten thousand insertions at one place, at the start and at the end keep the order")
+    @Test("ten thousand insertions at one index, at the start and at the end keep the order")
     func onePlace() throws {
         for place in 0..<4 {
             var items = KeyedCollection((0..<100).map { Item(id: -1 - $0, title: "") })
@@ -140,7 +140,7 @@ struct KeyedCollectionModelTests {
         }
     }
 
-    @Test("ids of one hash are told apart")
+    @Test("ids with equal hashes are distinguished")
     func collisions() {
         struct Collider: Codable, Sendable, Identifiable {
             struct ID: Codable, Sendable, Hashable {

@@ -22,7 +22,7 @@ struct KeyedCollectionTests {
         #expect(KeyedCollection<Item>().isEmpty)
     }
 
-    @Test("elements are added where they should be")
+    @Test("elements are added at the given index")
     func adding() {
         var items = abc
         items.append(Item(id: 4, title: "d"))
@@ -35,7 +35,7 @@ struct KeyedCollectionTests {
         #expect(titles(abc) == "abc")
     }
 
-    @Test("an update gives what its body gives, and keeps what a body that throws has done")
+    @Test("an update returns its body's result, and keeps the changes of a body that throws")
     func updating() {
         struct Stop: Error {}
         var items = abc
@@ -81,7 +81,7 @@ struct KeyedCollectionTests {
         #expect(items.index(id: 1) == nil)
     }
 
-    @Test("equality is of elements in order, and not of what happened")
+    @Test("equality compares elements in order, not the history")
     func equality() {
         var changed = abc
         changed.update(id: 1) { $0.title = "x" }
@@ -108,14 +108,14 @@ struct KeyedCollectionTests {
         #expect(decoded.index(id: 3) == 2)
     }
 
-    @Test("an array with an id twice does not decode")
+    @Test("an array with a repeated id does not decode")
     func repeatedID() {
         let json = #"[{"id":1,"title":"a","isDone":false},{"id":1,"title":"b","isDone":false}]"#
         let error = #expect(throws: (any Error).self) { try coder.decode(KeyedCollection<Item>.self, json) }
         #expect("\(error!)".contains("two elements have the id 1"))
     }
 
-    @Test("of two elements with one id the first is kept: in an initializer, a literal, and when another is added")
+    @Test("the first of two elements with one id is kept: in an initializer, a literal, and in additions")
     func duplicates() {
         let twice = [Item(id: 1, title: "a"), Item(id: 2, title: "b"), Item(id: 1, title: "c")]
         #expect(titles(KeyedCollection(twice)) == "ab")
@@ -131,7 +131,7 @@ struct KeyedCollectionTests {
         #expect(new.inserted && new.index == 3)
     }
 
-    @Test("an index that a client made up is the nearest that there is", arguments: [Int.min, -1, 3, 4, Int.max])
+    @Test("an index out of range from a client is clamped", arguments: [Int.min, -1, 3, 4, Int.max])
     func indices(index: Int) {
         var items = abc
         items.insert(Item(id: 4, title: "d"), at: index)
@@ -148,7 +148,7 @@ struct KeyedCollectionTests {
         var title = ""
     }
 
-    @Test("an element that is set by the id of another has its own id from then on")
+    @Test("an element set under the id of another has its own id from then on")
     func setByAnotherID() {
         var items = KeyedCollection([Renamed(id: 1), Renamed(id: 2), Renamed(id: 3)])
         items[id: 2] = Renamed(id: 5, title: "x")
@@ -159,7 +159,7 @@ struct KeyedCollectionTests {
         #expect(items.map(\.title) == ["", "x"])
     }
 
-    @Test("elements that are given other ids in place are found by them, and the whole value tells of it")
+    @Test("elements with ids changed in place are found by them, and the whole value is sent")
     func renaming() throws {
         struct Stop: Error {}
         var random = RandomSource(seed: 11)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Deltas
 
-@Suite("What copies of a keyed collection share")
+@Suite("Storage shared by copies of a keyed collection")
 struct SharingTests {
     /// Leaves and arrays of one storage that the other does not have: those that a change copied.
     private func copied(_ new: KeyedCollection<Item>, from old: KeyedCollection<Item>) -> Int {
@@ -24,7 +24,7 @@ struct SharingTests {
         KeyedCollection((0..<count).map { Item(id: $0, title: "") })
     }
 
-    @Test("an update of a collection of which a copy is held copies one way down", arguments: [10, 1_000, 100_000])
+    @Test("an update of a collection with a retained copy copies one path", arguments: [10, 1_000, 100_000])
     func update(count: Int) {
         let old = collection(count)
         var new = old
@@ -33,7 +33,7 @@ struct SharingTests {
         #expect((1...height).contains(copied(new, from: old)))
     }
 
-    @Test("other changes copy a few ways down, on average", arguments: [1_000, 10_000])
+    @Test("other changes copy a few paths, on average", arguments: [1_000, 10_000])
     func others(count: Int) {
         var items = collection(count)
         var copies = 0
@@ -45,15 +45,15 @@ struct SharingTests {
             case 2: items.remove(id: number * 7)
             default: items.move(id: number * 11, to: count / 3)
             }
-            // Pointers of memory that was given back would be taken for shared ones.
+            // Pointers of freed memory would be mistaken for shared ones.
             withExtendedLifetime(old) { copies += copied(items, from: old) }
         }
         #expect(copies / 64 < 40, "\(copies) arrays were copied by 64 changes")
     }
 
-    @Test("insertions at one place set few labels each", arguments: [1_000, 30_000])
+    @Test("insertions at one index set few labels each", arguments: [1_000, 30_000])
     func labels(count: Int) {
-        // Each insertion sets its own label; those set beyond it are counted by what differs afterwards.
+        // Each insertion sets its own label; further changed labels show in the comparison afterwards.
         var items = collection(count)
         var changed = 0
         for number in 0..<3_000 {
@@ -61,12 +61,12 @@ struct SharingTests {
             items.insert(Item(id: count + number, title: ""), at: count / 2)
             changed += items.store.tree.label == before ? 0 : 1
         }
-        // The whole tree was never spread anew.
+        // The whole tree was never relabeled.
         #expect(changed == 0)
         #expect(items.index(id: count) == count / 2 + 2_999)
     }
 
-    @Test("a collection from which nearly all is removed becomes small again")
+    @Test("a collection shrinks when most elements are removed")
     func shrinking() {
         var items = collection(10_000)
         for id in 0..<9_990 { items.remove(id: id) }
@@ -76,7 +76,7 @@ struct SharingTests {
         #expect(items.store.tree.isLeaf && items.store.labels.count == 0)
     }
 
-    @Test("nodes hold no more and no fewer parts than they may")
+    @Test("nodes have no more and no fewer parts than their bounds")
     func parts() {
         var items = collection(3_000)
         for number in 0..<3_000 {

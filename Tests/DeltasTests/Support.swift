@@ -8,7 +8,7 @@ struct Item: Codable, Sendable, Identifiable, Equatable {
     var isDone = false
 }
 
-/// The example of `DeltaRecord`, with a record within the record.
+/// The example of `DeltaRecord`, with a nested record.
 struct Board: DeltaRecord, Equatable {
     @DeltaValue var title = ""
     var todos = KeyedCollection<Item>()
@@ -19,7 +19,7 @@ struct Board: DeltaRecord, Equatable {
     ]
 }
 
-/// A conformance by hand.
+/// A manual conformance.
 struct Notes: DeltaState, Equatable {
     var items = KeyedCollection<Item>()
 
@@ -42,7 +42,7 @@ struct Notes: DeltaState, Equatable {
 
 let coder = CoderSource()
 
-/// A coder for each use: tests run at the same time.
+/// Creates a coder for each use: tests run concurrently.
 struct CoderSource: Sendable {
     func encode(_ value: some Encodable) throws -> [UInt8] {
         var buffer = ByteBuffer()
@@ -56,7 +56,7 @@ struct CoderSource: Sendable {
 }
 
 extension StateChanges {
-    /// As the text of a patch.
+    /// The text of a patch.
     var patch: [UInt8] {
         var buffer = ByteBuffer()
         write(into: &buffer)
@@ -74,7 +74,7 @@ extension DeltaState {
     func applying(_ patch: String) throws -> Self { try applying(Array(patch.utf8)) }
 }
 
-/// Whether a patch makes one JSON text the other, by the patch engine that knows nothing of collections.
+/// True if a patch turns one JSON text into the other, in the patch engine that is independent of collections.
 func applies(_ patch: [UInt8], from old: [UInt8], to new: [UInt8]) throws -> Bool {
     let result = try patch.withUnsafeBytes { patch in
         try old.withUnsafeBytes { try JSONPatch.apply(patch, to: $0, maximumBytes: 1 << 24) }

@@ -7,7 +7,7 @@ struct TakingChangesTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let change: @Sendable (inout KeyedCollection<Item>) -> Void
-        /// Kind and place of each operation.
+        /// Kind and index of each operation.
         let operations: [String]
 
         init(
@@ -29,30 +29,30 @@ struct TakingChangesTests {
         Case("updates by turns", ["replace 0", "replace 1"]) { items in
             for number in 0..<10 { items.update(id: 1 + number % 2) { $0.title = "\(number)" } }
         },
-        Case("an update of what was appended", ["add 3"]) { items in
+        Case("an update of an appended element", ["add 3"]) { items in
             items.append(Item(id: 4, title: ""))
             items.update(id: 4) { $0.title = "d" }
         },
-        Case("an update of what was appended and moved", ["add 3", "move 3 0"]) { items in
+        Case("an update of an appended and moved element", ["add 3", "move 3 0"]) { items in
             items.append(Item(id: 4, title: ""))
             items.move(id: 4, to: 0)
             items.update(id: 4) { $0.title = "d" }
         },
-        Case("what comes and goes", []) { items in
+        Case("an addition and its removal", []) { items in
             items.append(Item(id: 4, title: ""))
             items.update(id: 4) { $0.title = "d" }
             items.remove(id: 4)
         },
-        Case("what comes and goes, with another change between", ["add 0", "replace 2", "remove 0"]) { items in
+        Case("an addition and its removal, with another change between", ["add 0", "replace 2", "remove 0"]) { items in
             items.insert(Item(id: 4, title: "d"), at: 0)
             items.update(id: 2) { $0.title = "B" }
             items.remove(id: 4)
         },
-        Case("an update of what is removed then", ["remove 1"]) { items in
+        Case("an update of an element removed afterwards", ["remove 1"]) { items in
             items.update(id: 2) { $0.title = "B" }
             items.remove(id: 2)
         },
-        Case("an id that comes back", ["remove 0", "add 2"]) { items in
+        Case("a removed id that is added again", ["remove 0", "add 2"]) { items in
             items.remove(id: 1)
             items.append(Item(id: 1, title: "again"))
         },
@@ -74,7 +74,7 @@ struct TakingChangesTests {
         },
     ]
 
-    @Test("changes are few, and make the old value the new one", arguments: cases)
+    @Test("changes are few, and turn the old value into the new one", arguments: cases)
     func table(_ row: Case) throws {
         let old: KeyedCollection = [Item(id: 1, title: "a"), Item(id: 2, title: "b"), Item(id: 3, title: "c")]
         var new = old
@@ -91,7 +91,7 @@ struct TakingChangesTests {
         #expect(new.takeChanges()?.isEmpty == true)
     }
 
-    @Test("changes of a turn have a limit, beyond which they are not known", arguments: [10, 400])
+    @Test("changes of a turn have a limit, beyond which they are unknown", arguments: [10, 400])
     func limit(count: Int) throws {
         var items = KeyedCollection((0..<count).map { Item(id: $0, title: "") })
         let limit = max(64, count / 4)
@@ -103,7 +103,7 @@ struct TakingChangesTests {
         #expect(items.takeChanges()?.operations.map(\.kind) == [.replace])
     }
 
-    @Test("changes that cannot be encoded are not known")
+    @Test("changes that cannot be encoded are unknown")
     func unencodable() {
         struct Reading: Codable, Identifiable, Sendable {
             let id: Int
@@ -119,7 +119,7 @@ struct TakingChangesTests {
         #expect(reader.take(from: &readings, with: ValueCoder())?.isEmpty == false)
     }
 
-    @Test("what was changed before is none of the changes after others were applied")
+    @Test("earlier changes are not taken after others were applied")
     func takenAfterApplying() throws {
         var source: KeyedCollection = [Item(id: 1, title: "a")]
         _ = source.takeChanges()
@@ -136,7 +136,7 @@ struct TakingChangesTests {
         #expect(one?.operations.map(\.kind) == [.replace])
     }
 
-    @Test("a reader gets changes only of what follows the version it knows")
+    @Test("a reader gets only the changes after the version that it knows")
     func reader() {
         let wire = ValueCoder()
         var reader = ChangeReader()
@@ -146,7 +146,7 @@ struct TakingChangesTests {
         let older = items
         items.update(id: 1) { $0.title = "b" }
         #expect(reader.take(from: &items, with: wire)?.isEmpty == false)
-        // Put back, and made anew: neither goes on from what was taken.
+        // A restored and a new collection: neither continues from the taken version.
         items = older
         #expect(reader.take(from: &items, with: wire) == nil)
         #expect(reader.take(from: &items, with: wire)?.isEmpty == true)

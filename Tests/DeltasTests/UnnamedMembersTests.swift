@@ -2,7 +2,7 @@ import Deltas
 import Testing
 import TrebuchetWire
 
-@Suite("Members of a record that it does not name")
+@Suite("Record members without a declared name")
 struct UnnamedMembersTests {
     struct Board: DeltaRecord {
         @DeltaValue var title = ""
@@ -40,14 +40,13 @@ struct UnnamedMembersTests {
         return reader.take(from: &state, with: ValueCoder())
     }
 
-    @Test("a record that names all is told of by its changes")
+    @Test("a record that names all members sends changes")
     func complete() {
         #expect(changes(Complete()) { $0.title = "a" } != nil)
         #expect(changes(Complete()) { $0.note = "a" } != nil)
     }
 
-    @Test(
-        "of one that leaves a member out the whole is sent, whatever has changed, also where it lies in another record")
+    @Test("a record that omits a member is sent as a whole, whatever changed, also inside another record")
     func incomplete() {
         #expect(changes(Board()) { $0.count = 1 } == nil)
         #expect(changes(Board()) { $0.note = "a" } == nil)

@@ -2,14 +2,14 @@ import Deltas
 import Platform
 import Testing
 
-/// Ids that are not what ids should be.
-@Suite("Keyed collections of strange ids") struct UnusualIDTests {
+/// Ids that break the usual assumptions.
+@Suite("Keyed collections with unusual ids") struct UnusualIDTests {
     struct Reading: Codable, Sendable, Identifiable {
         let id: Double
         var value = 0
     }
 
-    /// All with one hash, as few of them as of the others are equal.
+    /// All have one hash, and are equal as rarely as others.
     struct Same: Codable, Hashable, Sendable {
         let number: Int
         func hash(into hasher: inout Hasher) {}
@@ -20,7 +20,7 @@ import Testing
         var value = 0
     }
 
-    @Test("an element whose id is not equal to itself is shown with the whole value, and ends no process")
+    @Test("an element whose id is not equal to itself is sent with the whole value, and does not end the process")
     func nan() async {
         await #expect(processExitsWith: .success) {
             var readings = KeyedCollection<Reading>()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("ids of one hash are found, changed, moved and removed as others are")
+    @Test("ids with one hash are found, changed, moved and removed like others")
     func collisions() throws {
         var ours = KeyedCollection((0..<200).map { Colliding(id: Same(number: $0)) })
         var theirs = ours
@@ -70,7 +70,7 @@ import Testing
         #expect(Array(ours) == model)
     }
 
-    @Test("what an update changed before it threw is among the changes, after moves and removals too")
+    @Test("changes of an update that throws are recorded, after moves and removals too")
     func throwing() throws {
         struct Failure: Error {}
         var ours = KeyedCollection((0..<40).map { Colliding(id: Same(number: $0)) })

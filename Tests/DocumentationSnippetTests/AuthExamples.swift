@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 import TrebuchetServices
 
-/// A screen to sign in, in plain main-actor code in the place of a view.
+/// A sign-in screen as plain main-actor code instead of a view.
 @MainActor
 private final class SignInScreen {
     enum Screen { case home }
@@ -72,7 +72,7 @@ private final class SignInScreen {
     func verify(email: String, code: String) { $auth.verifyMagicCode(email: email, code: code) }
     func signOut() { $auth.signOut() }
 
-    /// Returns when the screen shows a line that begins so.
+    /// Returns when the screen shows a line with this prefix.
     func wait(for line: String) async {
         for await _ in $auth.updates where body.contains(where: { $0.hasPrefix(line) }) && !auth.isLoading { return }
     }
@@ -81,7 +81,7 @@ private final class SignInScreen {
 @MainActor
 @Suite(.timeLimit(.minutes(5)))
 struct AuthExamples {
-    @Test("the examples of signing in do what they say")
+    @Test("the examples of signing in behave as documented")
     func screen() async throws {
         let codes = Mutex<[String]>([])
         let accounts = try await Accounts(mailer: ClosureMailer { code, _ in codes.withLock { $0.append(code) } })

@@ -64,7 +64,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
     func show(_ line: String, _ id: String) { if shown.insert(id).inserted { print(line) } }
 }
 
-/// What a chat prints, in the place of a terminal.
+/// Records the output of a chat, instead of a terminal.
 @MainActor private final class Terminal {
     @TaskLocal static var current: Terminal?
     private(set) var lines: [String] = []
@@ -87,7 +87,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
 @MainActor private func print(_ line: String) { Terminal.current?.print(line) }
 
 @Suite(.timeLimit(.minutes(5))) @MainActor struct ChatExample {
-    @Test("two of the chats that Docs/Guides/ChatTutorial.md shows see each other, publish, write and sign in")
+    @Test("two of the chats in Docs/Guides/ChatTutorial.md see each other, publish, write and sign in")
     func chats() async throws {
         let codes = AsyncStream<String>.makeStream()
         let accounts = try await Accounts(mailer: ClosureMailer { code, _ in codes.continuation.yield(code) })
@@ -120,7 +120,7 @@ extension Schema.Topics { fileprivate static let emoji = TopicKey<Emoji>(roomTyp
         await server.shutdown(drain: .zero)
     }
 
-    @Test("with the server stopped each line that is typed shows at once")
+    @Test("with the server stopped each typed line shows at once")
     func stopped() async throws {
         let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: accounts.accessPolicy)

@@ -86,8 +86,7 @@ struct ChatMemberApp {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ClientActorExample {
-    @Test(
-        "members of the chat of Docs/Guides/Client.md receive what is said; the room removes a member that is gone")
+    @Test("members of the chat in Docs/Guides/Client.md receive messages; the room removes a disconnected member")
     func chat() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await server.expose(ChatRoom(actorSystem: server.actorSystem), as: "room")
@@ -113,7 +112,7 @@ struct ChatMemberApp {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("the page shows the member of the chat that is tested here, and the lines that use it")
+    @Test("the page shows the chat member that is tested here, and the lines that use it")
     func page() throws {
         let file = URL(filePath: #filePath)
         let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -4,9 +4,9 @@ import Observation
 import Relays
 import Testing
 
-// The examples of the guide to the state relay, as written there; what the guide leaves out stands beside them.
+// The examples of the guide to the state relay, verbatim; code that the guide omits is beside them.
 
-/// The relay as the guide draws it: what is written for it has to work with the one of `Relays`.
+/// The relay as the guide shows it: code written for it must work with the one of `Relays`.
 private enum Guide {
     @MainActor
     final class StateRelay<Value: Sendable> {
@@ -41,7 +41,7 @@ private enum Guide {
         }
     }
 
-    /// The loader of the guide, with what the guide leaves out of it: one load that takes its value from a closure.
+    /// The guide's loader, with the omitted part: one load that takes its value from a closure.
     @Observable
     @MainActor
     open class BaseLoadable<Value: Hashable & Sendable>: Loadable {
@@ -82,7 +82,7 @@ private enum Guide {
     }
 }
 
-/// What a view of the guide does on appearing.
+/// The guide's onAppear code of a view.
 @MainActor
 private struct Screen<L: Loadable> {
     let loader: L
@@ -102,7 +102,7 @@ private struct Screen<L: Loadable> {
 #if canImport(SwiftUI)
     import SwiftUI
 
-    /// The view that the guide speaks of.
+    /// The view that the guide describes.
     private struct ProfileScreen: View {
         let loader: BlockLoadable<String>
 
@@ -145,14 +145,14 @@ extension StateRelay: AnyStateRelay {}
         return seen + [relay.currentValue]
     }
 
-    @Test("the relay of the guide and the one of the package do the same for code on the main actor")
+    @Test("the guide's relay and the package's behave alike for code on the main actor")
     func relays() async {
         let seen = await use(StateRelay(0))
         #expect(seen == [0, 2, 2, 3, 3, 3])
         #expect(await use(Guide.StateRelay(0)) == seen)
     }
 
-    @Test("the loader of the guide works over the relay, alone and wrapped")
+    @Test("the guide's loader works over the relay, alone and wrapped")
     func guideLoader() async {
         let loader = Guide.BaseLoadable { 5 }
         let retrying = RetryableLoader(wrapping: loader)
@@ -165,7 +165,7 @@ extension StateRelay: AnyStateRelay {}
         }
     }
 
-    @Test("a view that comes back is in step with the loader at once")
+    @Test("a view that reappears is in step with the loader at once")
     func onAppear() async {
         let loader = BlockLoadable { "profile" }
         var screen = Screen(loader: loader)

@@ -5,10 +5,10 @@ import StateMachines
 import Synchronization
 import Testing
 
-/// What the table "Coming from elsewhere" of `Docs/Guides/StateFamily.md` says is there, as one writes it who comes from there.
+/// The entries of the table "Coming from elsewhere" of `Docs/Guides/StateFamily.md`, in the style of each original library.
 @MainActor
 @Suite(.timeLimit(.minutes(5))) struct MigrationGuideTests {
-    @Test("from Combine: subjects, sinks, operators, and where closures run")
+    @Test("Combine's subjects, sinks, operators and closure isolation have counterparts")
     func combine() async {
         let current = StateRelay(1)
         current.update(2)
@@ -59,7 +59,7 @@ import Testing
         func reduce(into state: inout State, action: Action) -> Effect<Action> {
             switch action {
             case .find:
-                // Any sequence is taken as it is, and a timer is a loop.
+                // Any sequence is accepted as it is, and a timer is a loop.
                 return .merge(
                     .run { send in for await result in results { await send(.found(result)) } },
                     .run { send in
@@ -79,8 +79,7 @@ import Testing
         }
     }
 
-    @Test(
-        "from The Composable Architecture: a timer without a timer, sequences, and functions that are not to be called")
+    @Test("The Composable Architecture's timers, sequences and discouraged functions have counterparts")
     func composableArchitecture() async {
         let (results, found) = AsyncStream.makeStream(of: Int.self)
         let clock = TestClock()
@@ -103,7 +102,7 @@ import Testing
         await withKnownIssue { await silent("called") }
     }
 
-    @Test("from swift-sharing: wrappers, updates, and a store for each test")
+    @Test("swift-sharing's wrappers, updates and test stores have counterparts")
     func sharing() async {
         let count: Int = await SharedStore.$current.withValue(SharedStore()) {
             @Shared(.inMemory("count")) var count = 1
@@ -115,7 +114,7 @@ import Testing
         #expect(count == 2)
     }
 
-    @Test("from AsyncAlgorithms: channels, operators on sequences, buffers and timers")
+    @Test("AsyncAlgorithms' channels, sequence operators, buffers and timers have counterparts")
     func asyncAlgorithms() async throws {
         let channel = AsyncPipe<Int>()
         async let pushed = channel.push(1)

@@ -2,12 +2,12 @@ import Observation
 import Testing
 import Trebuchet
 
-/// What the guide's views have, in a model.
+/// The content of the guide's views, in a model.
 @MainActor @Observable private final class GameModel {
     @ObservationIgnored @ObservedActor("game", observe: \GameServer.observeGameState)
     var gameState
 
-    /// What the guide's view shows.
+    /// The output of the guide's view.
     var body: [String] {
         if let state = gameState {
             ["Score: \(state.score)", "Level: \(state.level)"]
@@ -60,7 +60,7 @@ import Trebuchet
         }
     }
 
-    @Test("a model observes an actor whose name it is given")
+    @Test("a model observes an actor by a given name")
     func nameAtRunTime() async throws {
         try await withGame { client in
             let model = ListModel(list: ["to", "dos"].joined(), client: client)

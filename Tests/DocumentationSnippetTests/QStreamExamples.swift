@@ -2,9 +2,9 @@ import QStream
 import Synchronization
 import Testing
 
-/// The examples of QStream's guide, as written there; what the guide leaves out stands at the end.
+/// The examples of QStream's guide, verbatim; code that the guide omits is at the end.
 @Suite(.timeLimit(.minutes(5))) struct QStreamExamples {
-    @Test("a quick look")
+    @Test("the quick look compiles and runs")
     func quickLook() async {
         let printed = Lines()
         @Sendable func print(_ line: String) { printed.add(line) }
@@ -27,7 +27,7 @@ import Testing
         #expect(printed.all == ["Offline", "Online: ", "Online: Alice"])
     }
 
-    @Test("subject, relay and erased stream")
+    @Test("subject, relay and erased stream behave as documented")
     func coreTypes() async {
         let count: Subject<Int> = .init(value: 0)
 
@@ -55,7 +55,7 @@ import Testing
         #expect(await userStatus().currentValue() == "Online")
     }
 
-    @Test("tap and subscribe")
+    @Test("tap and subscribe differ as documented")
     func subscribing() async {
         let printed = Lines()
         @Sendable func print(_ value: Int) { printed.add("\(value)") }
@@ -81,7 +81,7 @@ import Testing
         #expect(printed.all.count == 3)
     }
 
-    @Test("transforming and filtering")
+    @Test("transforming and filtering behave as documented")
     func transforming() async {
         let stream = Subject(value: 2)
         @Sendable func transform(_ value: Int) async -> Int { value * 10 }
@@ -104,7 +104,7 @@ import Testing
         #expect(await stream.first().currentValue() == 2)
     }
 
-    @Test("combining streams")
+    @Test("combining streams behaves as documented")
     func combining() async {
         let (streamA, streamB, streamC) = (Subject(value: 1), Subject(value: 2), Subject(value: 3))
 
@@ -126,7 +126,7 @@ import Testing
         #expect(await switched.currentValue() == "inner")
     }
 
-    @Test("timing streams")
+    @Test("timing streams behaves as documented")
     func timing() async {
         let stream = Subject(value: 1)
         let boolStream = Subject(value: true)
@@ -137,7 +137,7 @@ import Testing
         #expect(await timer.currentValue() == nil)
     }
 
-    @Test("the rest of the operators")
+    @Test("the other operators behave as documented")
     func utility() async throws {
         let stream = Subject(value: 1)
         let someSubject = Subject(value: 0)
@@ -155,7 +155,7 @@ import Testing
         withExtendedLifetime(binding) {}
     }
 
-    @Test("forwarding optionals, as the pitfall recommends")
+    @Test("optionals are forwarded as the pitfall recommends")
     func pitfall() async {
         let optionalUserStream = Subject<String?>()
         let seen = Lines()
@@ -175,7 +175,7 @@ import Testing
         #expect(seen.all == ["nobody"])
     }
 
-    @Test("a subscriber that sets another subject")
+    @Test("a subscriber may set another subject")
     func upstreamSend() async {
         let a: Subject<Int> = .init(value: 0)
         let b: Subject<Int> = .init(value: 0)
@@ -190,7 +190,7 @@ import Testing
         #expect(await b.value == 5)
     }
 
-    @Test("dynamic stream switching")
+    @Test("streams switch dynamically")
     func switching() async {
         let printed = Lines()
         @Sendable func print(_ line: String) { printed.add(line) }
@@ -210,7 +210,7 @@ import Testing
         #expect(printed.all == ["Volume: 0.0", "Volume: 0.5", "Volume: 0.75"])
     }
 
-    @Test("async utilities")
+    @Test("async utilities behave as documented")
     func utilities() async throws {
         let items = [1, 2, 3]
         let handled = Lines()
@@ -240,7 +240,7 @@ import Testing
         #expect(result == 7)
     }
 
-    @Test("the semaphore as a lock, as a signal, cancelled, and reentrant")
+    @Test("the semaphore works as a lock, as a signal, cancelled, and reentrant")
     func semaphore() async throws {
         let messenger = Messenger()
         try await messenger.sendMessage("hello")
@@ -327,7 +327,7 @@ private actor AudioSource {
     var volume = Subject(value: 0.5)
 }
 
-/// What was printed.
+/// The printed lines.
 private final class Lines: Sendable {
     private let lines = Mutex<[String]>([])
     var all: [String] { lines.withLock { $0 } }

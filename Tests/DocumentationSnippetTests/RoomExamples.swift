@@ -20,7 +20,7 @@ extension Schema.Rooms {
     fileprivate static let chat = RoomKey<ChatPresence>(type: "demo")
 }
 
-/// A screen with flying emojis and the people who are there, in plain main-actor code in the place of a view.
+/// A screen with flying emojis and the present members, as plain main-actor code instead of a view.
 @MainActor
 private final class ChatScreen {
     @Shared(.instantTopic(Schema.Topics.emoji, roomId: "demo-123"))

@@ -18,7 +18,7 @@ struct RulesExample {
         return rules
     }
 
-    @Test("the rules of the page refuse a change of owner, and show public documents to every client")
+    @Test("the rules of the page reject a change of owner, and show public documents to every client")
     func closures() throws {
         let (ada, eve) = (Principal(id: "ada"), Principal(id: "eve"))
         let own = Document(id: "1", fields: ["id": .string("1"), "owner": .string("ada")], creator: "ada")
@@ -36,7 +36,7 @@ struct RulesExample {
         #expect(Self.rules.isAllowed(eve, .read, shown, in: "todos"))
     }
 
-    @Test("the page shows them as they are tested here")
+    @Test("the page shows the rules that are tested here")
     func page() throws {
         let file = URL(filePath: #filePath)
         let root = file.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

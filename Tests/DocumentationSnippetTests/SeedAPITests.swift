@@ -21,10 +21,10 @@ extension Schema {
     fileprivate static let chores = CollectionKey<Chore>("todos")
 }
 
-/// The public names that the guides list and use in none of their examples, with the signatures that they give them.
+/// The public names that the guides list without an example, with their signatures.
 @MainActor
 @Suite(.timeLimit(.minutes(5))) struct SeedAPITests {
-    /// What was called, in its order.
+    /// The calls, in order.
     @MainActor
     private final class Calls {
         var all: [String] = []
@@ -38,7 +38,7 @@ extension Schema {
         #expect(OperationStatus(rawValue: "pending") == .pending)
     }
 
-    @Test("a session says who is signed in, and how its operation goes")
+    @Test("a session provides its user and the status of its operation")
     func session() {
         let user = User(id: "ada", email: "ada@example.org")
         var auth = AuthSession(state: .authenticated(user), operationStatus: .success)
@@ -87,7 +87,7 @@ extension Schema {
         #expect(auth.wrappedValue.isIdle && auth.wrappedValue.error == nil)
     }
 
-    @Test("publishing has the same callbacks, and shows how it goes in the channel")
+    @Test("publishing has the same callbacks, and the channel shows its status")
     func publishing() async {
         let channel = Shared(value: TopicChannel<Reaction>())
         let calls = Calls()
@@ -106,7 +106,7 @@ extension Schema {
         #expect(channel.wrappedValue == TopicChannel())
     }
 
-    @Test("a presence counts who is there")
+    @Test("a presence counts its members")
     func presence() {
         var presence = RoomPresence(user: Reaction(name: "ada"))
         #expect(presence.isLoading && !presence.isConnected && !presence.isError)
@@ -117,7 +117,7 @@ extension Schema {
         #expect(presence.totalCount == 2 && presence.hasPeers && presence.error == nil)
     }
 
-    @Test("a collection shows its items, and what it waits for")
+    @Test("a collection shows its items and its pending changes")
     func collection() {
         let todos = SharedStore.$current.withValue(SharedStore()) {
             @Shared(Schema.chores) var todos: SyncedCollection<Chore>
@@ -128,7 +128,7 @@ extension Schema {
         #expect(todos.error != nil, "there is no backend")
     }
 
-    @Test("what is written for all channels and all collections takes each of them")
+    @Test("code for all channels and all collections accepts each of them")
     func anyOfThem() {
         func isQuiet<Channel: TopicChannelProtocol>(_ channel: Shared<Channel>, _: Channel.Payload.Type) -> Bool {
             channel.wrappedValue == channel.wrappedValue
@@ -144,7 +144,7 @@ extension Schema {
         #expect(count(todos) == 0)
     }
 
-    @Test("values of operations are equal or not, and go anywhere")
+    @Test("values of operations are Equatable and Sendable")
     func conformances() {
         func check<Value: Sendable & Equatable>(_: Value.Type) {}
         check(OperationStatus.self)
@@ -156,7 +156,7 @@ extension Schema {
 
     // MARK: Relay and loaders
 
-    @Test("a relay is updated and read at once, and a loader gives its states as they are kept")
+    @Test("a relay is updated and read synchronously, and a loader publishes its stored states")
     func loaders() async {
         let relay = StateRelay(1)
         relay.update(2)
@@ -182,7 +182,7 @@ extension Schema {
 
     // MARK: State machines
 
-    /// What every machine has, by the types of the protocol.
+    /// Applies any machine through the types of the protocol.
     private func next<Machine: StateMachine>(
         _ machine: Machine, _ state: Machine.State, _ input: Machine.Input
     ) -> (Machine.Transition, AsyncStream<Machine.IOResult>?) {
@@ -191,7 +191,7 @@ extension Schema {
         return (transition, results)
     }
 
-    @Test("what the runner macro makes can be called by its names")
+    @Test("generated runner members can be called by their names")
     func machine() async {
         let feature = Feature()
         let (transition, results) = next(feature, Feature.State(), .tap)
@@ -221,7 +221,7 @@ extension Schema {
             _ action: Action
         ) -> StateMachineEvent<Action.Input, Action.IOResult>? { Action.map(action) }
         guard case .input(1) = read(Event.input(1)), case .ioResult("a") = read(Event.ioResult("a")) else {
-            Issue.record("an event is its own action")
+            Issue.record("an event is not its own action")
             return
         }
     }

@@ -1,6 +1,6 @@
 import Trebuchet
 
-// The actors of the streaming guide, as written there; what the guide leaves out (items, states) stands at the end.
+// The actors of the streaming guide, verbatim; code that the guide omits (items, states) is at the end.
 
 @Trebuchet
 public distributed actor TodoList {

@@ -3,7 +3,7 @@ import StateMachines
 import Synchronization
 import Testing
 
-/// Values that a state shares with others, in a test store: asserted as the rest of the state is.
+/// Values that a state shares with others, in a test store: asserted like the rest of the state.
 @MainActor
 @Suite struct SharedInStoreTests {
     private struct Counter: Reducer {
@@ -44,7 +44,7 @@ import Testing
         TestStore(initialState: Counter.State(count)) { Counter() }
     }
 
-    /// What a test store has reported of `body`.
+    /// The reports of a test store in `body`.
     private func reports(_ body: () async -> Void) async -> [String] {
         let texts = Texts()
         await withKnownIssue(isIntermittent: true) {
@@ -56,7 +56,7 @@ import Testing
         return texts.all.withLock { $0 }
     }
 
-    @Test("a change of a shared value is asserted, and the closure finds the value of before")
+    @Test("a change of a shared value is asserted, and the closure sees the previous value")
     func asserted() async {
         let store = store()
         await store.send(.add) {
@@ -76,7 +76,7 @@ import Testing
         store.assert { #expect($0.count == 4) }
     }
 
-    @Test("what a closure makes of a shared value is compared, and not written")
+    @Test("a closure's change of a shared value is compared, and not written")
     func unwritten() async {
         let reports = await reports {
             let store = store()
@@ -89,7 +89,7 @@ import Testing
         #expect(reports.allSatisfy { $0.contains("a shared Int: expected ") && $0.contains(", is 1") })
     }
 
-    @Test("a change of a shared value that is not asserted is an issue, as is one that was not made")
+    @Test("a shared value's change without an assertion is an issue, as is an assertion without a change")
     func exhaustive() async {
         let reports = await reports {
             let store = store()
@@ -106,7 +106,7 @@ import Testing
         #expect(reports.last?.contains("but there was none") == true)
     }
 
-    @Test("without exhaustivity only what is named is compared")
+    @Test("without exhaustivity only the named changes are compared")
     func partial() async {
         let store = store()
         store.exhaustivity = .off
@@ -116,7 +116,7 @@ import Testing
         #expect(reports.count == 1)
     }
 
-    @Test("a part of a shared value, and one that was set to what it was, count as they are")
+    @Test("a part of a shared value, and one set to its previous value, count by their values")
     func parts() async {
         struct Whole: Equatable, Sendable {
             var left = 0

@@ -88,7 +88,7 @@ private enum Handling {
 
 @MainActor
 @Suite struct StateMachineExamples {
-    @Test("one-shot, long-lived and silent effects each do their part, and a subscription ends with its store")
+    @Test("one-shot, long-lived and silent effects work, and a subscription ends with its store")
     func handlingEffects() async {
         let (cancelled, cancellation) = AsyncStream.makeStream(of: Void.self)
         let feature = Handling.Feature()
@@ -181,7 +181,7 @@ private enum Handling {
         }
     }
 
-    @Test("a machine takes its own events out of a larger set of actions and leaves the others alone")
+    @Test("a machine selects its own events from a larger set of actions and ignores the others")
     func actionMapping() async {
         let store = TestStore(initialState: Mapped.State()) { Mapped() }
         await store.send(.input(.tap)) { $0.taps = 1 }

@@ -70,7 +70,7 @@ struct ParentFeature: Reducer {
         var results = 0
     }
 
-    @CasePathable  // What makes `\.child` below name a case.
+    @CasePathable  // Makes `\.child` below name a case.
     enum Action {
         case child(ChildFeature.Action)
         // ... other parent actions

@@ -41,7 +41,7 @@ private struct Login: StateMachine {
     func runIOEffect(_ ioEffect: IOEffect) -> IOResultStream { .init { $0.finish() } }
 }
 
-/// The examples name it `Feature`, which is another one here.
+/// The examples name it `Feature`, a name that is already used here.
 @ComposableEffectRunner
 struct RunnerFeature: StateMachine {
     @Dependency(\.apiClient) var apiClient
@@ -211,7 +211,7 @@ struct After: StateMachine {
     }
 
     @MainActor
-    @Test("both styles do the same")
+    @Test("both styles behave alike")
     func migration() async {
         let before = TestStore(initialState: Before.State()) {
             Before()

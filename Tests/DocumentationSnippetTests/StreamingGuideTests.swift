@@ -59,7 +59,7 @@ import Trebuchet
         await server.shutdown()
     }
 
-    @Test("a stream by the property's name gives the encoded values")
+    @Test("a stream by the property's name provides the encoded values")
     func encodedStream() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "localhost", port: 0))
         let counter = Counter(actorSystem: server.actorSystem)

@@ -11,7 +11,7 @@ import Trebuchet
         "eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUiLCJhdWQiOiJ0b2RvcyIsInN1YiI6ImFkYSIsInJvbGVzIjpbImVkaXRvciJdLCJleHAiOjQxMDI0NDQ4MDAsInRlYW0iOiJyZWQifQ",
         "_WCN6sGv7BE_aj7GzTtzS0sLkWe-YYkj_QN1aoV-oyY",
     ].joined(separator: ".")
-    /// The same token for another audience.
+    /// A token for another audience.
     private static let foreignToken = [
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9",
         "eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUiLCJhdWQiOiJvdGhlcnMiLCJzdWIiOiJhZGEiLCJyb2xlcyI6WyJlZGl0b3IiXSwiZXhwIjo0MTAyNDQ0ODAwLCJ0ZWFtIjoicmVkIn0",

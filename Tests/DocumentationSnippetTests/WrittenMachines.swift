@@ -1,7 +1,7 @@
 import StateMachines
 import Testing
 
-// The blocks of the guide to state machines, letter by letter, where the other examples have other lines between them.
+// The blocks of the guide to state machines, verbatim, where the other examples have further lines between them.
 
 private struct Client: DependencyKey {
     var fetchData: @Sendable () async -> String = { "" }
@@ -50,7 +50,7 @@ private enum Handling {
     }
 }
 
-/// What the guide leaves out.
+/// Code that the guide omits.
 extension Handling.Feature {
     struct State: Equatable {}
     enum Input { case tap }
@@ -87,7 +87,7 @@ private struct Composing: StateMachine {
 }
 
 @Suite struct WrittenMachines {
-    @Test("the blocks of the guide compile and run as they are written")
+    @Test("the guide's blocks compile and run verbatim")
     func blocks() async {
         let feature = Handling.Feature()
         var results: [Handling.Feature.IOResult] = []
@@ -96,7 +96,7 @@ private struct Composing: StateMachine {
         let (_, merged) = Composing.reduceInput(.init(), .buttonTapped)
         let (_, sequence) = Composing.reduceInput(.init(), .anotherButtonTapped)
         guard case .merge = merged, case .concat = sequence else {
-            Issue.record("an effect is made of several")
+            Issue.record("an effect does not consist of several effects")
             return
         }
     }

@@ -1,9 +1,9 @@
 import QStream
 import Testing
 
-// The blocks of the guide to QStream, letter by letter, where `QStreamExamples` has other lines between them.
+// The blocks of the guide to QStream, verbatim, where `QStreamExamples` has further lines between them.
 
-/// Takes what a line of an example gives, which nobody uses.
+/// Accepts the unused results of an example's lines.
 @resultBuilder
 private enum Written {
     static func buildExpression<Value>(_ value: Value) {}
@@ -184,7 +184,7 @@ private func reentrant() async {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct WrittenStreams {
-    @Test("the blocks of the guide compile and end as they are written")
+    @Test("the guide's blocks compile and end verbatim")
     func blocks() async throws {
         await core()
         await relay()

@@ -7,9 +7,9 @@ import Testing
 import Trebuchet
 import TrebuchetServices
 
-// The blocks of the guides to shared operations and to the relay that show views, letter by letter, in what they leave out.
+// The view blocks of the guides to shared operations and to the relay, verbatim.
 
-// MARK: What the views are made of
+// MARK: Building blocks
 
 @MainActor
 private protocol View {
@@ -21,7 +21,7 @@ extension Never: View {
     fileprivate var body: Never { return fatalError() }
 }
 
-/// Any view, as a number that counts what it is made of.
+/// Any view, as the number of its parts.
 private struct Made: View {
     let parts: Int
     var body: Never { return fatalError() }
@@ -254,7 +254,7 @@ private enum Guide {
     }
 }
 
-/// What the guide's loader leaves out.
+/// Code that the guide's loader omits.
 extension Guide.BaseLoadable {
     var isCanceled: Bool { false }
     func cancel() {}
@@ -282,7 +282,7 @@ private struct Appearing<L: Loadable>: View {
 
 @MainActor
 @Suite struct WrittenViews {
-    @Test("the views and callbacks of the guide to operations compile and run as they are written")
+    @Test("the views and callbacks of the guide to operations compile and run verbatim")
     func operations() async {
         SharedStore.$current.withValue(SharedStore()) {
             let callbacks = Callbacks()
@@ -294,7 +294,7 @@ private struct Appearing<L: Loadable>: View {
         }
     }
 
-    @Test("so do those of rooms")
+    @Test("the views and callbacks of the guide to rooms compile and run verbatim")
     func rooms() {
         SharedStore.$current.withValue(SharedStore()) {
             let emojis = Emojis()
@@ -306,7 +306,7 @@ private struct Appearing<L: Loadable>: View {
         }
     }
 
-    @Test("the loader and its view of the guide to the relay do, too")
+    @Test("the loader and its view of the guide to the relay compile and run verbatim")
     func loaders() async {
         let written = Guide.BaseLoadable<Int>()
         await written.load()

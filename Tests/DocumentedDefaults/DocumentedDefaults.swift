@@ -1,10 +1,10 @@
 import Foundation
 
-/// What the comments of a type's settings say of their defaults ("Default 10 s."), against the defaults themselves.
+/// Compares the defaults in the comments of a type's settings ("Default 10 s.") with the actual ones.
 package struct DocumentedDefaults {
-    /// Settings whose comment says another default than they have, or one that is not understood.
+    /// Settings whose documented default is wrong or not understood.
     package private(set) var wrong: [String] = []
-    /// Settings that were compared.
+    /// The compared settings.
     package private(set) var compared: [String] = []
 
     /// - Parameters:

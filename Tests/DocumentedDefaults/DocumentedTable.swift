@@ -1,6 +1,6 @@
 import Foundation
 
-/// The tables of a page in Docs that list the settings of a type, compared with the settings.
+/// Compares the tables of a page in Docs that list the settings of a type with the settings.
 package struct DocumentedTable {
     /// Settings without a row, or with another default, and rows without a setting.
     package private(set) var problems: [String] = []
@@ -12,7 +12,7 @@ package struct DocumentedTable {
     /// - Parameters:
     ///   - value: made by the type's initializer without arguments.
     ///   - page: its path below Docs.
-    ///   - special: the text of defaults that are computed.
+    ///   - special: the text of computed defaults.
     package init(of value: Any, in page: String, special: [String: String] = [:]) throws {
         let docs = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Docs")
@@ -56,7 +56,7 @@ package struct DocumentedTable {
         problems += rows.keys.sorted().map { "\(type) has no setting \($0)" }
     }
 
-    /// A default as a table has it.
+    /// A default in the form of a table.
     private static func text(of value: Any, named name: String) -> String {
         let mirror = Mirror(reflecting: value)
         if mirror.displayStyle == .optional {

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 import TestSupport
 
-/// The examples without a page, as their READMEs have them run. `BrowserTests` opens those with one.
+/// The examples without a page, as their READMEs run them. `BrowserTests` opens those with one.
 @Suite(.timeLimit(.minutes(5))) struct ExampleTests {
     /// A server of an example, on a free port.
     private struct Server {
@@ -33,7 +33,7 @@ import TestSupport
         try await body(folder.appending(path: "todos.db").path)
     }
 
-    @Test("todos: one client sees what others add and tick off, and it outlasts the server")
+    @Test("todos: one client sees others' additions and completions, and they survive a server restart")
     func todos() async throws {
         try await withFile { file in
             let server = try await Server("TodoServer", file)
@@ -57,7 +57,7 @@ import TestSupport
         }
     }
 
-    @Test("game: two bots play a match to its end and are told the same of it, and a third has no seat")
+    @Test("game: two bots play a match to its end with the same result, and a third is rejected")
     func game() async throws {
         let server = try await Server("GameServer", "5")
         let port = server.port
@@ -75,7 +75,7 @@ import TestSupport
         #expect(await server.end() == 0)
     }
 
-    @Test("observed-client: the view shows what another client changes, and ends when it has as many as were wanted")
+    @Test("observed-client: the view shows another client's changes, and ends after the requested number")
     func observedClient() async throws {
         try await withFile { file in
             let server = try await Server("TodoServer", file)

@@ -1,7 +1,7 @@
 import IdentifiedArrays
 import Testing
 
-@Suite("An identified array, as an array")
+@Suite("Identified arrays as arrays")
 struct IdentifiedArrayRestTests {
     private struct Row: Comparable, Identifiable {
         let id: Int
@@ -13,12 +13,12 @@ struct IdentifiedArrayRestTests {
 
     private func rows(_ ids: [Int]) -> Rows { Rows(uniqueElements: ids.map { Row(id: $0) }) }
 
-    /// Whether each element is found where it stands.
+    /// True if each element is found at its index.
     private func isWhole(_ rows: Rows) -> Bool {
         rows.ids == rows.map(\.id) && rows.ids.enumerated().allSatisfy { rows.index(id: $1) == $0 }
     }
 
-    @Test("removes at its ends and in the middle")
+    @Test("elements are removed at the ends and in the middle")
     func removing() {
         var rows = rows([1, 2, 3, 4, 5, 6, 7, 8, 9])
         #expect(rows.removeLast().id == 9)
@@ -37,7 +37,7 @@ struct IdentifiedArrayRestTests {
         #expect(isWhole(rows))
     }
 
-    @Test("sets elements by their positions and ids")
+    @Test("elements are set by positions and ids")
     func setting() {
         var rows = rows([1, 2, 3])
         rows[0] = Row(id: 4, name: "a")
@@ -52,7 +52,7 @@ struct IdentifiedArrayRestTests {
         #expect(isWhole(rows))
     }
 
-    @Test("adds what is new")
+    @Test("new elements are added, existing ones are not")
     func adding() {
         var rows = rows([1, 2])
         rows.reserveCapacity(10)
@@ -63,7 +63,7 @@ struct IdentifiedArrayRestTests {
         #expect(isWhole(rows))
     }
 
-    @Test("is reordered")
+    @Test("elements are reordered")
     func reordering() {
         var rows = rows([3, 1, 2])
         rows.sort()
@@ -76,7 +76,7 @@ struct IdentifiedArrayRestTests {
         #expect(rows.filter { $0.id > 1 }.count == 2)
     }
 
-    @Test("moves as a list does", arguments: 0...5)
+    @Test("elements are moved as a list does", arguments: 0...5)
     func moving(destination: Int) {
         var rows = rows([0, 1, 2, 3, 4])
         rows.move(fromOffsets: [1, 3], toOffset: destination)

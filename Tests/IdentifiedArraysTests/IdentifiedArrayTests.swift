@@ -7,12 +7,12 @@ struct IdentifiedArrayTests {
 
     private func items(_ ids: Int...) -> Items { Items(uniqueElements: ids.map { Numbered(id: $0) }) }
 
-    /// Each element is found by its id at the place where it stands.
+    /// True if each element is found by its id at its index.
     private func isConsistent(_ items: Items) -> Bool {
         items.indices.allSatisfy { items.index(id: items[$0].id) == $0 && items[id: items[$0].id] == items[$0] }
     }
 
-    @Test("an id is there at most once: appending and inserting leave what is there")
+    @Test("an id occurs at most once: appending and inserting keep existing elements")
     func unique() {
         var items = items(1, 2)
         let outcomes = [
@@ -27,7 +27,7 @@ struct IdentifiedArrayTests {
         #expect(items.allSatisfy { $0.text.isEmpty })
     }
 
-    @Test("updateOrAppend replaces in place and returns what was there")
+    @Test("updateOrAppend replaces in place and returns the previous element")
     func updateOrAppend() {
         var items = items(1, 2)
         let replaced = items.updateOrAppend(Numbered(id: 1, text: "new"))
@@ -49,7 +49,7 @@ struct IdentifiedArrayTests {
         #expect(items[id: 9] == nil)
     }
 
-    @Test("of two elements with one id, the initialiser keeps the one that is chosen, at the place of the first")
+    @Test("for elements with one id, the initializer keeps the chosen one at the position of the first")
     func uniquing() {
         let elements = [Numbered(id: 1, text: "a"), Numbered(id: 2), Numbered(id: 1, text: "b")]
         #expect(Items(elements) { first, _ in first }.map(\.text) == ["a", ""])
@@ -107,7 +107,7 @@ struct IdentifiedArrayTests {
         #expect(try JSONDecoder().decode(Items.self, from: data) == items(2, 1))
     }
 
-    @Test("an array with one id twice cannot be decoded")
+    @Test("an array with a repeated id cannot be decoded")
     func decodingDuplicates() throws {
         let data = try JSONEncoder().encode([Numbered(id: 1), Numbered(id: 1)])
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(Items.self, from: data) }
@@ -129,7 +129,7 @@ struct IdentifiedArrayTests {
         #expect(items[id: 1]?.text == "new")
     }
 
-    @Test("an element that gets another id in place is found by that one")
+    @Test("an element whose id changes in place is found by its new id")
     func changedID() {
         var items = items(1, 2)
         items[0].id = 3
@@ -144,7 +144,7 @@ struct IdentifiedArrayTests {
         #expect(isConsistent(items))
     }
 
-    @Test("of two elements with one id the first stays, however they came to it")
+    @Test("the first of two elements with one id stays, whatever made them equal")
     func firstOfEquals() {
         let elements = [Numbered(id: 3), Numbered(id: 1), Numbered(id: 3, text: "later"), Numbered(id: 7)]
         #expect(Items(uniqueElements: elements).elements == [elements[0], elements[1], elements[3]])
@@ -161,7 +161,7 @@ struct IdentifiedArrayTests {
         }
     }
 
-    @Test("sorting that fails leaves all elements where they are found")
+    @Test("sorting that fails leaves all elements findable")
     func failedSort() {
         struct Refusal: Error {}
         var items = items(3, 1, 2)
@@ -175,7 +175,7 @@ struct IdentifiedArrayTests {
         #expect(isConsistent(items))
     }
 
-    @Test("it is shown as its elements")
+    @Test("it is described as its elements")
     func text() {
         #expect("\(items(1))" == "\([Numbered(id: 1)])")
         #expect(
@@ -190,7 +190,7 @@ private struct Numbered: Identifiable, Codable, Hashable, Sendable {
     var text = ""
 }
 
-/// The same numbers for the same seed.
+/// Reproducible numbers for a seed.
 private struct Generator: RandomNumberGenerator {
     var state: UInt64
 

@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Signs in whoever asks for it, over the connection that he has.
+/// Signs callers in over their existing connection.
 @Trebuchet
 distributed actor AuthorizationTestActor {
     distributed func become(_ name: String) { Caller.current?.connection.principal = Principal(id: name) }
@@ -12,7 +12,7 @@ distributed actor AuthorizationTestActor {
 }
 
 extension AccessTests {
-    @Test("a grant is no one else's who signs in over the same connection")
+    @Test("a cached grant does not apply to another principal that signs in over the same connection")
     func grantsOfOthers() async throws {
         var access = AccessPolicy(authenticate: Self.keys)
         access.authorize = { caller, _, target in target == "become(_:)" || caller?.principal?.id == "ada" }
@@ -31,7 +31,7 @@ extension AccessTests {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("what was granted once is not asked for again, until the rules change or somebody else asks")
+    @Test("a cached grant is not checked again until the rules or the principal change")
     func keptGrants() async throws {
         let asked = Mutex<[String]>([])
         let isLetIn = Mutex(true)

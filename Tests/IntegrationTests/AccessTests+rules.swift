@@ -5,9 +5,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Rules of a policy: there from the first connection on, and changed for those that exist.
+/// Rules of a policy: effective from the first connection, and replaceable for existing connections.
 extension AccessTests {
-    /// How a client comes to its server.
+    /// The ways a client connects to its server.
     enum Way: CaseIterable {
         case webSocket, local, localBeforeStart
     }
@@ -19,7 +19,7 @@ extension AccessTests {
     }
 
     @Test(
-        "each connection is under the rules from its first call on, and under others as soon as they replace them",
+        "rules apply to a connection from its first call, and replacements take effect at once",
         arguments: Way.allCases, [false, true])
     func rules(way: Way, keepsGrants: Bool) async throws {
         var access = AccessPolicy(authorize: { _, actor, target in actor == "one" && target != "caller()" })
@@ -56,14 +56,14 @@ extension AccessTests {
         #expect(await values.next() == 1)
         #expect(await begun(server, 1))
 
-        // The other way round: what may be called is refused, and what was refused may be called.
+        // The opposite rules: allowed calls are rejected, and rejected calls are allowed.
         await server.replaceAuthorization(cachesGrants: keepsGrants) { _, actor, _ in actor == "two" }
         #expect(await refusal { _ = try await one.bump() } == .unauthenticated)
         #expect(try await two.bump() == 1)
         #expect(try await two.caller() == nil)
         #expect(await values.next() == nil)
         guard case .failed(let reason) = counts.outcome else {
-            Issue.record("a stream goes on that the rules refuse")
+            Issue.record("a stream that the rules reject continues")
             return
         }
         #expect(reason.code == .unauthenticated && reason.message.contains("'observeCount' of actor 'one'"))
@@ -79,7 +79,7 @@ extension AccessTests {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("streams that the rules refuse end also when what they look at has changed, and others go on")
+    @Test("streams end when changed data makes the rules reject them, and others continue")
     func changedData() async throws {
         let isOpen = Mutex(true)
         var access = AccessPolicy(authenticate: Self.keys)
@@ -105,7 +105,7 @@ extension AccessTests {
             for stream in streams[1] {
                 for await _ in stream {}
                 guard case .failed(let error) = stream.outcome else {
-                    Issue.record("it ended in order")
+                    Issue.record("the stream ended without an error")
                     continue
                 }
                 #expect(error.code == .unauthorized)
@@ -116,7 +116,7 @@ extension AccessTests {
         server.withLock { $0 = nil }
     }
 
-    @Test("more connections than are looked at in one go")
+    @Test("the rules are applied to more connections than one pass checks")
     func manyConnections() async throws {
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
@@ -134,7 +134,7 @@ extension AccessTests {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a stream that is still being begun when the rules change does not begin")
+    @Test("a stream that is starting when the rules change does not start")
     func beginning() async throws {
         let server = TrebuchetServer(
             transport: .webSocket(port: 0), reactors: 1, access: AccessPolicy(authorize: Self.everything))
@@ -151,7 +151,7 @@ extension AccessTests {
         await server.replaceAuthorization { _, _, _ in false }
         for await _ in stream { Issue.record("a value without permission") }
         guard case .failed(let error) = stream.outcome else {
-            Issue.record("it ended in order")
+            Issue.record("the stream ended without an error")
             return
         }
         #expect(error.code == .unauthenticated)
@@ -160,7 +160,7 @@ extension AccessTests {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("streams end when the caller of their connection becomes one who may not observe them")
+    @Test("streams end when their connection's caller becomes one that may not observe them")
     func otherCaller() async throws {
         var access = AccessPolicy(authenticate: Self.keys)
         access.authorize = { caller, _, target in target == "become(_:)" || caller?.principal?.id == "ada" }
@@ -174,7 +174,7 @@ extension AccessTests {
         try await client.resolve(AuthorizationTestActor.self, id: "turnstile").become("bob")
         #expect(await values.next() == nil)
         guard case .failed(let error) = stream.outcome else {
-            Issue.record("it ended in order")
+            Issue.record("the stream ended without an error")
             return
         }
         #expect(error.code == .unauthorized)
@@ -182,7 +182,7 @@ extension AccessTests {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a server that was made without rules is given none later: its clients would have none until then")
+    @Test("a server created without rules cannot get rules later: its clients would have had none")
     func tooLate() async {
         await #expect(processExitsWith: .failure) {
             let server = TrebuchetServer(transport: .webSocket(port: 0))

@@ -8,7 +8,7 @@ import Trebuchet
 import TrebuchetTesting
 import WebSockets
 
-/// Tells who calls it, from sync and async methods, on whatever reactor it lives.
+/// Reports its caller, from sync and async methods, on any reactor.
 @Trebuchet
 distributed actor CallerReportingActor {
     @StreamedState var count: Int = 0
@@ -37,7 +37,7 @@ distributed actor CallerReportingActor {
     ) async throws {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2, limits: limits, access: access)
-        // Two of them, so that one lives on another reactor than a connection.
+        // Two actors, so that one is on another reactor than the connection.
         await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "one")
         await server.expose(CallerReportingActor(actorSystem: server.actorSystem), as: "two")
         prepare(server)
@@ -60,7 +60,7 @@ distributed actor CallerReportingActor {
         return client
     }
 
-    /// The status of the answer to an upgrade with these headers; nil when it was accepted.
+    /// The status of the response to an upgrade with these headers; nil when it was accepted.
     private func refusal(_ address: SocketAddress, _ headers: HTTPHeaders, subprotocols: [String] = []) async -> Int? {
         do {
             let socket = try await WebSocketClient.connect(
@@ -69,13 +69,13 @@ distributed actor CallerReportingActor {
             socket.abort()
             return nil
         } catch {
-            // With the words around it: an address may have the same digits in it.
+            // With the surrounding words: an address may contain the same digits.
             let text = "\(error)"
             return ([401, 403, 503] as [Int]).first { text.contains("responded with \($0) instead of 101") } ?? 0
         }
     }
 
-    @Test("a client that is refused hears why", arguments: [nil, "ada", "eve-key"])
+    @Test("a rejected client receives the reason", arguments: [nil, "ada", "eve-key"])
     func reason(token: String?) async throws {
         try await withServer(AccessPolicy(authenticate: Self.keys)) { address in
             let error = await #expect(throws: TransportError.self) { _ = try await connect(address, token: token) }
@@ -88,7 +88,7 @@ distributed actor CallerReportingActor {
     }
 
     @Test(
-        "of a reason only the first line is shown, what is printable of it, and 200 bytes",
+        "only the first line of a reason is sent, its printable characters, up to 200 bytes",
         arguments: [
             ("no\u{1B}[31m\nmore", "no[31m"), (String(repeating: "é", count: 300), String(repeating: "é", count: 100)),
         ])
@@ -102,7 +102,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test("an actor hears who calls, in place, in a task and on another reactor, and each caller is himself")
+    @Test("an actor sees its caller in place, in a task and on another reactor, and callers are not mixed up")
     func callers() async throws {
         try await withServer(AccessPolicy(authenticate: Self.keys)) { address in
             let ada = try await connect(address, token: "ada-key")
@@ -120,7 +120,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test("at a server that lets anybody in there is no caller")
+    @Test("a server without authentication has no callers")
     func open() async throws {
         try await withServer(.open) { address in
             let client = try await connect(address, token: "whatever")
@@ -129,7 +129,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test("who has no key gets 401, whatever way there is to show one is taken, a hook that fails is 503")
+    @Test("a client without a key gets 401 with either credential form; a failing hook gives 503")
     func credentials() async throws {
         try await withServer(AccessPolicy(authenticate: Self.keys)) { address in
             #expect(await refusal(address, [:]) == 401)
@@ -152,7 +152,7 @@ distributed actor CallerReportingActor {
     }
 
     @Test(
-        "an error of the protocol is answered as its code says, any other is logged and not told",
+        "a TrebuchetError has the status of its code, any other error is logged and not disclosed",
         arguments: TestLink.allCases)
     func hookErrors(link: TestLink) async throws {
         struct NoDatabase: Error { let password = "pa55word" }
@@ -182,7 +182,7 @@ distributed actor CallerReportingActor {
             #expect(error?.message.contains(reason) == true, "\(token): \(error?.message ?? "")")
             #expect(error?.message.contains("pa55word") == false)
         }
-        // On a busy machine it tells of a reactor that was held, too.
+        // On a busy machine the log also reports blocked reactors.
         let lines = journal.entries.filter { !$0.contains("reactor") }
         let told = lines.filter { !$0.hasPrefix("refused ") }
         #expect(told.count == 1)
@@ -193,7 +193,7 @@ distributed actor CallerReportingActor {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("who is to come back later hears when")
+    @Test("a rejection with a delay has Retry-After")
     func retryAfter() async throws {
         let access = AccessPolicy { _ in
             throw TrebuchetError(.rateLimited, "too many", retryAfter: .milliseconds(2_500))
@@ -208,7 +208,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test("calls and streams are authorized one by one")
+    @Test("calls and streams are authorized individually")
     func authorization() async throws {
         var access = AccessPolicy { request in
             request.headers["X-API-Key"] == nil && request.bearerToken == nil ? nil : try await Self.keys(request)
@@ -232,7 +232,7 @@ distributed actor CallerReportingActor {
                 let stream = await mirror.observeCount()
                 for await _ in stream { Issue.record("a value without permission") }
                 guard case .failed(let reason) = stream.outcome else {
-                    Issue.record("the stream ended in order")
+                    Issue.record("the stream ended without an error")
                     continue
                 }
                 #expect(reason.code == code)
@@ -246,7 +246,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test("calls over a rate are answered rateLimited with the time to wait, by connection, method and principal")
+    @Test("calls over a rate fail with rateLimited and the wait, by connection, method and principal")
     func rates() async throws {
         var limits = ServerLimits()
         limits.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 5)
@@ -287,7 +287,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test("a browser is let in from the origins that are allowed, and others get 403")
+    @Test("a browser is admitted from the allowed origins, and others get 403")
     func origins() async throws {
         try await withServer(AccessPolicy(origins: ["https://app.example"])) { address in
             #expect(await refusal(address, ["Origin": "https://app.example"]) == nil)
@@ -297,9 +297,7 @@ distributed actor CallerReportingActor {
         }
     }
 
-    @Test(
-        "without a list a browser's page must be of the server's own host and port, at every server and before anything else"
-    )
+    @Test("without a list a browser's page must be same-origin, at every server and before any other check")
     func ownPages() async throws {
         let asked = Atomic<Int>(0)
         let asking = AccessPolicy { _ in
@@ -334,9 +332,11 @@ distributed actor CallerReportingActor {
                         #expect(await onThread { socket.receives(status: status) }, "\(host) \(origin)")
                         socket.close(reset: false)
                     }
-                    if status == 403 { #expect(asked.load(ordering: .relaxed) == before, "nobody is asked who it is") }
+                    if status == 403 {
+                        #expect(asked.load(ordering: .relaxed) == before, "the authentication hook is not called")
+                    }
                 }
-                // A health check names the host that it likes.
+                // A health check may use any host name.
                 for host in ["localhost:\(port)", "evil.com"] {
                     let socket = PlainSocket(address)
                     socket.send(Array("GET /healthz HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8))

@@ -3,13 +3,12 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// How often the server's thread asks for memory for a call. The numbers only go down; Docs/Internals/Performance.md has them.
+/// The allocations of the server's thread for one call. The numbers only go down; Docs/Internals/Performance.md has them.
 @Suite(.enabled(if: allocations_are_counted() != 0), .timeLimit(.minutes(5)), .serialized) struct AllocationTests {
     /// Allocations per call on the server's reactor, once everything is warm.
     ///
-    /// The actor itself tells the count. All calls of a round come in one read, and they are so few that a connection's share of
-    /// a turn is enough for them in a debug build too, so nothing else runs between the first and the last, whatever other
-    /// tests do on the same reactor.
+    /// The actor itself reports the count. All calls of a round arrive in one read and fit into the connection's share of a turn, in
+    /// debug builds too. So nothing else runs between the first and the last call, whatever other tests do on the same reactor.
     private func allocations(_ target: String, _ arguments: String, most: Int) async throws -> Double {
         try await withTestServer(reactors: 1) { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
@@ -26,13 +25,12 @@ import TrebuchetTesting
                 return try #require(results.last ?? nil) - #require(results.first ?? nil)
             }
             for _ in 0..<10 { _ = try await allocations(during: 4) }
-            // The fewest of each: a write may be cut by the network, and a thread that is kept waiting may find its turn over and put
-            // the rest aside.
+            // The minimum of each: the network may split a write, and a blocked thread may exceed its turn and defer the rest.
             var (few, many) = (Int.max, Int.max)
             for round in 1...500 {
                 few = min(few, try await allocations(during: 1))
                 many = min(many, try await allocations(during: 4))
-                // On a machine that is busy it takes more rounds until one was not disturbed.
+                // A busy machine needs more rounds until one is undisturbed.
                 if round > 20, many - few <= 3 * most { break }
             }
             peer.close()
@@ -40,7 +38,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an allocation is counted at all")
+    @Test("an allocation is counted")
     func counts() {
         let before = allocation_count()
         withExtendedLifetime([UInt8](repeating: 1, count: 10_000)) {}
@@ -49,7 +47,7 @@ import TrebuchetTesting
         #expect(allocation_count() > before)
     }
 
-    @Test("a call with a number and one with a string ask for memory no more often than they did")
+    @Test("a call with a number and one with a string allocate no more often than recorded")
     func calls() async throws {
         let number = try await allocations("same(_:)", "[7]", most: 2)
         let text = try await allocations("length(of:)", #"["a string of more than fifteen bytes"]"#, most: 2)

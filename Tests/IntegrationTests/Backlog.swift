@@ -5,11 +5,11 @@ struct Entry: Codable, Sendable, Identifiable, Equatable {
     var title: String
     var isDone = false
 
-    /// So many entries, with ids from 0 on.
+    /// `count` entries with ids from 0.
     static func entries(_ count: Int) -> [Entry] { (0..<count).map { Entry(id: $0, title: "entry number \($0)") } }
 }
 
-/// A struct whose parts know what changed in them.
+/// A struct whose members track their changes.
 struct Plan: DeltaRecord, Equatable {
     @DeltaValue var name = ""
     var first = KeyedCollection<Entry>()
@@ -20,7 +20,7 @@ struct Plan: DeltaRecord, Equatable {
     ]
 }
 
-/// States that know what changed in them.
+/// States that track their changes.
 @Trebuchet
 distributed actor Backlog {
     @StreamedState var entries = KeyedCollection<Entry>()
@@ -43,7 +43,7 @@ distributed actor Backlog {
         guard let entry = plan.first.remove(id: id) else { return }
         plan.second.append(entry)
     }
-    /// Random changes of everything, the same for the same seed.
+    /// Random changes of all states, reproducible by seed.
     distributed func shuffle(seed: UInt64, changes: Int) {
         var random = RandomChanges(seed: seed)
         for _ in 0..<changes {
@@ -54,7 +54,7 @@ distributed actor Backlog {
     distributed func current() -> Plan { plan }
 }
 
-/// The same on the global pool, where each change is a version of its own.
+/// `Backlog` on the global pool, where each change is a version.
 @Trebuchet(executor: .concurrent)
 distributed actor ConcurrentBacklog {
     @StreamedState var entries = KeyedCollection<Entry>()
@@ -63,7 +63,7 @@ distributed actor ConcurrentBacklog {
     distributed func rename(_ id: Int, _ title: String) { entries.update(id: id) { $0.title = title } }
 }
 
-/// A server's actor with the names of `Backlog`, whose state knows nothing of changes.
+/// A server actor with the names of `Backlog`, whose state does not track changes.
 @Trebuchet
 distributed actor PlainBacklog {
     @StreamedState var entries: [Entry] = []
@@ -72,7 +72,7 @@ distributed actor PlainBacklog {
     distributed func rename(_ id: Int, _ title: String) { entries[id].title = title }
 }
 
-/// Values that cannot always be written as JSON.
+/// Values that cannot always be encoded as JSON.
 @Trebuchet
 distributed actor UnencodableValueActor {
     struct Gauge: Codable, Sendable, Identifiable {
@@ -83,7 +83,7 @@ distributed actor UnencodableValueActor {
     @StreamedState var entries = KeyedCollection<Gauge>((0..<100).map { Gauge(id: $0) })
 
     distributed func set(_ id: Int, _ value: Double) { entries.update(id: id) { $0.value = value } }
-    /// Sets one to a value, and another to one that JSON has no form for.
+    /// Sets one gauge to a value and another one to a value that JSON cannot represent.
     distributed func spoil(_ id: Int, setting other: Int, to value: Double) {
         set(other, value)
         set(id, .infinity)

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// Rings, and holds its reactor for as long as a test wants.
+/// Records calls, and blocks its reactor for as long as a test wants.
 @Trebuchet
 distributed actor CombinedCallActor {
     @StreamedEvents(buffer: 64) var rings: Int
@@ -30,15 +30,15 @@ distributed actor CombinedCallActor {
     distributed func repeated(_ count: Int) -> String { String(repeating: "x", count: count) }
 }
 
-/// Calls of methods that do not suspend, to an actor of another reactor: they go there together, and are answered together.
+/// Calls of methods that do not suspend, to an actor of another reactor: they are sent together, and answered together.
 @Suite(.timeLimit(.minutes(5))) struct BatchedCallTests {
     private struct Scene {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let journal = Journal()
         let opening = DispatchSemaphore(value: 0)
-        /// The name of the gate that lives on the second reactor.
+        /// The name of the gate on the second reactor.
         let far: String
-        /// Of the one on the first.
+        /// The name of the gate on the first reactor.
         let near: String
 
         init() async throws {
@@ -62,7 +62,7 @@ distributed actor CombinedCallActor {
             }
         }
 
-        /// Holds the far gate's reactor until `opening` is signalled.
+        /// Blocks the far gate's reactor until `opening` is signalled.
         func hold() async throws -> RawPeer {
             let peer = try await peer(onReactor: 1)
             peer.invoke("h", far, "hold()")
@@ -75,7 +75,7 @@ distributed actor CombinedCallActor {
 
     private func error(_ peer: RawPeer) async throws -> String? { try await peer.next()?.payload.error?.code }
 
-    @Test("each has its answer, in their order, whatever it has for arguments and comes to")
+    @Test("each call has its response, in order, whatever its arguments and result")
     func answers() async throws {
         let scene = try await Scene()
         let peer = try await scene.peer()
@@ -104,7 +104,7 @@ distributed actor CombinedCallActor {
         await scene.end()
     }
 
-    @Test("those that are on their way take one timer, and no place among the calls that take time")
+    @Test("calls in transit share one timer and do not count as running")
     func lean() async throws {
         let scene = try await Scene()
         let peer = try await scene.peer()
@@ -116,7 +116,7 @@ distributed actor CombinedCallActor {
         _ = await peer.nextText()
         let (timers, running, away) = await shard.reactor.perform {
             let connections = Array(shard.connections.values)
-            // Not those of the reactor, which other tests use too.
+            // Not the timers of the reactor, which other tests use too.
             return (
                 connections.filter { $0.load.inTransit == 200 }.flatMap(\.crossReactorQueues).count { $0.timer != nil },
                 connections.reduce(0) { $0 + $1.running.count },
@@ -133,7 +133,7 @@ distributed actor CombinedCallActor {
         await scene.end()
     }
 
-    @Test("one that stands in line has its deadline, and is not made after it")
+    @Test("a queued call has its deadline, and does not run after it")
     func deadline() async throws {
         let scene = try await Scene()
         let peer = try await scene.peer()
@@ -156,7 +156,7 @@ distributed actor CombinedCallActor {
         await scene.end()
     }
 
-    @Test("one that is cancelled while it stands in line is answered at once, and not made")
+    @Test("a call cancelled in the queue is answered at once, and does not run")
     func cancelled() async throws {
         let scene = try await Scene()
         let peer = try await scene.peer()
@@ -176,7 +176,7 @@ distributed actor CombinedCallActor {
         await scene.end()
     }
 
-    @Test("those of a connection that has ended are not made")
+    @Test("queued calls of a closed connection do not run")
     func ended() async throws {
         let scene = try await Scene()
         let peer = try await scene.peer()
@@ -200,7 +200,7 @@ distributed actor CombinedCallActor {
         await scene.end()
     }
 
-    @Test("they are made in their order with those that suspend")
+    @Test("batched calls run in order with those that suspend")
     func order() async throws {
         let scene = try await Scene()
         let peer = try await scene.peer()
@@ -220,7 +220,7 @@ distributed actor CombinedCallActor {
         await scene.end()
     }
 
-    @Test("a stream that is asked for between two is not overtaken by the second")
+    @Test("a stream requested between two calls starts before the second call runs")
     func stream() async throws {
         let scene = try await Scene()
         let far = scene.far
@@ -232,7 +232,7 @@ distributed actor CombinedCallActor {
                 peer.invoke("2", far, "ring(_:)", "[2]")
                 peer.invoke("3", far, "ring(_:)", "[3]")
             }
-            // It may begin before the first of them is made, which was asked for before it.
+            // It may start before the first call runs, which was sent earlier.
             var rings: [Int] = []
             while rings.last ?? 1 < 2, let text = await peer.nextText() {
                 guard text.contains(#""type":"streamData""#) else { continue }
@@ -244,7 +244,7 @@ distributed actor CombinedCallActor {
         await scene.end()
     }
 
-    @Test("answers of more than a megabyte wait until they are read, and all come")
+    @Test("responses over a megabyte wait until they are read, and all arrive")
     func unread() async throws {
         let scene = try await Scene()
         let peer = try await scene.peer()

@@ -2,7 +2,7 @@ import Relays
 import Testing
 import Trebuchet
 
-/// Signs callers in, and remembers who has gone.
+/// Signs callers in, and records closed connections.
 @Trebuchet
 private distributed actor ConnectionReportingActor {
     private var handlers: [String: CallerConnection.CloseHandler] = [:]
@@ -66,7 +66,7 @@ private struct NoCaller: Error, Codable {}
     }
 
     @Test(
-        "who signs in over a connection is its principal from the next call on, on every reactor",
+        "a principal that signs in over a connection is its caller from the next call on, on every reactor",
         arguments: [true, false])
     func principal(local: Bool) async throws {
         try await withClients(identifying, local: local) { connect in
@@ -86,7 +86,7 @@ private struct NoCaller: Error, Codable {}
         }
     }
 
-    @Test("a connection that goes says so once, to those who still want to know", arguments: [true, false])
+    @Test("the close of a connection is reported once, to the remaining handlers", arguments: [true, false])
     func close(local: Bool) async throws {
         try await withClients(identifying, local: local) { connect in
             let client = try await connect()
@@ -102,7 +102,7 @@ private struct NoCaller: Error, Codable {}
         }
     }
 
-    @Test("a server that does not look at callers knows none", arguments: [true, false])
+    @Test("a server without authentication has no callers", arguments: [true, false])
     func unknown(local: Bool) async throws {
         try await withClients(.open, local: local) { connect in
             let client = try await connect()
@@ -113,7 +113,7 @@ private struct NoCaller: Error, Codable {}
         }
     }
 
-    @Test("a client in the same process shows its token as one over the network does")
+    @Test("a client in the same process presents its token like one over the network")
     func localToken() async throws {
         let access = AccessPolicy(authenticate: AccessPolicy.apiKeys(["k": Principal(id: "ada")]))
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)

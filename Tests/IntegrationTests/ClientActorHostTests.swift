@@ -3,16 +3,16 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Actors of clients whose connection breaks, or who go.
+/// Actors of clients whose connection breaks or that leave.
 @Suite(.timeLimit(.minutes(5))) struct ClientActorHostTests {
-    /// A host, a client behind a link that may be cut, and its visitor.
+    /// A host, a client behind a link that the test can cut, and the client's actor.
     private struct Scene {
         let server: TrebuchetServer
         let link: FaultyLink
         let client: TrebuchetClient
         /// Called without the link.
         let host: ClientReferenceHolder
-        /// Of the server.
+        /// The server's record of calls.
         let calls = Journal()
         let heard = Journal()
         let visitor: CalledClientActor
@@ -45,13 +45,13 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a reference stays good when its client comes back over another connection",
+        "a reference remains valid when its client reconnects",
         arguments: [FaultyLink.Cut.inOrder, .reset, .halfOpen(.seconds(30))])
     func back(cut: FaultyLink.Cut) async throws {
         let scene = try await Scene()
         for count in 1...3 {
             var outcome = try await scene.host.tell("a")
-            // One that was sent before anybody had noticed the cut.
+            // A call may have been sent before the cut was noticed.
             while outcome.first == "unknownOutcome" { outcome = try await scene.host.tell("a") }
             #expect(outcome == ["\(count)"])
             await scene.link.disconnectAll(cut)
@@ -61,7 +61,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a call waits while the client is away, and goes when it is back")
+    @Test("a call waits while the client is disconnected, and is sent when it reconnects")
     func waits() async throws {
         let scene = try await Scene()
         let call = try await scene.link.refuseConnections {
@@ -77,7 +77,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a call waits for a client that is away no longer than its deadline")
+    @Test("a call waits for a disconnected client no longer than its deadline")
     func late() async throws {
         var limits = ServerLimits()
         limits.clientCallTimeout = .milliseconds(100)
@@ -96,7 +96,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a call that was sent ends with unknownOutcome when the connection breaks, and is cancelled in the client")
+    @Test("a sent call ends with unknownOutcome when the connection breaks, and is cancelled in the client")
     func broken() async throws {
         let scene = try await Scene()
         let call = Task { try await scene.host.askToWait() }
@@ -107,9 +107,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "a client that is away for too long is given up: what waits and what comes ends unavailable, and its share is free"
-    )
+    @Test("a client that stays away too long is given up: its calls end as unavailable, and its quota is released")
     func grace() async throws {
         var limits = ServerLimits()
         limits.clientReconnectTime = .milliseconds(100)
@@ -125,13 +123,13 @@ import TrebuchetTesting
             #expect(scene.server.clientActorCount == 0)
             #expect(scene.server.hostingClientCount == 0)
         }
-        // It is back too late: what it hands over now is another reference.
+        // It reconnected too late: its next export is another reference.
         try await scene.client.resolve(ClientReferenceHolder.self, id: "host").enter(scene.visitor)
         #expect(try await scene.host.tell("b") == ["1"])
         await scene.end()
     }
 
-    @Test("a server that is shut down lets go of the actors of its clients")
+    @Test("a server that is shut down releases the actors of its clients")
     func shutdown() async throws {
         let scene = try await Scene()
         let call = Task { try await scene.host.askToWait() }
@@ -139,13 +137,13 @@ import TrebuchetTesting
         await scene.server.shutdown(drain: .zero)
         _ = try? await call.value
         #expect(await eventually { scene.server.hostingClientCount == 0 })
-        // The method that waited holds its reference until its task has ended.
+        // The waiting method retains its reference until its task ends.
         #expect(await eventually { scene.server.clientActorCount == 0 })
         #expect(scene.server.callsToClientsCount == 0)
         await scene.end()
     }
 
-    @Test("thousands of references of clients that have gone are let go of after the grace")
+    @Test("thousands of references of departed clients are released after the grace period")
     func thousands() async throws {
         var limits = ServerLimits()
         limits.clientReconnectTime = .milliseconds(100)
@@ -170,6 +168,6 @@ import TrebuchetTesting
 }
 
 extension RawPeer {
-    /// Says which client it is.
+    /// Sends the client's identity.
     func introduce(_ identity: String) { send(#"{"type":"hello","payload":{"client":"\#(identity)"}}"#) }
 }

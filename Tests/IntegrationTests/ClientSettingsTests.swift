@@ -5,9 +5,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What a client says of itself when it connects, and when it is connected.
+/// The data that a client sends when it connects, and the ways to connect.
 @Suite(.timeLimit(.minutes(5))) struct ClientSettingsTests {
-    @Test("headers of the client come with its connection, beside its token", arguments: TestLink.allCases)
+    @Test("headers of the client are sent with its connection, beside its token", arguments: TestLink.allCases)
     func headers(link: TestLink) async throws {
         var options = TrebuchetClient.Options()
         options.headers = ["X-API-Key": "k3y", "X-Team": "red", "Authorization": "Bearer old"]
@@ -29,7 +29,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "headers of the handshake are not the user's",
+        "the user cannot set headers of the handshake",
         arguments: ["Host", "sec-websocket-key", "UPGRADE", "a b", "x\r"])
     func reserved(name: String) async throws {
         let test = try await TestServer { _ in }
@@ -41,7 +41,7 @@ import TrebuchetTesting
         await test.shutDown()
     }
 
-    @Test("without a host a server listens, and a client connects, on this machine alone; a port may be a UInt16")
+    @Test("without a host, servers and clients use loopback; a port may be a UInt16")
     func defaultHost() async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0))
         #expect(server.status == .idle)
@@ -57,7 +57,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a URL names the server with a path and a query, in any case of its scheme",
+        "a URL names the server with path and query, and its scheme in any case",
         arguments: [("ws", "/real/time?x=1"), ("HTTP", "/real/time?x=1"), ("Ws", "")])
     func url(scheme: String, target: String) async throws {
         var access = AccessPolicy { Principal(id: $0.target) }
@@ -75,7 +75,7 @@ import TrebuchetTesting
         await test.shutDown()
     }
 
-    @Test("a URL that is none is told of when the client connects", arguments: ["ftp://a", "ws://u:p@a", "ws://a/#b"])
+    @Test("an invalid URL is reported when the client connects", arguments: ["ftp://a", "ws://u:p@a", "ws://a/#b"])
     func badURL(url: String) async throws {
         let client = TrebuchetClient(transport: .webSocket(url: url))
         let error = await #expect(throws: TransportError.self) { try await client.connect() }
@@ -83,7 +83,9 @@ import TrebuchetTesting
         await client.close()
     }
 
-    @Test("a client that disconnects makes no connection by itself, and connects again", arguments: TestLink.allCases)
+    @Test(
+        "a client that disconnects does not reconnect automatically, and connects again on request",
+        arguments: TestLink.allCases)
     func disconnect(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
@@ -99,7 +101,7 @@ import TrebuchetTesting
             #expect(await eventually { await server.connectionCount == 0 })
             let error = await #expect(throws: TrebuchetError.self) { try await counter.increment() }
             #expect(error?.code == .unavailable)
-            // Nothing is there to be ended.
+            // There is no connection to end.
             await client.disconnect()
             try await client.connect()
             #expect(try await counter.increment() == 1)

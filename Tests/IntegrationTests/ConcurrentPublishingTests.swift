@@ -39,7 +39,7 @@ private struct Full: Error, Codable {}
     }
 
     @Test(
-        "many changes in one call of an actor on the global pool are one update, which comes before the answer",
+        "many changes in one call of an actor on the global pool are one update, which precedes the response",
         arguments: ["fill(_:)", "fillAndThrow(_:)"])
     func oneUpdate(target: String) async throws {
         try await withPool { peer, server in
@@ -55,7 +55,7 @@ private struct Full: Error, Codable {}
         }
     }
 
-    @Test("a call that suspends shows what it has changed so far, and the rest before its answer")
+    @Test("a call that suspends publishes its changes so far, and the rest before its response")
     func suspending() async throws {
         try await withPool { peer, _ in
             peer.invoke("c", "pool", "fillLater(_:)", "[2000]")
@@ -68,7 +68,7 @@ private struct Full: Error, Codable {}
         }
     }
 
-    @Test("changes that are made in no call are sent as well")
+    @Test("changes outside of calls are sent as well")
     func outsideOfCalls() async throws {
         try await withPool { peer, server in
             let pool = try Pool.resolve(id: TrebuchetActorID("pool"), using: server.actorSystem)

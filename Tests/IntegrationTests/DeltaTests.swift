@@ -7,7 +7,7 @@ import TrebuchetTesting
     private static let observe =
         #"{"type":"invocation","payload":{"callID":"o","actorID":"ledger","targetIdentifier":"observeEntries"}}"#
 
-    /// A server whose ledger has a thousand numbers, and a peer that observes it.
+    /// Runs `body` with a server whose ledger has a thousand numbers, and a subscriber.
     private func withLedger(
         _ body: (RawPeer, OnceWrittenNumbers, TrebuchetServer, _ epoch: Substring, _ sequence: Int) async throws -> Void
     ) async throws {
@@ -27,7 +27,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a change of a large state is sent as what changed, against the version before; a small state as it is")
+    @Test("a change of a large state is sent as the difference from the version before; a small state is sent whole")
     func patch() async throws {
         try await withLedger { peer, ledger, _, _, sequence in
             try await ledger.add(7)
@@ -42,7 +42,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who comes back gets what is missing as differences while they are few, else the whole value")
+    @Test("a returning subscriber gets the missing differences while they are few, else the whole value")
     func history() async throws {
         try await withLedger { peer, ledger, server, epoch, sequence in
             for number in 0..<3 {
@@ -78,7 +78,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client puts the value together, and its reader sees no difference", arguments: TestLink.allCases)
+    @Test("a client assembles the value, and its reader never sees a difference", arguments: TestLink.allCases)
     func client(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             let ledger = OnceWrittenNumbers(actorSystem: server.actorSystem)

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// In a process of its own, whose limit is low.
+/// Runs in a separate process with a low descriptor limit.
 @Suite(.timeLimit(.minutes(5))) struct DescriptorExhaustionTests {
-    @Test("without descriptors left a server stops accepting, serves those it has, and goes on when some are free")
+    @Test("without free descriptors a server stops accepting, serves its connections, and accepts again later")
     func exhaustion() async throws {
         let server = try ChildProcess(
             "/bin/sh", ["-c", "ulimit -n 40; exec \"$0\" serve --port 0", ServeProcess.tool])
@@ -21,7 +21,7 @@ import Trebuchet
         let address = try #require(SocketAddress(literal: "127.0.0.1", port: port))
         let silent = (0..<100).map { _ in PlainSocket(address) }
         for _ in 0..<10 { try await call() }
-        // Waits in the kernel behind the silent ones, and is served once they have gone.
+        // Waits in the kernel behind the silent connections, and is served once they have gone.
         let late = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))
         let connecting = Task { try await late.connect() }
         for _ in 0..<10 { try await call() }

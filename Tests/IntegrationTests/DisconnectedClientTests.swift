@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct DisconnectedClientTests {
-    @Test("a client that vanishes mid-call: the call is cancelled, the others go on")
+    @Test("when a client vanishes during a call, the call is cancelled and others continue")
     func midCall() async throws {
         let journal = Journal()
         try await withTestServer { server in
@@ -21,7 +21,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client that vanishes mid-frame leaves nothing behind", arguments: [true, false])
+    @Test("a client that vanishes within a frame leaves no memory behind", arguments: [true, false])
     func midFrame(isReset: Bool) async throws {
         try await withTestServer { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
@@ -31,7 +31,7 @@ import TrebuchetTesting
                 let socket = PlainSocket(address)
                 socket.send(Array(PlainSocket.upgrade.utf8))
                 #expect(await eventually { await server.connectionCount == 2 })
-                // A masked text frame of 200 bytes, cut somewhere in its head or shortly behind it.
+                // A masked text frame of 200 bytes, cut within its header or shortly after it.
                 let frame: [UInt8] = [0x81, 0xFE, 0x00, 0xC8, 1, 2, 3, 4] + [UInt8](repeating: 0x20, count: 192)
                 socket.send(Array(frame.prefix(length)))
                 socket.close(reset: isReset)
@@ -41,7 +41,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("2,000 connections that send nothing hurt nobody")
+    @Test("2,000 silent connections do not disturb others")
     func silentConnections() async throws {
         try await withTestServer { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
@@ -58,7 +58,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("streams whose connection goes while they begin leave nothing with an actor of either reactor")
+    @Test("streams whose connection closes while they start leave no subscriber on either reactor")
     func shortStreams() async throws {
         try await withTestServer(reactors: 2) { server in
             for name in ["a", "b"] { await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: name) }

@@ -5,9 +5,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What is lost when a server is replaced by another one: nothing.
+/// Replacement of a server by another one loses nothing.
 @Suite(.timeLimit(.minutes(5))) struct DrainingServerTests {
-    /// Callers that go on until they are told to stop.
+    /// Callers that continue until the test stops them.
     private final class Callers: Sendable {
         private struct State {
             var isStopping = false
@@ -28,7 +28,7 @@ import TrebuchetTesting
             }
         }
 
-        /// Begins a stream and ends it with the first value.
+        /// Starts a stream and ends it after the first value.
         private func look(_ ledger: OnceWrittenNumbers) async throws {
             for await _ in await ledger.observeEntries() { return }
             throw NoValue()
@@ -63,16 +63,16 @@ import TrebuchetTesting
     }
 
     @Test(
-        "who calls all the time when a server gives way to another one has all calls answered, each by one of them",
+        "continuous callers receive all responses when one server replaces another, each from one of them",
         arguments: [1, 2])
     func callers(reactors: Int) async throws {
         var (server, address, ledger) = try await server(port: 0, reactors: reactors)
-        // Another test may get a port on which nobody listens.
+        // Reserved: another test could otherwise get a port on which no server listens.
         let port = PortReservation(address)
         defer { withExtendedLifetime(port) {} }
         var options = TrebuchetClient.Options()
         options.reconnect.initialDelay = .milliseconds(5)
-        // So long a way that there always is a call on it.
+        // A link with enough latency that a call is always in transit.
         var faults = FaultyLink.Faults.none
         faults.delay = .milliseconds(3)...(.milliseconds(3))
         let link = try FaultyLink(to: address, seed: 1, faults: faults)
@@ -103,7 +103,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a peer that does not say that it has heard does not hold up the end for long")
+    @Test("a peer that does not acknowledge the close delays the shutdown only briefly")
     func deaf() async throws {
         let (server, address, _) = try await server(port: 0, reactors: 1)
         let peer = try await RawPeer.connect(address)

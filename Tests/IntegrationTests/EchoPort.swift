@@ -3,7 +3,7 @@ import Networking
 import Synchronization
 import Transports
 
-/// A port that sends back whatever comes.
+/// A port that echoes all bytes.
 final class EchoPort: Sendable {
     let listener: Listener
 
@@ -22,11 +22,11 @@ final class EchoPort: Sendable {
     }
 }
 
-/// A connection that keeps what comes, and notes its end.
+/// A connection that records received bytes and its end.
 final class BytePeer: ByteChannelDelegate, Sendable {
     struct Contents {
         var received: [UInt8] = []
-        /// How many bytes came at once.
+        /// The size of each read.
         var reads: [Int] = []
         var isClosed = false
         var error: TransportError?
@@ -50,7 +50,7 @@ final class BytePeer: ByteChannelDelegate, Sendable {
         await channel.reactor.perform { channel.write { $0.append(bytes) } }
     }
 
-    /// Says that nothing more comes; what still comes is thrown away.
+    /// Closes the output; later input is discarded.
     func finish() async {
         let channel = channel
         await channel.reactor.perform { channel.closeAfterFlush() }

@@ -2,7 +2,7 @@ import StateMachines
 import Trebuchet
 import TrebuchetTesting
 
-/// What a door has to know: who rang, and whether they may come in.
+/// A state machine for entry requests: visitors, and the decisions about them.
 @ComposableEffectRunner
 struct EntryRequestMachine: StateMachine {
     struct State: Codable, Equatable, Sendable {
@@ -64,7 +64,7 @@ extension EntryRequestMachine: EntryRequestMachine.EffectRunner {
     }
 }
 
-/// Who is asked whether somebody may come in.
+/// The dependency that decides on entry.
 struct EntryDecisionKey: DependencyKey {
     var lets: @Sendable (String) async -> Bool
     var watch: @Sendable (@escaping @Sendable () -> Void) -> Void = { _ in }

@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Persisted events over the end of their server, in order or not.
+/// Persisted events across the end of their server, orderly or not.
 @Suite(.timeLimit(.minutes(5))) struct EventRestartTests {
     enum Ending: CaseIterable { case stopped, killed }
 
@@ -41,7 +41,7 @@ import TrebuchetTesting
         #expect(await eventually { await test.server.subscriberCount(of: "mills/a", stream) == count })
     }
 
-    @Test("who calls sees what the call has changed and sent before its answer")
+    @Test("a caller sees the changes and events of a call before its response")
     func beforeAnswer() async throws {
         try await withMill { (test) async throws in
             let peer = try await RawPeer.connect(test.address)
@@ -50,7 +50,7 @@ import TrebuchetTesting
                 #expect(try #require(await peer.nextText()).contains("streamStart"))
                 if stream != "observeSacks" { #expect(try #require(await peer.nextText()).contains("streamData")) }
             }
-            // Its answer waits for what the observation has to write.
+            // Its response waits for the write that the observation causes.
             peer.invoke("t", "mills/a", "ground()")
             #expect(try #require(await peer.nextText()).contains("response"))
             peer.invoke("c", "mills/a", "grind(_:)", "[2]")
@@ -62,15 +62,14 @@ import TrebuchetTesting
             func places(_ stream: String) -> [Int] {
                 messages.indices.filter { messages[$0].contains(#""streamID":"\#(stream)""#) }
             }
-            // The state of which each version counts, the events, and the state of which the newest does.
+            // The state with delivery `.every`, the events, and the state with conflation.
             let (steps, sacks, total) = (places("s1"), places("s2"), places("s3"))
             #expect(steps.count == 2 && sacks.count == 2 && total.count == 1 && messages.count == 6, "\(messages)")
             peer.close()
         }
     }
 
-    @Test(
-        "readers go on over a restart: none is lost, and none comes twice", arguments: Ending.allCases, [false, true])
+    @Test("readers continue across a restart, without loss or duplicates", arguments: Ending.allCases, [false, true])
     func readersGoOn(ending: Ending, onDemand: Bool) async throws {
         try await withMill(onDemand: onDemand) { (test) async throws in
             let (first, second) = try await (client(test), client(test))
@@ -87,7 +86,7 @@ import TrebuchetTesting
                 for _ in 0..<5 { sent = try await mill.grind(4) }
                 if round > 0 { await end(test, ending) }
                 if round > 0 { try await test.restart() }
-                // A client that has not noticed yet that it was cut off may send its next call in vain.
+                // A client that has not noticed the cut yet may lose its next call.
                 await begun(test, 2)
                 for index in readers.indices {
                     for number in sent - 19...sent {
@@ -100,14 +99,14 @@ import TrebuchetTesting
     }
 
     @Test(
-        "who has observed before the first event goes on over a restart too", arguments: Ending.allCases,
+        "a reader that subscribed before the first event continues across a restart too", arguments: Ending.allCases,
         [false, true])
     func beforeTheFirst(ending: Ending, onDemand: Bool) async throws {
         try await withMill(onDemand: onDemand) { (test) async throws in
             let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
             var sacks = await mill.observeSacks().makeAsyncIterator()
             await begun(test, 1)
-            // Its answer waits for what the observation has to write.
+            // Its response waits for the write that the observation causes.
             #expect(try await mill.ground() == 0)
             await end(test, ending)
             try await test.restart()
@@ -117,7 +116,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that is let go of and made anew goes on with its events; a log without any goes with it")
+    @Test("a deactivated actor continues its events after activation; an empty log is removed with it")
     func letGo() async throws {
         let store = MemoryStore()
         var limits = ServerLimits()
@@ -160,7 +159,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a program that was started again goes on behind the last event that it has seen", arguments: Ending.allCases)
+    @Test("a restarted program continues after the last event that it has seen", arguments: Ending.allCases)
     func startedAgain(ending: Ending) async throws {
         try await withMill { (test) async throws in
             let before = try await client(test)
@@ -186,7 +185,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("all that is kept may come at once to a reader that takes its time, and what is sent then behind it")
+    @Test("all persisted events may reach a slow reader at once, followed by the new ones")
     func allOfIt() async throws {
         try await withMill { (test) async throws in
             let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
@@ -204,7 +203,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "who comes from before what is kept, or from another life, is told; nil begins again",
+        "a reader from before the oldest event or of another epoch gets an error; nil starts afresh",
         arguments: Ending.allCases)
     func overflow(ending: Ending) async throws {
         try await withMill { (test) async throws in
@@ -231,7 +230,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("events that are not persisted say after a restart that some were missed")
+    @Test("events that are not persisted report a gap after a restart")
     func notPersisted() async throws {
         try await withMill { (test) async throws in
             let mill = try await client(test).resolve(EventProducerActor.self, id: "mills/a")
@@ -240,7 +239,7 @@ import TrebuchetTesting
             _ = try await mill.grind(3)
             var dust = stream.makeAsyncIterator()
             #expect(try await dust.next() == 1)
-            // While their server runs they go on behind a place as others do.
+            // While their server runs, they continue after a bookmark as others do.
             let again = await mill.observeDust(since: stream.bookmark)
             var rest = again.makeAsyncIterator()
             for number in 2...3 { #expect(try await rest.next() == number) }
@@ -251,7 +250,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a killed server has with every event that was seen the change of its call", arguments: 1...4)
+    @Test("for each event that was seen, a killed server has the change of its call", arguments: 1...4)
     func together(seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
         try await withMill { (test) async throws in
@@ -284,7 +283,7 @@ import TrebuchetTesting
     }
 }
 
-/// Counts what it grinds, and tells of each sack.
+/// Counts the sacks it grinds, and sends an event for each.
 @Trebuchet
 distributed actor EventProducerActor {
     @StreamedEvents(persisted: true) var sacks: Int

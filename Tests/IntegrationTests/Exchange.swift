@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What was sent between a client of protocol 2 and its server, one message in a line: `>` to the server, `<` from it.
+/// The recorded messages between a client of protocol 2 and its server, one per line: `>` to the server, `<` from it.
 struct Exchange {
     private struct RecordedMessage {
         let isToServer: Bool
@@ -11,7 +11,7 @@ struct Exchange {
 
     private let lines: [RecordedMessage]
 
-    /// - Parameter name: of a file of the folder Exchanges.
+    /// - Parameter name: the name of a file in the folder Exchanges.
     init(_ name: String) throws {
         let path = try #require(Bundle.module.path(forResource: name, ofType: "txt", inDirectory: "Exchanges"))
         lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map {
@@ -19,10 +19,10 @@ struct Exchange {
         }
     }
 
-    /// What the client sent, in order.
+    /// The client's messages, in order.
     var requests: [String] { lines.filter(\.isToServer).map(\.text) }
 
-    /// What the server sent back for a call.
+    /// The server's response to a call.
     func answer(to callID: String) throws -> OldMessage? { try answers.first { $0.callID == callID } }
 
     /// The values of a stream.
@@ -37,7 +37,7 @@ struct Exchange {
 
 /// A message of protocols 1 and 2.
 struct OldMessage: Sendable {
-    /// One of version 2.
+    /// A filter of version 2.
     struct Filter: Sendable {
         let name: String?
         let parameters: [String: String]
@@ -52,7 +52,7 @@ struct OldMessage: Sendable {
     let sequence: Int?
     let timestamp: String?
     let filter: Filter?
-    /// The JSON of a result or of a stream's value, its members in order; nil for a call that gives nothing, and for an error.
+    /// The JSON of a result or a stream's value, with sorted members; nil for a call without a result, and for an error.
     let value: String?
 
     init(_ text: String) throws {
@@ -83,15 +83,15 @@ struct OldMessage: Sendable {
     }
 }
 
-/// The client's side of an exchange, before a server of now.
+/// The client's side of an exchange with a current server.
 final class OldClient {
     let peer: RawPeer
-    /// All that came.
+    /// All received messages.
     private(set) var received: [OldMessage] = []
 
     init(_ peer: RawPeer) { self.peer = peer }
 
-    /// Sends a message, and waits for what answers it: a `response`, a `streamStart`, or the end of the stream it names.
+    /// Sends a message and waits for its response: a `response`, a `streamStart`, or the end of the stream it names.
     func ask(_ text: String) async throws -> OldMessage {
         let sent = try OldMessage(text)
         peer.send(text)
@@ -121,7 +121,7 @@ final class OldClient {
             + #""port":9911},"targetIdentifier":"\#(target)"\#(version.map { #","protocolVersion":\#($0)"# } ?? "")\#(more)}}"#
     }
 
-    /// The next message for which a condition holds; fails when none comes for 40 seconds.
+    /// The next message that satisfies a condition; fails when none arrives for 40 seconds.
     func next(where isWanted: (OldMessage) -> Bool) async throws -> OldMessage {
         while true {
             try #require(await eventually { peer.waitingCount > 0 }, "nothing came")
@@ -132,14 +132,13 @@ final class OldClient {
         }
     }
 
-    /// Waits for the first value of a stream that has been begun. A call that is made sooner may change the state before: the
-    /// first value is then the one after it.
+    /// Waits for the first value of a new stream. An earlier call may change the state before: the first value is then the one after it.
     func firstValue(of start: OldMessage) async throws {
         guard values(of: start.streamID).isEmpty else { return }
         _ = try await next { $0.kind == "streamData" && $0.streamID == start.streamID }
     }
 
-    /// The values that have come of a stream.
+    /// The received values of a stream.
     func values(of streamID: String?) -> [String] {
         received.filter { $0.kind == "streamData" && $0.streamID == streamID }.compactMap(\.value)
     }

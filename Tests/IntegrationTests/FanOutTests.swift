@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5)), .serialized) struct FanOutTests {
-    /// Connections that have the first value of a state.
+    /// Connections that have received the first value of a state.
     private func subscribers(_ count: Int, _ address: SocketAddress) async throws -> [RawPeer] {
         try await withThrowingTaskGroup(of: RawPeer.self) { group in
             for _ in 0..<count {
@@ -44,15 +44,13 @@ import TrebuchetTesting
             for peer in peers { peer.abort() }
             #expect(await eventually { await server.subscriberCount(of: "board", "observeState") == 0 })
             #expect(await eventually { await server.connectionCount == 1 })
-            // They lost their connections and may come back: for a while the state is encoded for them.
+            // Lost connections may resume: for a while the state is encoded for them.
             #expect(try await board.add() == 2)
             #expect(await server.encodeCount(of: "board", "observeState") == before + 2)
         }
     }
 
-    @Test(
-        "calls that arrive together reach subscribers in order; few of them version by version, and the last is always there"
-    )
+    @Test("calls of one turn reach subscribers in order: few calls version by version, and always the last one")
     func versionsOfOneTurn() async throws {
         try await withTestServer(reactors: 1) { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
@@ -60,7 +58,7 @@ import TrebuchetTesting
             let address = try #require(server.address)
             let subscriber = try await subscribers(1, address)[0]
             let caller = try await RawPeer.connect(address)
-            // One task of the caller's reactor, so one write: the server handles many of them in a turn.
+            // One task on the caller's reactor, so one write: the server handles many of them in a turn.
             let few = 20
             await caller.together { for _ in 0..<few { caller.invoke("c", "board", "add()") } }
             for count in 1...few { #expect(try await subscriber.next()?.payload.data?.count == count) }
@@ -77,9 +75,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "however many calls arrive together, a subscriber that keeps up gets differences and no whole value",
-        arguments: [40, 400])
+    @Test("a subscriber that keeps pace gets differences, however many calls arrive together", arguments: [40, 400])
     func differencesOfOneTurn(calls: Int) async throws {
         try await withTestServer(reactors: 1) { server in
             let board = SizedStateActor(actorSystem: server.actorSystem)
@@ -101,16 +97,16 @@ import TrebuchetTesting
                     count = try #require(last.value)
                     updates += 1
                 }
-                #expect(updates >= min(calls, 32), "what was encoded is sent")
+                #expect(updates >= min(calls, 32), "encoded updates are sent")
             }
             subscriber.close()
             caller.close()
         }
     }
 
-    @Test("a subscriber that does not read holds up nobody, and gets the newest state when it reads again")
+    @Test("a subscriber that does not read delays no other, and gets the newest state when it reads again")
     func slowSubscriber() async throws {
-        // The reader stands still for as long as the calls take, which on a busy machine is more than the default patience.
+        // The reader pauses for all calls, on a busy machine for longer than the default write timeout.
         var limits = ServerLimits()
         limits.supersededVersionTimeout = .seconds(600)
         try await withTestServer(reactors: 1, limits: limits) { server in
@@ -133,16 +129,14 @@ import TrebuchetTesting
                 counts.append(try #require(await slow.next()?.payload.data).count)
             }
             #expect(zip(counts, counts.dropFirst()).allSatisfy(<))
-            // What the kernel's buffers and the watermark hold, and no more.
+            // No more than the kernel's buffers and the watermark hold.
             #expect(counts.count < updates / 2)
             slow.close()
             caller.close()
         }
     }
 
-    @Test(
-        "many subscribers, who know the stream by names of their own and begin at different versions, each get all in order"
-    )
+    @Test("many subscribers with different stream names and start versions each get all versions in order")
     func namesOfTheirOwn() async throws {
         try await withTestServer(reactors: 1) { server in
             for name in ["board", "other"] {

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @Suite(.timeLimit(.minutes(5))) struct FaultyLinkTests {
     private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) } }
 
-    /// A link in front of an echo; nothing of it may be left afterwards.
+    /// Runs `body` with a link in front of an echo server, and expects that it leaves nothing behind.
     private func withLink(
         seed: UInt64 = 1, _ faults: FaultyLink.Faults = .none, body: (FaultyLink) async throws -> Void
     ) async throws {
@@ -19,7 +19,7 @@ import TrebuchetTesting
         await port.listener.close()
     }
 
-    @Test("bytes that are split at any place arrive whole and in order", arguments: 1...5 as ClosedRange<UInt64>)
+    @Test("bytes split at any position arrive complete and in order", arguments: 1...5 as ClosedRange<UInt64>)
     func splits(seed: UInt64) async throws {
         var faults = FaultyLink.Faults()
         faults.chunkBytes = 1...200
@@ -30,14 +30,14 @@ import TrebuchetTesting
             await peer.send(sent)
             #expect(await eventually(within: .seconds(60)) { peer.now.received.count >= sent.count })
             #expect(peer.now.received == sent)
-            // A busy machine may bring some pieces together again.
+            // A busy machine may merge some pieces.
             #expect(peer.now.reads.count > sent.count / 1000)
             #expect(link.counters.bytesToServer == sent.count)
             #expect(link.counters.bytesToClient == sent.count)
         }
     }
 
-    @Test("much more than the sockets hold goes through a link that stalls")
+    @Test("more data than the sockets hold passes a link that stalls")
     func backpressure() async throws {
         var faults = FaultyLink.Faults()
         faults.stallAfterBytes = 250_000...500_000
@@ -52,7 +52,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("each connection is cut after as many bytes as the schedule says, and new ones work")
+    @Test("each connection is cut after the scheduled number of bytes, and new ones work")
     func cuts() async throws {
         var faults = FaultyLink.Faults()
         faults.cutAfterBytes = 100...2_000
@@ -80,7 +80,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("faults that are set later are those of later connections; the others go on")
+    @Test("changed faults apply to later connections; existing ones are unchanged")
     func laterFaults() async throws {
         var faults = FaultyLink.Faults()
         faults.cutAfterBytes = 100...100
@@ -102,7 +102,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("on the worst of links what arrives is what was sent, as far as it goes", arguments: [3, 4, 5] as [UInt64])
+    @Test("on the worst link, the received bytes are a prefix of the sent bytes", arguments: [3, 4, 5] as [UInt64])
     func harsh(seed: UInt64) async throws {
         try await withLink(seed: seed, .harsh) { link in
             let sent = Self.bytes(20_000)
@@ -123,7 +123,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a link that is let go of ends its connections and listens no more")
+    @Test("a released link ends its connections and stops listening")
     func letGo() async throws {
         let port = try EchoPort()
         var link: FaultyLink? = try FaultyLink(to: port.listener.address, seed: 1)
@@ -141,7 +141,7 @@ import TrebuchetTesting
         await port.listener.close()
     }
 
-    @Test("all connections are cut at once, each way as it is asked for")
+    @Test("all connections are cut at once, each in the requested way")
     func cutAll() async throws {
         try await withLink { link in
             for cut in [FaultyLink.Cut.inOrder, .reset, .halfOpen(.seconds(60))] {
@@ -155,14 +155,14 @@ import TrebuchetTesting
                 await link.disconnectAll(cut)
                 #expect(await eventually(within: .seconds(60)) { peers.allSatisfy(\.now.isClosed) })
                 #expect(peers.allSatisfy { ($0.now.error == nil) == (cut == .inOrder) })
-                // The sides of half-open connections that the server has.
+                // The server's sides of half-open connections.
                 let open = cut == .halfOpen(.seconds(60)) ? 3 : 0
                 #expect(await eventually(within: .seconds(60)) { link.counters.openSockets == 2 + open })
             }
         }
     }
 
-    @Test("nothing passes a stalled link, and everything when it goes on")
+    @Test("no bytes pass a stalled link, and all of them once it resumes")
     func stall() async throws {
         try await withLink { link in
             let peer = try await BytePeer.connect(link.address)
@@ -180,7 +180,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("connections are refused while the test wants it, and those that exist go on")
+    @Test("connections are refused while the test wants it, and existing ones continue")
     func refusal() async throws {
         try await withLink { link in
             let peer = try await BytePeer.connect(link.address)
@@ -198,7 +198,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the end of one side reaches the other behind what was sent before it")
+    @Test("the end of one side reaches the other after its bytes")
     func ends() async throws {
         var faults = FaultyLink.Faults()
         faults.chunkBytes = 10...10
@@ -216,10 +216,10 @@ import TrebuchetTesting
 
     @Test("a client whose server is gone sees its connection end")
     func noServer() async throws {
-        // Kept meanwhile: another test would soon listen on a port that is free.
+        // Reserved meanwhile: another test could soon listen on a free port.
         let port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
         let link = try FaultyLink(to: SocketAddress(host: "127.0.0.1", port: port.port, isIPv6: false), seed: 1)
-        // The reset may come while it still connects.
+        // The reset may arrive during the connect.
         let peer = try? await BytePeer.connect(link.address)
         #expect(await eventually(within: .seconds(60)) { peer?.now.isClosed ?? true })
         #expect(await eventually { link.counters.failedConnects == 1 })
@@ -228,7 +228,7 @@ import TrebuchetTesting
         withExtendedLifetime(port) {}
     }
 
-    @Test("calls and streams go through a link that splits every message")
+    @Test("calls and streams pass a link that splits every message")
     func trebuchet() async throws {
         var faults = FaultyLink.Faults()
         faults.chunkBytes = 1...20
@@ -237,7 +237,7 @@ import TrebuchetTesting
         } body: { _, server in
             let link = try FaultyLink(to: #require(server.address), seed: 3, faults: faults)
             var options = TrebuchetClient.Options()
-            // A handshake is a hundred pieces, and each waits for the reactor that all tests of the process use.
+            // A handshake has a hundred pieces, and each waits for the reactor that all tests of the process share.
             options.connectTimeout = .seconds(40)
             let client = TrebuchetClient(
                 transport: .webSocket(host: link.address.host, port: link.address.port), options: options)
@@ -257,7 +257,7 @@ import TrebuchetTesting
         return (0..<500).map { _ in course.next() }
     }
 
-    @Test("the same seed gives the same schedule, another seed, connection or direction another")
+    @Test("equal seeds give equal schedules; another seed, connection or direction gives another one")
     func sameSeed() {
         #expect(steps(1, 1, .toServer) == steps(1, 1, .toServer))
         #expect(steps(1, 1, .toServer) != steps(2, 1, .toServer))
@@ -265,7 +265,7 @@ import TrebuchetTesting
         #expect(steps(1, 1, .toServer) != steps(1, 1, .toClient))
     }
 
-    /// Follows a course to its cut, or past where it could be; nil when there is none.
+    /// Follows a schedule to its cut, or beyond its possible positions; nil when there is none.
     private func cut(_ course: FaultSequence, _ faults: FaultyLink.Faults) -> FaultyLink.Cut? {
         var course = course
         var offset = 0
@@ -284,7 +284,7 @@ import TrebuchetTesting
         return nil
     }
 
-    @Test("a connection is cut once, in one direction, and everything is within its bounds")
+    @Test("a connection is cut once, in one direction, and all faults are within their bounds")
     func bounds() {
         let faults = FaultyLink.Faults.harsh
         let schedule = FaultSchedule(seed: 5, faults: faults)
@@ -304,7 +304,7 @@ import TrebuchetTesting
         for case .halfOpen(let time) in cuts { #expect(faults.halfOpenTime.contains(time)) }
     }
 
-    @Test("without faults bytes are carried and nothing else happens")
+    @Test("without faults bytes are only forwarded")
     func none() {
         var course = FaultSchedule(seed: 9, faults: .none).course(ofConnection: 1, .toServer)
         #expect(course.delay == .zero)

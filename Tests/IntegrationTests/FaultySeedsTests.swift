@@ -4,8 +4,8 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Two clients write and observe over links that are cut, stalled, delayed and split, and whose old connections go on beside
-/// the new ones, each as its seed says. `TREBUCHET_SEED=17` runs one seed alone.
+/// Two clients write and observe over links that are cut, stalled, delayed and split, while their old connections stay open beside the
+/// new ones, all by seed. `TREBUCHET_SEED=17` runs one seed alone.
 @Suite(.timeLimit(.minutes(10))) struct FaultySeedsTests {
     private static let seeds: ClosedRange<UInt64> = {
         let environment = ProcessInfo.processInfo.environment
@@ -14,7 +14,7 @@ import TrebuchetTesting
     }()
     private static let numbersPerWriter = 60
 
-    /// Harsh, and cut often enough that no connection carries a tenth of what there is to say.
+    /// Harsh, and cut so often that no connection carries a tenth of the traffic.
     private static let faults: FaultyLink.Faults = {
         var faults = FaultyLink.Faults.harsh
         faults.cutAfterBytes = 1...4_000
@@ -25,16 +25,16 @@ import TrebuchetTesting
         return faults
     }()
 
-    /// What a writer knows of its numbers. Every other one is written by an `@Idempotent` method.
+    /// A writer's knowledge of its numbers. Every other number is written by an `@Idempotent` method.
     private struct Written: Sendable {
         var acknowledged: Set<Int> = []
         var unknown: Set<Int> = []
-        /// Those of `@Idempotent` calls that ended otherwise than with their answers.
+        /// The numbers of `@Idempotent` calls that ended without a response.
         var unrepeated: [Int: String] = [:]
     }
 
     @Test(
-        "every reader goes forward to the last value, and what was acknowledged is there once, whatever the link does",
+        "every reader advances to the last value, and acknowledged numbers are present once, whatever the link does",
         arguments: seeds)
     func seed(_ seed: UInt64) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
@@ -68,15 +68,15 @@ import TrebuchetTesting
                 $0.unrepeated.merge($1.unrepeated) { first, _ in first }
             }
         }
-        // What old connections still bring comes before the end.
+        // Bytes of old connections arrive before the end.
         #expect(await eventually(within: .seconds(60)) { scenes.allSatisfy { $0.link.counters.leftOpen == 0 } })
         #expect(await eventually(within: .seconds(60)) { await server.connectionCount <= scenes.count })
         // The end, at which the readers stop; written without a network.
         let own = try OnceWrittenNumbers.resolve(id: TrebuchetActorID("ledger"), using: server.actorSystem)
         try await own.add(Self.end)
         let last = try await own.all()
-        #expect(Set(last).count == last.count, "nothing is there twice; seed \(seed)")
-        #expect(written.acknowledged.isSubset(of: last), "what was acknowledged is there; seed \(seed)")
+        #expect(Set(last).count == last.count, "no number is present twice; seed \(seed)")
+        #expect(written.acknowledged.isSubset(of: last), "acknowledged numbers are present; seed \(seed)")
         #expect(written.unrepeated == [:], "the calls of an @Idempotent method are all answered; seed \(seed)")
         #expect(Set(last).isSubset(of: written.acknowledged.union(written.unknown).union([Self.end])))
         for reader in readers {

@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Players, each of which is observed by somebody else.
+/// Players, each observed by a different subscriber.
 @Trebuchet
 private distributed actor Arena {
     struct Player: Codable, Sendable, Equatable {
@@ -28,7 +28,7 @@ private distributed actor Arena {
     }
 }
 
-/// The same on the global pool.
+/// `Arena` on the global pool.
 @Trebuchet(executor: .concurrent)
 private distributed actor SlowArena {
     @StreamedState var scores: [String: Int] = [:]
@@ -36,7 +36,7 @@ private distributed actor SlowArena {
     distributed func set(_ id: String, to score: Int) { scores[id] = score }
 }
 
-/// Cannot always be written down.
+/// Its state cannot always be encoded.
 @Trebuchet
 private distributed actor Gauge {
     @StreamedState var reading: Double = 1
@@ -56,7 +56,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("a path brings its part alone, when that has changed", arguments: TestLink.allCases)
+    @Test("a path sends only its part, when that has changed", arguments: TestLink.allCases)
     func path(link: TestLink) async throws {
         try await withArena(link) { arena, _, _ in
             try await arena.join("7")
@@ -70,7 +70,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("a part that is not there is nil to an optional reader, and nothing to another", arguments: TestLink.allCases)
+    @Test("a missing part is nil to an optional reader, and no value to another", arguments: TestLink.allCases)
     func missing(link: TestLink) async throws {
         try await withArena(link) { arena, _, _ in
             let filter = StreamFilter.path("/players/7/score")
@@ -88,7 +88,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("a condition lets only those versions through for which it holds", arguments: TestLink.allCases)
+    @Test("a condition admits only the versions for which it holds", arguments: TestLink.allCases)
     func condition(link: TestLink) async throws {
         try await withArena(link) { arena, _, _ in
             var states = await arena.observeState(filter: .where("/round", .greater(than: 2))).makeAsyncIterator()
@@ -97,9 +97,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test(
-        "who observes through a condition that another has already gets no value that it no longer holds for",
-        arguments: TestLink.allCases)
+    @Test("a new reader of a shared condition gets no value that no longer satisfies it", arguments: TestLink.allCases)
     func staleValue(link: TestLink) async throws {
         for reactors in [1, 2] {
             try await withArena(link, reactors: reactors) { arena, _, server in
@@ -108,7 +106,7 @@ private distributed actor Gauge {
                 var first = await arena.observeState(filter: filter).makeAsyncIterator()
                 for _ in 0..<3 { try await arena.score("7") }
                 while let state = await first.next(), state.players["7"]?.score != 3 {}
-                // It holds no longer.
+                // The condition no longer holds.
                 try await arena.join("7")
                 var late: [StateStream<Arena.State>.Iterator] = []
                 for _ in 0..<6 { late.append(await arena.observeState(filter: filter).makeAsyncIterator()) }
@@ -116,14 +114,14 @@ private distributed actor Gauge {
                 for _ in 0..<2 { try await arena.score("7") }
                 for index in late.indices { #expect(await late[index].next()?.players["7"]?.score == 2) }
                 #expect(await first.next()?.players["7"]?.score == 2)
-                // And where it holds, the value of now comes at once.
+                // Where it holds, the current value arrives at once.
                 var last = await arena.observeState(filter: filter).makeAsyncIterator()
                 #expect(await last.next()?.players["7"]?.score == 2)
             }
         }
     }
 
-    @Test("one filter is evaluated once for all its readers, on all reactors, and is forgotten with the last")
+    @Test("one filter is evaluated once for all its readers, on all reactors, and is removed with the last")
     func shared() async throws {
         try await withArena(.webSocket) { arena, client, server in
             try await arena.join("7")
@@ -157,7 +155,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("within an interval comes one value at most, and the last is never lost", arguments: TestLink.allCases)
+    @Test("at most one value arrives in an interval, and the last is never lost", arguments: TestLink.allCases)
     func interval(link: TestLink) async throws {
         try await withArena(link) { arena, _, _ in
             try await arena.join("7")
@@ -179,7 +177,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("a filtered stream goes on over a cut connection, without an equal value")
+    @Test("a filtered stream resumes after a cut, without an equal value")
     func reconnection() async throws {
         try await withArena(.webSocket) { arena, _, server in
             try await arena.join("7")
@@ -194,7 +192,7 @@ private distributed actor Gauge {
             #expect(await scores.next() == 0)
             for score in 1...5 {
                 await link.disconnectAll(.reset)
-                // Another part changes meanwhile, so the versions are others.
+                // Another part changes meanwhile, so the versions differ.
                 try await arena.score("8")
                 _ = try await arena.nextRound()
                 for await state in client.connectionState.stream where state == .connected { break }
@@ -207,15 +205,15 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("a filter that makes no sense is refused with its reason", arguments: TestLink.allCases)
+    @Test("an invalid filter is rejected with its reason", arguments: TestLink.allCases)
     func refused(link: TestLink) async throws {
         try await withArena(link) { arena, _, server in
             let local = try Arena.resolve(id: TrebuchetActorID("arena"), using: server.actorSystem)
             for arena in [arena, local] {
                 let stream = await arena.observeState(filter: .path("players"), as: Int.self)
-                for await _ in stream { Issue.record("a value through no filter") }
+                for await _ in stream { Issue.record("a value arrived through an invalid filter") }
                 guard case .failed(let error) = stream.outcome else {
-                    Issue.record("the stream ended in order")
+                    Issue.record("the stream ended without an error")
                     continue
                 }
                 #expect(error.code == .invalidArguments && error.message.contains("'players' is not a JSON Pointer"))
@@ -223,7 +221,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("only so many different filters look at one state")
+    @Test("the number of different filters of one state is bounded")
     func tooMany() async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 2_000
@@ -238,7 +236,7 @@ private distributed actor Gauge {
                 held.append(await arena.observeState(filter: .path("/players/\(number)/score"), as: Int?.self))
             }
             let more = await arena.observeState(filter: .path("/round"), as: Int.self)
-            for await _ in more { Issue.record("a value through one filter too many") }
+            for await _ in more { Issue.record("a value arrived through a filter over the limit") }
             #expect(
                 more.outcome
                     == .failed(
@@ -246,14 +244,14 @@ private distributed actor Gauge {
                             .rateLimited,
                             "quota exceeded: this connection has 100 of the 1600 filters of this state "
                                 + "(ServerLimits.filtersPerState)")))
-            // One that is there already is still to be had.
+            // An existing filter is still available.
             var last = await arena.observeState(filter: .path("/players/99/score"), as: Int?.self).makeAsyncIterator()
             #expect(await last.next() == .some(nil))
             #expect(held.count == 100)
         }
     }
 
-    @Test("a part of another type than the reader's gives no value, and the stream's error says which part")
+    @Test("a part of another type than the reader's gives no value, and the stream's error names the part")
     func wrongType() async throws {
         try await withArena(.webSocket) { arena, _, _ in
             let stream = await arena.observeState(filter: .path("/round"), as: String.self)
@@ -281,7 +279,7 @@ private distributed actor Gauge {
         arena = nil
         #expect(await rounds.next() == nil)
         guard case .failed(let error) = stream.outcome else {
-            Issue.record("the stream ended in order")
+            Issue.record("the stream ended without an error")
             return
         }
         #expect(error.code == .actorNotFound)
@@ -301,7 +299,7 @@ private distributed actor Gauge {
         }
     }
 
-    @Test("the filters of version 2 reach a client of version 2")
+    @Test("a client of version 2 can use the filters of version 2")
     func legacy() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await server.expose(Arena(actorSystem: server.actorSystem), as: "arena")
@@ -321,7 +319,7 @@ private distributed actor Gauge {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a state that cannot be encoded is told as that through a filter, and the actor is not taken for gone")
+    @Test("a state that cannot be encoded is reported as such through a filter, not as a missing actor")
     func unencodable() async throws {
         try await withTestServer { server in
             await server.expose(Gauge(actorSystem: server.actorSystem), as: "gauge")

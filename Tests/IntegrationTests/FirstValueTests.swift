@@ -13,7 +13,7 @@ private distributed actor PoolBoard {
     }
 }
 
-/// Streams and calls that are asked for in one go: what a call has changed is shown before its answer.
+/// Streams and calls requested together: the changes of a call are sent before its response.
 @Suite(.timeLimit(.minutes(5))) struct FirstValueTests {
     private func withBoards(_ body: (TrebuchetServer) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
@@ -26,7 +26,7 @@ private distributed actor PoolBoard {
         await server.shutdown(drain: .zero)
     }
 
-    /// Observes and calls in one write. Returns the answer, and the count that was seen last before it.
+    /// Observes and calls in one write. Returns the result, and the last count before it.
     private func observeAndCall(
         _ actor: String, _ server: TrebuchetServer, _ call: @escaping @Sendable (RawPeer) -> Void
     ) async throws -> (result: Int?, seen: Int?) {
@@ -45,7 +45,7 @@ private distributed actor PoolBoard {
     }
 
     @Test(
-        "the answer of a call comes behind the first value of a stream that was asked for before it",
+        "the response of a call follows the first value of a stream requested before it",
         arguments: ["add()", "addLater()"])
     func onDemand(method: String) async throws {
         try await withBoards { server in
@@ -60,7 +60,7 @@ private distributed actor PoolBoard {
         }
     }
 
-    @Test("so does that of a call whose answer is kept", arguments: ["boards/", "a", "b"])
+    @Test("the recorded response of an idempotent call follows the first value, too", arguments: ["boards/", "a", "b"])
     func kept(actor: String) async throws {
         try await withBoards { server in
             for number in 1...16 {
@@ -72,7 +72,7 @@ private distributed actor PoolBoard {
         }
     }
 
-    @Test("so does that of an actor on the global pool")
+    @Test("the response of an actor on the global pool follows the first value, too")
     func pool() async throws {
         try await withBoards { server in
             for number in 1...64 {

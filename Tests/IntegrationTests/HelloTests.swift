@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What a client is told of its connection when it asks.
+/// The server's response to a client's hello.
 @Suite(.timeLimit(.minutes(5))) struct HelloTests {
     private static let question = #"{"type":"hello","payload":{}}"#
 
@@ -41,7 +41,7 @@ import TrebuchetTesting
         limits.messageSize = 2_000
         limits.pingInterval = nil
         try await withPeer(limits: limits) { [limits] peer in
-            // Members that nobody knows are ignored, and it may come again.
+            // Unknown members are ignored, and hello may be repeated.
             for question in [
                 #"{"type":"hello","new":[],"payload":{"agent":{"name":"x"},"limits":null}}"#, Self.question,
             ] {
@@ -51,7 +51,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a script that cannot read the answer to its upgrade repeats a call with the name of its hello")
+    @Test("a script that cannot read the upgrade's response repeats a call under the name in its hello")
     func browser() async throws {
         try await withTestServer { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")
@@ -72,7 +72,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a hello that comes again counts like a call where calls have a rate")
+    @Test("a repeated hello counts like a call where calls have a rate")
     func rate() async throws {
         var limits = ServerLimits()
         limits.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 2)
@@ -90,7 +90,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a hello without payload, or in an older version, is no message")
+    @Test("a hello without payload, or in an older version, is malformed")
     func malformed() async throws {
         try await withPeer { (peer) async throws -> Void in
             peer.send(#"{"type":"hello"}"#)
@@ -100,7 +100,7 @@ import TrebuchetTesting
         }
         try await withPeer(subprotocols: []) { (peer) async throws -> Void in
             peer.send(Self.question)
-            // To no call of the client's: it knows no kind of its own for that.
+            // The response belongs to no call of the client: an older version has no other kind for it.
             let answer = try #require(await peer.nextText())
             #expect(answer.contains(#""type":"response""#) && answer.contains("errorMessage"), "\(answer)")
         }

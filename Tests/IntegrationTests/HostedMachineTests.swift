@@ -5,9 +5,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// A state machine that lives in a distributed actor.
+/// A state machine in a distributed actor.
 @Suite(.timeLimit(.minutes(5))) struct HostedMachineTests {
-    /// Returns when the stream has given a state that the condition accepts.
+    /// Returns when the stream has sent a state that satisfies the condition.
     private func wait(
         _ states: inout StateStream<EntryRequestMachine.State>.AsyncIterator,
         _ condition: (EntryRequestMachine.State) -> Bool
@@ -18,7 +18,7 @@ import TrebuchetTesting
         throw TrebuchetError(.unavailable, "the stream ended")
     }
 
-    @Test("a client sends inputs and sees every state that they and the effects lead to", arguments: TestLink.allCases)
+    @Test("a client sends inputs and sees every state that they and the effects cause", arguments: TestLink.allCases)
     func remoteMachine(link: TestLink) async throws {
         let journal = Journal()
         let keeper = EntryDecisionKey(lets: { name in
@@ -36,7 +36,7 @@ import TrebuchetTesting
             try await door.send(.ring(name: "Blob"))
             #expect(try await wait(&states) { $0.phase == .asking }.visitors == [])
             await journal.wait(for: "Blob asks")
-            // It asks already: a second one is not heard.
+            // A request is pending: a second one is ignored.
             try await door.send(.ring(name: "Eve"))
             journal.record("Blob is answered")
             #expect(try await wait(&states) { $0.phase == .open }.visitors == ["Blob"])
@@ -51,7 +51,7 @@ import TrebuchetTesting
         #expect(!journal.entries.contains("Eve asks"))
     }
 
-    @Test("the effects of a machine reach all clients, and end when its actor goes")
+    @Test("the effects of a machine reach all clients, and end with its actor")
     func longEffect() async throws {
         let journal = Journal()
         let watchers = Mutex<[@Sendable () -> Void]>([])
@@ -83,7 +83,7 @@ import TrebuchetTesting
         await journal.wait(for: "unwatched")
     }
 
-    @Test("the machine alone is a table, whatever hosts it")
+    @Test("the pure machine is a table, in any host")
     func pureMachine() {
         let (asking, effect) = EntryRequestMachine.reduceInput(.init(), .ring(name: "Blob"))
         #expect(asking?.phase == .asking)

@@ -4,11 +4,11 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// `@Idempotent` calls that are repeated at a server that was started anew over the same store.
+/// `@Idempotent` calls repeated at a server that was restarted over the same store.
 @Suite(.timeLimit(.minutes(5))) struct IdempotencyIndexTests {
     let store = MemoryStore()
 
-    /// A server over a store, until the body has ended.
+    /// Runs a server over a store until `body` ends.
     private func withServer(
         _ store: MemoryStore, limits: ServerLimits = ServerLimits(), drain: Duration = .zero,
         _ body: (RawPeer, TrebuchetServer) async throws -> Void
@@ -22,7 +22,7 @@ import TrebuchetTesting
         await server.shutdown(drain: drain)
     }
 
-    /// What a killed process would have left.
+    /// The store as a killed process would leave it.
     private func copy() async throws -> MemoryStore {
         let copy = MemoryStore()
         for entry in try await store.list("calls") { try await copy.put(entry.value, entry.key) }
@@ -40,7 +40,7 @@ import TrebuchetTesting
         return try await answer(peer)
     }
 
-    @Test("a call that was answered gets that answer again, and does not run", arguments: ["add(_:)", "addLater(_:)"])
+    @Test("an answered call gets its recorded response again, and does not run", arguments: ["add(_:)", "addLater(_:)"])
     func answered(target: String) async throws {
         var session = ""
         try await withServer(store) { (peer, _) async throws in
@@ -59,7 +59,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an error is an answer too")
+    @Test("an error is a recorded response too")
     func failed() async throws {
         var session = ""
         try await withServer(store) { (peer, _) async throws in
@@ -76,7 +76,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that had begun and was not answered has an unknown outcome, and does not run again")
+    @Test("a call that had started without a response has an unknown outcome, and does not run again")
     func begun() async throws {
         try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "addInTwoSteps(_:)", "[2]")
@@ -99,7 +99,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that changed nothing that is kept is not noted, and its outcome not known")
+    @Test("a call without persisted changes is not recorded, and its outcome is unknown after a restart")
     func unchanged() async throws {
         var session = ""
         try await withServer(store) { (peer, _) async throws in
@@ -114,7 +114,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a name that no server gives is not looked for")
+    @Test("a name that no server issues is not looked up")
     func strangeNames() async throws {
         try await withServer(store) { (peer, _) async throws in
             for name in ["a", "a/b", String(repeating: "a", count: 100_000)] {
@@ -124,7 +124,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("answers go from the store when their time is over, those of an earlier process too")
+    @Test("recorded responses are removed from the store when they expire, those of an earlier process too")
     func forgotten() async throws {
         try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "add(_:)", "[1]")
@@ -172,7 +172,7 @@ private distributed actor EarlierCallAccount {
 
 private struct TooMany: Error, Codable { let text: String }
 
-/// Lets one through when it is opened.
+/// Admits one caller when it is opened.
 private final class Gate: Sendable {
     private let opened = AsyncStream<Void>.makeStream()
 

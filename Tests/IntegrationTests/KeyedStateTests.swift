@@ -4,12 +4,12 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// States that know what changed in them: what is sent of a change, and what is encoded for it.
+/// States that track their changes: the sent updates and their encodings.
 @Suite(.timeLimit(.minutes(5))) struct KeyedStateTests {
     private static let observe =
         #"{"type":"invocation","payload":{"callID":"o","actorID":"backlog","targetIdentifier":"observeEntries"}}"#
 
-    /// A server whose backlog has so many entries.
+    /// Runs `body` with a server whose backlog has `count` entries.
     private func withBacklog(
         _ count: Int = 1_000, reactors: Int? = nil, link: TestLink = .webSocket,
         _ body: (TrebuchetClient, Backlog, TrebuchetServer) async throws -> Void
@@ -25,7 +25,7 @@ import TrebuchetTesting
         }
     }
 
-    /// A peer that observes the entries, after its first message, which is the whole value.
+    /// A subscriber of the entries, after its first message, which is the whole value.
     private func subscriber(_ server: TrebuchetServer) async throws -> (peer: RawPeer, first: String) {
         let peer = try await RawPeer.connect(#require(server.address))
         peer.send(Self.observe)
@@ -37,7 +37,7 @@ import TrebuchetTesting
         await server.encodeCount(of: "backlog", "observeEntries")
     }
 
-    @Test("a changed element is sent as that element; the whole is encoded once, for who comes first")
+    @Test("a changed element is sent alone; the whole value is encoded once, for the first subscriber")
     func element() async throws {
         try await withBacklog { _, backlog, server in
             let (peer, first) = try await subscriber(server)
@@ -52,7 +52,7 @@ import TrebuchetTesting
             try await backlog.touch()
             #expect(try #require(await peer.nextText()).contains(#""patch":[]"#))
             #expect(await encodes(server) == before)
-            // Too many changes to be noted: the whole, once.
+            // Too many changes to track: the whole value, once.
             try await backlog.fill(1_000)
             #expect(try #require(await peer.nextText()).contains(#""data":["#))
             #expect(await encodes(server) == before + 1)
@@ -62,7 +62,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("late subscribers get the value of now, encoded once for all, on whatever reactor; then what changed")
+    @Test("late subscribers on any reactor get the current value, encoded once for all, then changes")
     func late() async throws {
         try await withBacklog(200, reactors: 2) { _, backlog, server in
             let (first, _) = try await subscriber(server)
@@ -85,7 +85,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a subscriber that does not read gets the newest value whole when it reads again, then what changed")
+    @Test("a subscriber that did not read gets the newest value whole when it reads again, then changes")
     func slow() async throws {
         try await withBacklog(20, reactors: 1) { _, backlog, server in
             let (slow, _) = try await subscriber(server)
@@ -94,7 +94,7 @@ import TrebuchetTesting
             let padding = String(repeating: "x", count: 300 << 10)
             let updates = 60
             for number in 1...updates {
-                // The last is short, so that the whole value is no longer than the differences that were missed.
+                // The last one is short, so that the whole value is no longer than the missed differences.
                 try await backlog.rename(number % 2, "\(number)" + (number < updates - 2 ? padding : "."))
                 _ = await quick.nextText()
             }
@@ -104,7 +104,7 @@ import TrebuchetTesting
                 messages.append(try #require(await slow.nextText()))
             }
             #expect(messages.count < updates / 2)
-            // Mostly the last. The system may take some more in between; then the last is what changed since.
+            // Mostly the last one. The system may accept some more in between; then the last message has the changes since.
             #expect(messages.contains { $0.contains(#""data":["#) })
             try await backlog.rename(5, "and on")
             #expect(try #require(await slow.nextText()).contains(#""patch":[{"op":"replace","path":"/5","#))
@@ -113,7 +113,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("peers of older protocols get whole values, those of today what changed")
+    @Test("peers of older protocols get whole values, current ones get changes")
     func legacy() async throws {
         try await withBacklog(100) { _, backlog, server in
             let (peer, _) = try await subscriber(server)
@@ -133,7 +133,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client's readers see each value; nothing is encoded whole meanwhile", arguments: TestLink.allCases)
+    @Test("a client's readers see each value; the whole value is not encoded meanwhile", arguments: TestLink.allCases)
     func client(link: TestLink) async throws {
         try await withBacklog(500, link: link) { client, backlog, server in
             let remote = try client.resolve(Backlog.self, id: "backlog")
@@ -142,7 +142,7 @@ import TrebuchetTesting
             var expected = KeyedCollection(Entry.entries(500))
             #expect(await states.next() == expected)
             let before = await encodes(server)
-            // Nothing is kept of what was decoded but the value itself: a second reader begins with it.
+            // Only the decoded value is retained: a second reader starts with it.
             var late = stream.makeAsyncIterator()
             for number in 0..<50 {
                 try await remote.rename(number, "renamed")
@@ -160,7 +160,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("members of a struct are sent as what changed in each", arguments: TestLink.allCases)
+    @Test("members of a struct are sent as the changes of each", arguments: TestLink.allCases)
     func record(link: TestLink) async throws {
         try await withBacklog(300, link: link) { client, backlog, server in
             let remote = try client.resolve(Backlog.self, id: "backlog")
@@ -177,7 +177,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("random changes: every client ends with the server's value", arguments: TestLink.allCases, [1, 2])
+    @Test("after random changes every client ends with the server's value", arguments: TestLink.allCases, [1, 2])
     func random(link: TestLink, reactors: Int) async throws {
         try await withBacklog(50, reactors: reactors, link: link) { client, backlog, _ in
             let remote = try client.resolve(Backlog.self, id: "backlog")
@@ -196,7 +196,7 @@ import TrebuchetTesting
             var plans = await remote.observePlan().makeAsyncIterator()
             for seed in 1...300 {
                 try await backlog.shuffle(seed: UInt64(seed), changes: seed % 9)
-                // Versions are skipped, and sometimes none is.
+                // Versions are sometimes skipped.
                 if seed % 3 == 0 { #expect(await plans.next() != nil) }
             }
             try await backlog.name("the last")
@@ -210,7 +210,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who comes back gets what it missed as changes, though nobody else observes; the whole when that is too much")
+    @Test(
+        "a returning subscriber gets the missed changes, also without other subscribers; the whole value when they are too many"
+    )
     func reconnection() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let backlog = Backlog(actorSystem: server.actorSystem)
@@ -274,8 +276,8 @@ import TrebuchetTesting
         #expect(await states.next() != nil)
         for round in 1...80 {
             try await backlog.shuffle(seed: seed * 1_000 + UInt64(round), changes: round % 4 + 1)
-            // A version that follows on what it has, and now and then one that was missed in between.
-            // What the client says counts for the cuts too; its outcome may be unknown.
+            // A version based on the known one; sometimes the client has missed one in between. The client's traffic triggers the cuts
+            // too; the outcome of its call may be unknown.
             try? await remote.touch()
             if round % 3 != 0 {
                 let entry = Entry(id: -1 - round % 3, title: "round \(round)")
@@ -298,7 +300,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "differences within an element, from a server that compares, are put together as text",
+        "differences within an element, from a server that compares, are merged at the level of JSON",
         arguments: TestLink.allCases)
     func comparedByServer(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
@@ -318,7 +320,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("after a version that could not be encoded nobody gets changes that lack those of that version")
+    @Test("after a version that could not be encoded, no subscriber gets changes that omit its changes")
     func unencodable() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let gauges = UnencodableValueActor(actorSystem: server.actorSystem)
@@ -337,14 +339,14 @@ import TrebuchetTesting
                 + #""targetIdentifier":"observeEntries","epoch":"\#(epoch)","lastSequence":\#(seen)}}"#)
         #expect(try #require(await peer.nextText()).contains("streamStart"))
         let next = try #require(await peer.nextText())
-        // The order of members is not promised.
+        // The order of members is not guaranteed.
         let has = next.contains(#"{"id":3,"value":7}"#) || next.contains(#"{"value":7,"id":3}"#)
         #expect(has, "\(next.prefix(300))")
         peer.close()
         await server.shutdown(drain: .zero)
     }
 
-    @Test("an actor on the global pool, and an observer in the same process, go on as ever")
+    @Test("an actor on the global pool and a local observer get changes as usual")
     func elsewhere() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let backlog = ConcurrentBacklog(actorSystem: server.actorSystem)

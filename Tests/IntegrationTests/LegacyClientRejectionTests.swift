@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Refusals as clients of protocols 1 and 2 read them: their streams read the kinds of streams alone.
+/// Rejections for clients of protocols 1 and 2: their stream readers accept only stream messages.
 @Suite(.timeLimit(.minutes(5))) struct LegacyClientRejectionTests {
     private let clock = TestTime()
 
@@ -22,7 +22,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    /// Asks for a stream, which begins and ends with an error; returns its text.
+    /// Requests a stream, which starts and ends with an error; returns its text.
     private func refusal(_ client: OldClient, _ request: String) async throws -> String {
         let sent = try OldMessage(request)
         let start = try await client.ask(request)
@@ -35,7 +35,7 @@ import TrebuchetTesting
         return try #require(end.errorMessage)
     }
 
-    @Test("a stream that does not exist, as its client was answered by its own server")
+    @Test("an unknown stream is rejected as the client's original server rejected it")
     func recorded() async throws {
         try await withServer { client, _ in
             let exchange = try Exchange("refusals")
@@ -47,7 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("unknown streams and actors, and filters that make no sense", arguments: [nil, 2])
+    @Test("unknown streams and actors and invalid filters are rejected", arguments: [nil, 2])
     func unknown(version: Int?) async throws {
         let long = String(repeating: "x", count: 2_000)
         let filter = #","streamFilter":{"type":"predefined","name":"nonEmpty","parameters":{"field":"\#(long)"}}"#
@@ -62,12 +62,12 @@ import TrebuchetTesting
                 let message = try await refusal(client, request)
                 #expect(message.contains(text), "\(message)")
             }
-            // The connection goes on.
+            // The connection continues.
             #expect(try await client.call("counter", "increment()").errorMessage == nil)
         }
     }
 
-    @Test("one stream too many, and one that its caller may not observe")
+    @Test("one stream too many and an unauthorized stream are rejected")
     func limits() async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 2
@@ -83,7 +83,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("rules that replace others count for its next call, and end its streams")
+    @Test("replaced rules apply to the next call, and end unauthorized streams")
     func otherRules() async throws {
         let access = AccessPolicy(authorize: { _, _, target in target != "reset()" })
         try await withServer(access: access) { client, server in
@@ -98,11 +98,11 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that is not made, at once or not in time")
+    @Test("a stream of an actor that is not activated in time, or at all, is rejected")
     func onDemand() async throws {
         var limits = ServerLimits()
         limits.callsPerConnection = 1
-        // The peer does not live by the clock that is turned on, and could answer too late.
+        // The peer does not use the test's clock, and could answer too late.
         limits.pingInterval = nil
         try await withServer(limits: limits) { server in
             let system = server.actorSystem
@@ -115,7 +115,7 @@ import TrebuchetTesting
             }
         } _: { client, _ in
             #expect(try await refusal(client, OldClient.invocation("none/1", "observeState")) == "closed today")
-            // The first one waits, so there is no room for the second.
+            // The first one waits, so the second exceeds the limit.
             let slow = OldClient.invocation("never/1", "observeState")
             client.peer.send(slow)
             let full = try await refusal(client, OldClient.invocation("never/2", "observeState"))
@@ -128,7 +128,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stream that cannot be taken up again ends")
+    @Test("a stream that cannot be resumed ends")
     func resumption() async throws {
         try await withServer { client, _ in
             let answer = try await client.ask(
@@ -139,7 +139,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("in version 3 a refused stream is a call that failed")
+    @Test("in version 3 a rejected stream is a failed call")
     func version3() async throws {
         try await withServer { _, server in
             let peer = try await RawPeer.connect(#require(server.address))
@@ -154,17 +154,17 @@ import TrebuchetTesting
 
     // MARK: Messages
 
-    @Test("an argument of 800 KiB fits, as it does in version 3")
+    @Test("an argument of 800 KiB is accepted, as in version 3")
     func largeArgument() async throws {
         try await withServer { client, _ in
             let text = "\"" + String(repeating: "m", count: 800 << 10) + "\""
             let answer = try await client.call("counter", "add(_:)", text)
-            // It has been read: a text is no number.
+            // It was decoded: a text is not a number.
             #expect(answer.errorMessage?.contains("argument 1") == true, "\(answer.errorMessage ?? "")")
         }
     }
 
-    @Test("a message that makes no sense is answered with a kind, and an identifier, that its client can read")
+    @Test("a malformed message is answered with a kind and an identifier that its client can read")
     func malformed() async throws {
         try await withServer { client, _ in
             for text in [
@@ -176,7 +176,7 @@ import TrebuchetTesting
                 #expect(answer.kind == "response" && answer.errorMessage?.isEmpty == false, "\(answer)")
                 #expect(answer.callID.flatMap(UUID.init(uuidString:)) != nil, "\(answer)")
             }
-            // A call that is under way already under this callID is one more that makes no sense.
+            // A call with the callID of an in-flight call is malformed as well.
             #expect(try await client.call("counter", "increment()").errorMessage == nil)
         }
     }

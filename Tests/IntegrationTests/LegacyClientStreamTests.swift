@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Has what the versions write differently, and what only looks so.
+/// Has values that the versions encode differently, and values that only resemble them.
 @Trebuchet
 private distributed actor Diary {
     struct Page: Codable, Sendable {
@@ -24,7 +24,7 @@ private distributed actor Diary {
     distributed func add(_ times: Int) { for _ in 0..<times { count += 1 } }
 }
 
-/// Streams as clients of protocols 1 and 2 get them, beside those of version 3.
+/// Streams for clients of protocols 1 and 2, beside those of version 3.
 @Suite(.timeLimit(.minutes(5))) struct LegacyClientStreamTests {
     private func withDiary(
         limits: ServerLimits = ServerLimits(), _ body: (OldClient, TrebuchetServer) async throws -> Void
@@ -39,7 +39,7 @@ private distributed actor Diary {
 
     private func page(_ date: String) -> String { #"{"at":"\#(date)","note":"2026-01-01T00:00:00.987Z"}"# }
 
-    @Test("dates are in whole seconds, in results, states and what filters give; a text that looks like one stays")
+    @Test("dates have whole seconds in results, states and filter results; a text that resembles a date stays")
     func dates() async throws {
         try await withDiary { client, server in
             let peer = try await RawPeer.connect(#require(server.address))
@@ -61,7 +61,7 @@ private distributed actor Diary {
         }
     }
 
-    @Test("the first value comes to who is first and to who comes later, and is no filter to those who count them")
+    @Test("first and late subscribers get the first value, and legacy streams do not count as filters")
     func late() async throws {
         var limits = ServerLimits()
         limits.filtersPerConnection = 1
@@ -80,7 +80,7 @@ private distributed actor Diary {
         }
     }
 
-    @Test("of a state that leaves nothing out each version comes, also to who comes later")
+    @Test("each version of a state with delivery `.every` arrives, also for a late subscriber")
     func every() async throws {
         try await withDiary { client, server in
             let stream = try await client.observe("diary", "observeCount")
@@ -96,7 +96,7 @@ private distributed actor Diary {
         }
     }
 
-    @Test("events are refused")
+    @Test("events are rejected")
     func events() async throws {
         try await withDiary { client, _ in
             let start = try await client.observe("diary", "observeTicks")

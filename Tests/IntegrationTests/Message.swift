@@ -4,7 +4,7 @@
     import Foundation
 #endif
 
-/// A message from the server, as far as the tests look into it.
+/// A message from the server, with the members that the tests inspect.
 struct Message: Decodable {
     struct Payload: Decodable {
         struct Failure: Decodable {
@@ -24,7 +24,7 @@ struct Message: Decodable {
         var reason: String?
         var reconnectAfterMilliseconds: Int?
         var error: Failure?
-        /// Of a `streamError`.
+        /// The code of a `streamError`.
         var code: String?
         var result: Int?
         var data: SizedStateActor.State?

@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Messages that are too large for the other end: what they are for fails, and the connection goes on.
+/// Messages over the peer's size limit: their call or stream fails, and the connection continues.
 @Suite(.timeLimit(.minutes(5))) struct MessageSizeTests {
     private struct Scene {
         let server: TrebuchetServer
@@ -36,7 +36,7 @@ import TrebuchetTesting
             await server.shutdown(drain: .zero)
         }
 
-        /// A call that is under way, which nothing is to happen to.
+        /// An in-flight call that must be unaffected.
         func bystander() async -> Task<Int, any Error> {
             let call = Task { try await hoard.hold("bystander") }
             await journal.wait(for: "bystander began")
@@ -54,7 +54,7 @@ import TrebuchetTesting
 
     // MARK: To the server
 
-    @Test("a call that is too large for the server fails with both settings, and nothing else does")
+    @Test("a call over the server's limit fails with both settings, and other calls do not")
     func largeCall() async throws {
         let scene = try await Scene()
         let bystander = await scene.bystander()
@@ -74,13 +74,13 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a call that the server closes for is not sent again, and others go over the next connection",
+        "a call over which the server closes is not sent again, and others use the next connection",
         arguments: [true, false])
     func refusedCall(isIdempotent: Bool) async throws {
         var limits = ServerLimits()
         limits.messageSize = 64 << 10
         let scene = try await Scene(limits: limits, connects: false) { $0.reconnect.retriesFirstConnection = true }
-        // Calls that are sent before the server has said what it takes: they wait for the connection.
+        // Calls sent before the server's limits are known wait for the connection.
         let (connecting, bystander, large) = try await scene.link.refuseConnections {
             let connecting = Task { try await scene.client.connect() }
             #expect(
@@ -107,12 +107,12 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("what the server has said that it takes holds for calls and streams, with the connection as it is")
+    @Test("the advertised message size applies to calls and streams, and the connection stays open")
     func toldSize() async throws {
         var limits = ServerLimits()
         limits.messageSize = 64 << 10
         let scene = try await Scene(limits: limits)
-        // Its answer comes behind what the server says of itself.
+        // Its response follows the server's hello.
         #expect(try await scene.hoard.take("x") == 1)
         let bystander = await scene.bystander()
         let text = String(repeating: "x", count: 100_000)
@@ -135,8 +135,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "a call that is too large for the client's own setting says so, whatever the server takes", arguments: [1, 4])
+    @Test("a call over the client's own limit names that limit, whatever the server accepts", arguments: [1, 4])
     func ownLimit(serverMiB: Int) async throws {
         var limits = ServerLimits()
         limits.messageSize = serverMiB << 20
@@ -158,7 +157,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a stream whose beginning is too large for the server fails alone")
+    @Test("a stream whose request exceeds the server's limit fails alone")
     func largeBeginning() async throws {
         let scene = try await Scene()
         let bystander = await scene.bystander()
@@ -176,14 +175,14 @@ import TrebuchetTesting
 
     // MARK: To the client
 
-    /// Both ends' settings: the smaller one counts.
+    /// A scene with a small limit at either end; the smaller one applies.
     private func smallScene(byServer: Bool) async throws -> Scene {
         var limits = ServerLimits()
         if byServer { limits.clientMessageSize = 64 << 10 }
         return try await Scene(limits: limits) { if !byServer { $0.messageSize = 64 << 10 } }
     }
 
-    @Test("a result that is too large for the client fails its call alone", arguments: [true, false])
+    @Test("a result over the client's limit fails its call alone", arguments: [true, false])
     func largeResult(byServer: Bool) async throws {
         let scene = try await smallScene(byServer: byServer)
         let bystander = await scene.bystander()
@@ -208,7 +207,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("the largest result that the client takes arrives, and one byte more does not")
+    @Test("the largest result that the client accepts arrives, and one byte more does not")
     func exactResult() async throws {
         let scene = try await smallScene(byServer: false)
         // As few digits as the client's second call has.
@@ -222,8 +221,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "a state that grows too large for its readers ends their streams, and others go on", arguments: [true, false])
+    @Test("a state that outgrows its readers' limit ends their streams, and others continue", arguments: [true, false])
     func largeState(byServer: Bool) async throws {
         let scene = try await smallScene(byServer: byServer)
         let bystander = await scene.bystander()
@@ -243,7 +241,7 @@ import TrebuchetTesting
         try await scene.hoard.pile(100_000)
         #expect(await piles.next() == nil)
         #expect(await paddings.next() == nil)
-        // One that begins now is told so too.
+        // A new reader gets the error, too.
         let late = await scene.hoard.observePile()
         for await _ in late {}
         for outcome in [whole.outcome, filtered.outcome, late.outcome] {
@@ -266,14 +264,14 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a state that small differences make too large for its reader ends that stream, and others go on")
+    @Test("a state that small differences grow beyond the limit ends that stream, and others continue")
     func largeByPatches() async throws {
         let scene = try await smallScene(byServer: false)
         let bystander = await scene.bystander()
         let shelf = await scene.hoard.observeShelf()
         var shelves = shelf.makeAsyncIterator()
         #expect(await shelves.next() == [])
-        // Each difference is far smaller than a message may be, and the value is in the end not.
+        // Each difference is far below the message limit, and the final value is above it.
         var seen = 0
         for count in 1...8 {
             try await scene.hoard.shelve(10_000)
@@ -292,7 +290,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("an event, or a version of a state with each of them, that is too large ends the stream alone")
+    @Test("an oversized event, or version of a state with delivery `.every`, ends only its stream")
     func largeEvent() async throws {
         let scene = try await smallScene(byServer: true)
         let bystander = await scene.bystander()

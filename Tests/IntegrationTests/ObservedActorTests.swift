@@ -6,7 +6,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// The actor that `trebuchet serve` has, as far as it is used here.
+/// The actor of `trebuchet serve`, as far as it is used here.
 @Trebuchet
 private distributed actor Counter {
     struct State: Codable, Sendable, Equatable {
@@ -21,9 +21,9 @@ private distributed actor Counter {
     }
 }
 
-/// What a view shows while the network does what it does.
+/// The state of a view during network failures.
 @Suite(.timeLimit(.minutes(5))) @MainActor struct ObservedActorTests {
-    /// What the observer has to show at one moment, and no more of the errors than their codes.
+    /// The observer's published state at one moment; errors are reduced to their codes.
     private struct Picture: Equatable, Sendable {
         var value: [Int]?
         var isConnecting: Bool
@@ -66,7 +66,7 @@ private distributed actor Counter {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a connection that breaks is told, and the value stays until there is a newer one")
+    @Test("a broken connection is published, and the value stays until a newer one arrives")
     func reconnection() async throws {
         try await withLedger { client, link, ledger in
             @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries
@@ -101,9 +101,7 @@ private distributed actor Counter {
         }
     }
 
-    @Test(
-        "who changes the state by a call finds the change in the value when it returns, though the main actor has no time"
-    )
+    @Test("a caller finds its change in the observed value when its call returns, also while the main actor is blocked")
     func ownWrite() async throws {
         try await withLedger { client, _, _ in
             @ObservedActor("ledger", observe: \OnceWrittenNumbers.observeEntries, client: client) var entries
@@ -119,16 +117,16 @@ private distributed actor Counter {
                     if observer.value?.last != number { missed.withLock { $0.append(number) } }
                 }
             }
-            // Nothing is taken on the main actor meanwhile.
+            // The main actor is blocked meanwhile.
             while !isDone.load(ordering: .acquiring) { sched_yield() }
             try await calls.value
             #expect(missed.withLock { $0 } == [])
-            // Whoever is only told, and does not look, is told all the same.
+            // An observer that only awaits notifications is notified nevertheless.
             await self.untilTrue { observer.value?.count == 100 && !observer.isConnecting }
         }
     }
 
-    @Test("a client that has given up is an error that goes when somebody connects it again, or retries")
+    @Test("a client that gave up is an error until it is connected again or retried")
     func givingUp() async throws {
         for retries in [true, false] {
             try await withLedger({ $0.reconnect = .never }) { client, link, ledger in
@@ -157,7 +155,7 @@ private distributed actor Counter {
         }
     }
 
-    @Test("who is not let in has an error; with another token retry() gets in")
+    @Test("an unauthenticated observer has an error; with another token retry() succeeds")
     func unauthenticated() async throws {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0),
@@ -183,7 +181,7 @@ private distributed actor Counter {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a server that is killed and comes back: the value stays, then it is the one of the new server")
+    @Test("when a server is killed and restarted, the value stays until the new server's value arrives")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
         let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])

@@ -1,6 +1,6 @@
 import Trebuchet
 
-/// Numbers, each of which may be written once: what was done twice, or not at all, shows.
+/// Numbers, each of which may be written once: duplicates and losses are visible.
 @Trebuchet
 distributed actor OnceWrittenNumbers {
     @StreamedState var entries: [Int] = []
@@ -11,7 +11,7 @@ distributed actor OnceWrittenNumbers {
         return entries.count
     }
 
-    /// The same, but that its calls are repeated.
+    /// An `@Idempotent` variant, whose calls are repeated.
     @Idempotent
     @discardableResult
     distributed func put(_ number: Int) -> Int { add(number) }
@@ -24,7 +24,7 @@ distributed actor OnceWrittenNumbers {
 }
 
 extension TrebuchetActorSystem {
-    /// The server's own.
+    /// The server's local actor.
     func resolveLedger() throws -> OnceWrittenNumbers {
         try OnceWrittenNumbers.resolve(id: TrebuchetActorID("ledger"), using: self)
     }

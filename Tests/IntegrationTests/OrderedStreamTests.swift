@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Sends everything it is told: as events, and as versions of a state.
+/// Publishes its arguments as events and as versions of a state.
 @Trebuchet
 private distributed actor Ticker {
     struct Tick: Codable, Sendable, Equatable {
@@ -16,7 +16,7 @@ private distributed actor Ticker {
     @StreamedState(delivery: .every(buffer: 64)) var count: Int = 0
     @StreamedState(delivery: .every(buffer: 64)) var page: [String] = []
 
-    /// That many, one after the other, in one call.
+    /// Publishes `times` numbers in one call.
     distributed func tick(_ times: Int, padding: Int = 0) {
         for _ in 0..<times {
             count += 1
@@ -26,7 +26,7 @@ private distributed actor Ticker {
     distributed func write(_ line: String) { page.append(line) }
 }
 
-/// Cannot always be written down.
+/// Its values cannot always be encoded.
 @Trebuchet
 private distributed actor Thermometer {
     @StreamedEvents var readings: Double
@@ -41,7 +41,7 @@ private distributed actor PoolTicker {
     distributed func tick(_ times: Int) { for number in 1...times { $ticks.send(number) } }
 }
 
-/// Streams that leave nothing out: events, and states whose delivery is `.every`.
+/// Streams without conflation: events, and states whose delivery is `.every`.
 @Suite(.timeLimit(.minutes(5))) struct OrderedStreamTests {
     private func withTicker(
         _ link: TestLink, reactors: Int = 2, limits: ServerLimits = ServerLimits(),
@@ -54,12 +54,12 @@ private distributed actor PoolTicker {
         }
     }
 
-    /// Waits until the server has begun as many streams.
+    /// Waits until the server has started `count` streams.
     private func begun(_ server: TrebuchetServer, _ count: Int, _ stream: String = "observeTicks") async {
         #expect(await eventually { await server.subscriberCount(of: "ticker", stream) == count })
     }
 
-    @Test("every subscriber gets every event in order, also many of one call", arguments: TestLink.allCases)
+    @Test("every subscriber gets every event in order, also many events of one call", arguments: TestLink.allCases)
     func events(link: TestLink) async throws {
         try await withTicker(link) { ticker, client, server in
             var readers: [EventStream<Ticker.Tick>.Iterator] = []
@@ -72,7 +72,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("who begins to observe gets what is sent from then on", arguments: TestLink.allCases)
+    @Test("a new subscriber gets the events sent after its subscription", arguments: TestLink.allCases)
     func late(link: TestLink) async throws {
         try await withTicker(link) { ticker, _, server in
             var first = await ticker.observeTicks().makeAsyncIterator()
@@ -86,7 +86,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("who observes and calls in one go gets the event of that call, also where nothing is kept for who was away")
+    @Test("a subscription and a call sent together deliver the call's event, also without resume retention")
     func beginning() async throws {
         var limits = ServerLimits()
         limits.resumeTime = .zero
@@ -107,7 +107,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("nothing is encoded while nobody observes, and once for all who do")
+    @Test("an event is encoded once for all subscribers, and not at all without subscribers")
     func encodes() async throws {
         try await withTicker(.webSocket) { ticker, _, server in
             try await ticker.tick(10)
@@ -121,7 +121,9 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("every change is a version of a state that says so, from the value of now on", arguments: TestLink.allCases)
+    @Test(
+        "every change is a version of a state with delivery `.every`, from the current value on",
+        arguments: TestLink.allCases)
     func versions(link: TestLink) async throws {
         try await withTicker(link) { ticker, _, server in
             try await ticker.tick(5)
@@ -136,7 +138,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("a reader that leaves more unread than the buffer holds is told so")
+    @Test("a reader that exceeds its buffer gets an error")
     func slowReader() async throws {
         try await withTicker(.webSocket) { ticker, client, server in
             var ticks = await ticker.observeTicks().makeAsyncIterator()
@@ -144,7 +146,7 @@ private distributed actor PoolTicker {
             var reader = counts.makeAsyncIterator()
             #expect(await reader.next() == 0)
             await begun(server, 1)
-            // Each call by itself, so that the server leaves nothing out.
+            // Separate calls, so that the server sends every version.
             for _ in 0..<100 { try await ticker.tick(1) }
             for number in 1...64 { #expect(try await ticks.next()?.number == number) }
             let error = await #expect(throws: TrebuchetError.self) { try await ticks.next() }
@@ -152,14 +154,14 @@ private distributed actor PoolTicker {
             for count in 1...64 { #expect(await reader.next() == count) }
             #expect(await reader.next() == nil)
             guard case .failed(let failure) = counts.outcome else {
-                Issue.record("the stream ended in order")
+                Issue.record("the stream ended without an error")
                 return
             }
             #expect(failure.code == .overflow)
         }
     }
 
-    @Test("a connection that is too slow loses the stream with an error, and nobody else does")
+    @Test("a connection that is too slow loses its stream with an error, and others do not")
     func slowConnection() async throws {
         try await withTicker(.webSocket) { ticker, _, server in
             let peer = try await RawPeer.connect(#require(server.address))
@@ -169,7 +171,7 @@ private distributed actor PoolTicker {
             var other = await ticker.observeTicks().makeAsyncIterator()
             await begun(server, 2)
             await peer.pauseReading()
-            // More than the kernel takes and than the server keeps.
+            // More than the kernel's buffers and the server's buffer hold.
             for number in 1...400 {
                 try await ticker.tick(1, padding: 100_000)
                 #expect(try await other.next()?.number == number)
@@ -190,7 +192,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    /// A client behind a link that can be cut.
+    /// Runs `body` with a client behind a link that the test can cut.
     private func withLink(
         _ server: TrebuchetServer, _ body: (FaultyLink, TrebuchetClient, Ticker) async throws -> Void
     ) async throws {
@@ -206,7 +208,7 @@ private distributed actor PoolTicker {
         await link.close()
     }
 
-    @Test("events and versions of the time without a connection come after it, though nobody else observes")
+    @Test("events and versions missed during a disconnection arrive after it, also without other subscribers")
     func resumption() async throws {
         try await withTicker(.webSocket) { ticker, _, server in
             try await withLink(server) { link, client, far in
@@ -231,7 +233,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("who was away for longer than the buffer reaches is told that events were missed")
+    @Test("a client that was away for longer than the buffer reaches gets an error about missed events")
     func missed() async throws {
         try await withTicker(.webSocket) { ticker, _, server in
             try await withLink(server) { link, client, far in
@@ -255,7 +257,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("events of an actor that was made anew say so; a state begins with its new value")
+    @Test("event streams of a reactivated actor report a gap; a state starts with its new value")
     func anew() async throws {
         try await withTicker(.webSocket) { ticker, _, server in
             try await withLink(server) { link, client, far in
@@ -277,7 +279,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("after a client that was told of missed events, it and everybody else gets the events that come")
+    @Test("after an overflow error, the client and all others get the following events")
     func goesOnAfterOverflow() async throws {
         try await withTicker(.webSocket, reactors: 1) { ticker, _, server in
             func observe(_ peer: RawPeer) async throws {
@@ -290,7 +292,7 @@ private distributed actor PoolTicker {
             back.send(
                 #"{"type":"streamResume","payload":{"streamID":"s1","callID":"r","actorID":"ticker","#
                     + #""targetIdentifier":"observeTicks","epoch":"another","lastSequence":5}}"#)
-            // It has not begun: who was told that it has, and not of what was missed, would go on from there.
+            // The stream has not started: otherwise the client would continue without knowing that it missed events.
             let refusal = try #require(await back.nextText())
             #expect(refusal.contains(#""type":"response""#) && refusal.contains(#""code":"overflow""#))
             #expect(await server.subscriberCount(of: "ticker", "observeTicks") == 0)
@@ -305,7 +307,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("an event that cannot be encoded ends the streams, instead of being left out")
+    @Test("an event that cannot be encoded ends the streams, instead of being omitted")
     func unencodable() async throws {
         try await withTestServer { server in
             await server.expose(Thermometer(actorSystem: server.actorSystem), as: "ticker")
@@ -322,7 +324,7 @@ private distributed actor PoolTicker {
         }
     }
 
-    @Test("an actor in the same process, and one on the global pool, leave nothing out either")
+    @Test("a local actor, and one on the global pool, omit nothing either")
     func local() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         var ticker: Ticker? = Ticker(actorSystem: server.actorSystem)
@@ -348,7 +350,7 @@ private distributed actor PoolTicker {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("events are observed by name, each of them")
+    @Test("each event property is observed by its name")
     func raw() async throws {
         try await withTicker(.webSocket) { ticker, client, server in
             var ticks = client.observe(actor: "ticker", stream: "observeTicks").makeAsyncIterator()

@@ -1,7 +1,7 @@
 import TestSupport
 import Trebuchet
 
-/// Takes and gives as much as it is asked to.
+/// Accepts and returns data of a requested size.
 @Trebuchet
 distributed actor PayloadEchoActor {
     struct EchoState: Codable, Sendable, Equatable {
@@ -28,7 +28,7 @@ distributed actor PayloadEchoActor {
     @Idempotent
     distributed func takeOnce(_ text: String) -> Int { take(text) }
 
-    /// So many letters.
+    /// A string of `count` letters.
     distributed func give(_ count: Int) -> String { String(repeating: "x", count: count) }
     distributed func giveLater(_ count: Int) async -> String { give(count) }
     @Idempotent

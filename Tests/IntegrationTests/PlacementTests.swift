@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// On which reactor an actor lives.
+/// The reactor that an actor is placed on.
 @Suite(.timeLimit(.minutes(5))) struct PlacementTests {
     private func peer(_ server: TrebuchetServer, onReactor index: UInt64) async throws -> RawPeer {
         while true {
@@ -15,14 +15,14 @@ import TrebuchetTesting
         }
     }
 
-    /// The number of the reactor that a gate lives on, as it says itself.
+    /// The number of the reactor that a gate is on, as it reports it.
     private func place(of name: String, _ peer: RawPeer, _ server: TrebuchetServer) async throws -> Int? {
         peer.invoke("1", name, "thread()")
         let answer = try #require(await peer.nextText())
         return server.shards.firstIndex { answer.contains("\"\($0.reactor.name)\"") }
     }
 
-    @Test("one on demand lives where its first caller is, whoever comes later")
+    @Test("an on-demand actor is placed on the reactor of its first caller")
     func onDemand() async throws {
         try await withTestServer(reactors: 2) { server in
             let system = server.actorSystem
@@ -43,7 +43,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("those that are exposed are spread over the reactors")
+    @Test("exposed actors are distributed over the reactors")
     func exposed() async throws {
         try await withTestServer(reactors: 2) { server in
             for number in 0..<8 {

@@ -2,7 +2,7 @@ import Glibc
 import Networking
 import Transports
 
-/// A blocking TCP connection over IPv4, for what no proper client would do.
+/// A blocking TCP connection over IPv4, for invalid client behavior.
 struct PlainSocket {
     static let upgrade = """
         GET / HTTP/1.1\r\nHost: test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -31,19 +31,19 @@ struct PlainSocket {
         precondition(trySend(bytes), "send: \(String(cString: strerror(errno)))")
     }
 
-    /// False when the peer has gone.
+    /// False when the peer has closed the connection.
     func trySend(_ bytes: [UInt8]) -> Bool {
         bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) } == bytes.count
     }
 
-    /// Whether the first bytes that come are those of an answer with this status. Blocks.
+    /// Whether the first received bytes are a response with this status. Blocks.
     func receives(status: Int) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 12)
         let count = recv(descriptor, &bytes, bytes.count, Int32(MSG_WAITALL))
         return count == 12 && String(decoding: bytes, as: UTF8.self) == "HTTP/1.1 \(status)"
     }
 
-    /// All up to the first empty line, as of an answer. Blocks.
+    /// Reads up to the first empty line, as of a response. Blocks.
     func head() -> String {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
@@ -51,7 +51,7 @@ struct PlainSocket {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether the other side has ended the connection by now. Does not block; bytes that came before are dropped.
+    /// Whether the peer has closed the connection by now. Does not block; earlier bytes are discarded.
     var hasEnded: Bool {
         var bytes = [UInt8](repeating: 0, count: 4_096)
         while true {
@@ -61,7 +61,7 @@ struct PlainSocket {
         }
     }
 
-    /// Ends the connection, in order or with a reset as when a machine goes.
+    /// Closes the connection, orderly or with a reset as a crashed machine does.
     func close(reset: Bool) {
         if reset {
             var option = linger(l_onoff: 1, l_linger: 0)

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 /// Chains over the state of a real server.
 @Suite(.timeLimit(.minutes(5))) struct QStreamTests {
-    @Test("a remote state is the head of a chain, and the chain the head of a relay", arguments: TestLink.allCases)
+    @Test("a remote state is the head of a chain, and the chain feeds a relay", arguments: TestLink.allCases)
     func remoteChain(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")

@@ -1,14 +1,14 @@
 import Platform
 import Trebuchet
 
-/// Changes of states, the same for the same seed.
+/// State changes that are reproducible by seed.
 struct RandomChanges {
     private var random: RandomSource
     private var lastID: Int
 
     init(seed: UInt64) {
         random = RandomSource(seed: seed)
-        // New for each seed, so that ids do not collide.
+        // Different for each seed, so that ids do not collide.
         lastID = Int(seed) * 1_000_000
     }
 

@@ -3,7 +3,7 @@ import Synchronization
 import Transports
 import WebSockets
 
-/// A client that knows the protocol and none of our types: it sends text and keeps what comes.
+/// A client that knows the protocol and none of our types: it sends text and records received messages.
 final class RawPeer: Sendable {
     let socket: WebSocket
     private let inbox: Inbox
@@ -37,12 +37,12 @@ final class RawPeer: Sendable {
     /// The connection's name at the server.
     var session: String { socket.responseHeaders["Trebuchet-Session"] ?? "" }
 
-    /// The number of the server's reactor that the connection lives on, of two.
+    /// The number of the server's reactor that the connection is on, of two.
     var reactorIndex: UInt64? {
         session.split(separator: ".").dropFirst().first.flatMap { UInt64($0, radix: 36) }.map { $0 % 2 }
     }
 
-    /// Sends a call whose answer is to be kept: one of this connection, or again one of an earlier connection.
+    /// Sends a call whose response is recorded: a new call of this connection, or a repeat of a call of an earlier connection.
     func call(
         _ callID: String, _ actor: String, _ target: String, _ arguments: String = "[]", of session: String? = nil
     ) {
@@ -52,16 +52,16 @@ final class RawPeer: Sendable {
         )
     }
 
-    /// Sends all that `body` sends in one write.
+    /// Sends all messages of `body` in one write.
     func together(_ body: @escaping @Sendable () -> Void) async { await socket.reactor.perform { body() } }
 
     /// The next message; nil when the connection has ended.
     func next() async throws -> Message? { try await inbox.next().map(Message.init) }
 
-    /// The same as it came.
+    /// The text of the next message; nil when the connection has ended.
     func nextText() async -> String? { await inbox.next() }
 
-    /// Messages that came and were not asked for yet.
+    /// Received messages that were not read yet.
     var waitingCount: Int { inbox.count }
 
     func close() { socket.close() }
@@ -69,7 +69,7 @@ final class RawPeer: Sendable {
     func pauseReading() async { await socket.reactor.perform { self.socket.pauseReading() } }
     func resumeReading() async { await socket.reactor.perform { self.socket.resumeReading() } }
 
-    /// Messages in the order in which they came. One reader.
+    /// Received messages in order. One reader.
     private final class Inbox: WebSocketHandler, Sendable {
         private struct Contents {
             var messages: [String] = []

@@ -16,8 +16,8 @@ private distributed actor Steps {
     }
 }
 
-/// What a call has changed is sent to its caller before the answer: also in streams that are just beginning, on whatever reactor the
-/// actor and the connection are.
+/// A caller receives the changes of its call before the response: also in streams that are just starting, on any reactors of actor and
+/// connection.
 @Suite(.timeLimit(.minutes(5))) struct ReadOwnUpdateTests {
     private func withSteps(_ body: (TrebuchetServer) async throws -> Void) async throws {
         try await withTestServer(link: .webSocket, reactors: 2) { server in
@@ -27,14 +27,16 @@ private distributed actor Steps {
         }
     }
 
-    /// All that comes up to the answer of a call `c`, which is the last.
+    /// All messages up to the response of the call `c`, which is the last.
     private func messages(_ peer: RawPeer) async throws -> [String] {
         var messages: [String] = []
         repeat { messages.append(try #require(await peer.nextText())) } while !messages.last!.contains(#""callID":"c""#)
         return messages
     }
 
-    @Test("of a state that is begun with the call", arguments: ["", #","filter":{"distinct":true}"#])
+    @Test(
+        "a state requested with the call shows its changes before the response",
+        arguments: ["", #","filter":{"distinct":true}"#])
     func begun(filter: String) async throws {
         try await withSteps { server in
             for round in 1...100 {
@@ -51,7 +53,7 @@ private distributed actor Steps {
         }
     }
 
-    @Test("of a state that is taken up again with it, and of many calls at once")
+    @Test("a state resumed with many calls shows their changes before the responses")
     func resumed() async throws {
         try await withSteps { server in
             for round in 1...50 {
@@ -71,7 +73,7 @@ private distributed actor Steps {
         }
     }
 
-    @Test("of events that are begun before the call: the event of the call comes, and before its answer")
+    @Test("an event of a call arrives before the response when its stream was requested before")
     func events() async throws {
         try await withSteps { server in
             for round in 1...50 {

@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct ReadYourWritesTests {
-    @Test("an update that a call causes is on the caller's connection before the answer", arguments: [1, 2])
+    @Test("an update that a call causes is on the caller's connection before the response", arguments: [1, 2])
     func updateBeforeAnswer(reactors: Int) async throws {
         try await withTestServer(reactors: reactors) { server in
             for name in ["a", "b"] { await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: name) }

@@ -4,9 +4,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What clients and streams live through: a link that is cut, a server that goes and comes back.
+/// Clients and streams across a cut link and a restarted server.
 @Suite(.timeLimit(.minutes(5))) struct ReconnectionTests {
-    /// A server behind a link, and a client that comes back at once.
+    /// A server behind a link, and a client that reconnects at once.
     private struct Scene {
         let server: TrebuchetServer
         let link: FaultyLink
@@ -43,7 +43,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a stream goes on after a cut: the same reader, nothing twice, nothing older, and the newest value",
+        "a stream resumes after a cut: the same reader, no repeats, no older values, and the newest value",
         arguments: [FaultyLink.Cut.inOrder, .reset, .halfOpen(.seconds(30))])
     func resumption(cut: FaultyLink.Cut) async throws {
         let scene = try await Scene()
@@ -53,19 +53,19 @@ import TrebuchetTesting
         try await scene.ledger.add(1)
         #expect(await states.next() == [1])
         await scene.link.disconnectAll(cut)
-        // While there is no connection, somebody else changes the state.
+        // Without a connection, another caller changes the state.
         _ = try await scene.server.actorSystem.resolveLedger().add(2)
         #expect(await states.next() == [1, 2])
-        // One that missed nothing gets nothing until there is something new.
+        // A reader that missed nothing gets nothing until the next change.
         await scene.link.disconnectAll(cut)
-        // It may leave before the client has noticed the cut.
+        // The call may be sent before the client has noticed the cut.
         try await scene.ledger.put(3)
         #expect(await states.next() == [1, 2, 3])
         #expect(scene.client.connectionState.currentValue == .connected)
         await scene.end()
     }
 
-    @Test("who resumes and has the newest value is not sent it again; another epoch, or none, gets it")
+    @Test("a resumed stream with the newest value gets no repeat of it; another epoch, or none, gets it")
     func sequence() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await server.expose(OnceWrittenNumbers(actorSystem: server.actorSystem), as: "ledger")
@@ -94,7 +94,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a stream that a client begins after coming back never gets the name of one that it brought along")
+    @Test("a stream started after a reconnect never gets the name of a resumed one")
     func streamNames() async throws {
         let scene = try await Scene()
         try await scene.client.connect()
@@ -109,12 +109,12 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("of a stream that is taken up and one that is begun behind it, in one write, each has its own name")
+    @Test("a resumed stream and a new one behind it, in one write, have different names")
     func streamNamesAtOnce() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         await server.expose(OnceWrittenNumbers(actorSystem: server.actorSystem), as: "ledger")
         let address = try await server.start()
-        // Some of them on another reactor than the actor, where a stream takes a while to begin.
+        // Some of them on another reactor than the actor, where the start of a stream takes a while.
         for _ in 0..<8 {
             let peer = try await RawPeer.connect(address)
             await peer.together {
@@ -139,7 +139,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "streams that had the same name on different connections are taken up side by side, and beside one that has it now"
+        "streams with equal names from different connections resume side by side, and beside a new one with that name"
     )
     func sameNames() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
@@ -159,7 +159,7 @@ import TrebuchetTesting
                             + #""targetIdentifier":"observeEntries","epoch":"","lastSequence":0}}"#)
                 }
             }
-            // Each has a name of its own, and one value.
+            // Each has a unique name and one value.
             var names: [String: String] = [:]
             var values: Set<String> = []
             while values.count < 3 {
@@ -178,7 +178,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    @Test("calls made without a connection wait for it, or fail at once, as one likes")
+    @Test("calls made without a connection wait for it, or fail at once, by option")
     func waitingCalls() async throws {
         for waits in [true, false] {
             let scene = try await Scene { $0.whileDisconnected = waits ? .wait : .fail }
@@ -200,7 +200,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that waits for a connection in vain ends with its deadline")
+    @Test("a call that waits for a connection in vain ends at its deadline")
     func deadline() async throws {
         let scene = try await Scene { $0.callTimeout = .milliseconds(100) }
         try await scene.client.connect()
@@ -214,7 +214,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a call that was sent and not answered ends as unknownOutcome")
+    @Test("a sent call without a response ends as unknownOutcome")
     func unknownOutcome() async throws {
         let scene = try await Scene()
         let journal = Journal()
@@ -229,7 +229,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("after close() there is no attempt any more, and connect() says so")
+    @Test("after close() there is no further attempt, and connect() reports it")
     func closed() async throws {
         let scene = try await Scene()
         try await scene.client.connect()
@@ -242,7 +242,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test("a first connection that cannot be made is an error, unless the policy goes on")
+    @Test("a failed first connection is an error, unless the policy retries it")
     func firstConnection() async throws {
         let scene = try await Scene { $0.reconnect.retriesFirstConnection = false }
         try await scene.link.refuseConnections {
@@ -257,9 +257,7 @@ import TrebuchetTesting
         await scene.end()
     }
 
-    @Test(
-        "a server that is killed and started again: clients come back by themselves, with a new epoch and a whole value"
-    )
+    @Test("clients of a killed and restarted server reconnect automatically, with a new epoch and a whole value")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
         let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
@@ -282,7 +280,7 @@ import TrebuchetTesting
         _ = await second.finish()
     }
 
-    @Test("a server that sends its clients away has their streams go on at the one that takes its place")
+    @Test("streams of a drained server continue at its replacement")
     func draining() async throws {
         let scene = try await Scene()
         try await scene.client.connect()

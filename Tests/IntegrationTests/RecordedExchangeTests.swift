@@ -4,12 +4,12 @@ import Interop2
 import Testing
 import Trebuchet
 
-/// What a client of protocol 2 sent to its own server, sent to this one: it gets the same kinds of answers, with the same
-/// identifiers and values.
+/// Replays the recorded requests of a protocol 2 client: this server gives the same kinds of responses, with the same identifiers and
+/// values.
 @Suite(.timeLimit(.minutes(5))) struct RecordedExchangeTests {
     private static let otherID = UUID(uuidString: "0D8A7A46-2C6B-4E3C-9A0E-1B0C2D3E4F50")!
 
-    /// Exposes the actors that the exchanges were with.
+    /// Exposes the actors of the exchanges.
     private func withClient(_ body: (OldClient, TrebuchetServer) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let toggled = try #require(UUID(uuidString: "11D59619-1377-46DB-84C2-B614274F81AF"))
@@ -23,8 +23,8 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
-    /// Sends all calls of an exchange, and compares each answer with the recorded one, or with what is said here of those
-    /// that were not recorded: the JSON of a result, nil for an error. What is not said is not compared.
+    /// Sends all calls of an exchange and compares each response with the recorded one, or else with `results`: the JSON of a result, nil
+    /// for an error. Responses in neither are not compared.
     private func replay(_ exchange: Exchange, to client: OldClient, expecting results: [String: String?]) async throws {
         for request in exchange.requests {
             let sent = try OldMessage(request)
@@ -96,7 +96,7 @@ import Trebuchet
         await server.shutdown(drain: .zero)
     }
 
-    @Test("streams of several states, and one that is taken up again")
+    @Test("streams of several states, and a resumed one")
     func streams() async throws {
         try await withClient { client, _ in
             let exchange = try Exchange("streams")
@@ -123,7 +123,7 @@ import Trebuchet
 
     // MARK: Filters
 
-    /// The counts, of those that the counter goes through, that a filter lets through.
+    /// The counts that a filter admits.
     private func expected(_ filter: OldMessage.Filter, of counts: [Int]) -> [Int] {
         guard filter.name == "threshold", filter.parameters["field"] == "count",
             let value = filter.parameters["value"].flatMap(Double.init)
@@ -141,7 +141,7 @@ import Trebuchet
         }
     }
 
-    @Test("filters mean what their client means by them; those that its server does not know let all through")
+    @Test("filters have the meaning of their version; filters unknown to the original server admit all")
     func filters() async throws {
         try await withClient { client, _ in
             var filters: [(streamID: String?, filter: OldMessage.Filter)] = []
@@ -169,7 +169,7 @@ import Trebuchet
         }
     }
 
-    @Test("a field that is no number, and one that is empty")
+    @Test("a filter on a non-numeric field and on an empty one")
     func otherFields() async throws {
         try await withClient { client, _ in
             let text = #"{"type":"predefined","name":"threshold","parameters":{"field":"players","value":"1"}}"#
@@ -182,7 +182,7 @@ import Trebuchet
         }
     }
 
-    @Test("who comes later gets the value of now through a filter that others have, or none")
+    @Test("a late subscriber gets the current value through a new filter, and not a stale one through a shared filter")
     func staleValue() async throws {
         try await withClient { client, server in
             let filter = #"{"type":"predefined","name":"threshold","parameters":{"field":"count","value":"9"}}"#

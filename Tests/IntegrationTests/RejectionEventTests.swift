@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Whatever a client is refused, who listens is told.
+/// Every rejection is reported to the event handlers.
 @Suite(.timeLimit(.minutes(5))) struct RejectionEventTests {
     private final class Refusals: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .calls
@@ -17,7 +17,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "messages that are none, streams that do not begin, calls that cannot be repeated",
+        "malformed messages, failed streams and unrepeatable calls are reported",
         arguments: [
             (#"{"type":"invocation","payload":{"callID":"1","actorID":{"id":"board"}}}"#, "malformedEnvelope  "),
             (#"{"type":"nothing"}"#, "malformedEnvelope  "),
@@ -55,7 +55,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "requests for what is not there, by methods that are none here, without an upgrade, and with a head that does not come",
+        "unknown paths, unsupported methods, missing upgrades and incomplete request heads are reported",
         arguments: [
             ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "404 there is no such page"),
             ("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "405 only GET is supported"),

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) @MainActor struct RemoteLoadingTests {
-    @Test("a loader around a distributed call shows loading, a further attempt after unavailable, and the value")
+    @Test("a loader around a distributed call shows loading, another attempt after unavailable, and the value")
     func retryOnUnavailable() async throws {
         try await withTestServer { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")

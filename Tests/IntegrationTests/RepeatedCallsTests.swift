@@ -60,7 +60,7 @@ import WebSockets
 
     private static let cuts = [FaultyLink.Cut.inOrder, .reset, .halfOpen(.seconds(30)), .late(.milliseconds(20))]
 
-    /// How often the board has counted.
+    /// The number of increments of the board.
     private static func count(at peer: RawPeer) async throws -> Int {
         peer.invoke("count", "board", "observeState")
         while let message = try await peer.next() {
@@ -73,7 +73,7 @@ import WebSockets
         return -1
     }
 
-    /// The result of the next answer, whatever else comes.
+    /// The result of the next response, ignoring other messages.
     private static func answer(at peer: RawPeer) async throws -> Int? {
         while let message = try await peer.next() {
             if message.type == "response" { return message.payload.result }
@@ -83,7 +83,7 @@ import WebSockets
 
     // MARK: A client
 
-    @Test("a call that ran and whose answer was lost is answered over the next connection", arguments: cuts)
+    @Test("a call whose response was lost is answered over the next connection", arguments: cuts)
     func lostAnswer(cut: FaultyLink.Cut) async throws {
         let scene = try await Scene()
         try await scene.client.connect()
@@ -100,7 +100,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("a call that still runs when it is repeated runs on, and answers over the new connection", arguments: cuts)
+    @Test("a call that still runs when it is repeated continues, and answers over the new connection", arguments: cuts)
     func stillRuns(cut: FaultyLink.Cut) async throws {
         let scene = try await Scene()
         try await scene.client.connect()
@@ -110,7 +110,7 @@ import WebSockets
             let accepted = scene.link.counters.accepted
             await scene.link.disconnectAll(cut)
             #expect(await eventually { scene.link.counters.accepted > accepted })
-            // A call behind the repeat: when it is answered, the repeat has come.
+            // A call sent after the repeat: its response implies that the repeat has arrived.
             _ = try await scene.board.same(1)
         }
         scene.journal.record("a go")
@@ -119,7 +119,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("calls that are lost on their way, or whose answers are, run once", arguments: cuts)
+    @Test("calls that are lost, or whose responses are lost, run once", arguments: cuts)
     func manyCuts(cut: FaultyLink.Cut) async throws {
         let scene = try await Scene()
         try await scene.client.connect()
@@ -154,7 +154,7 @@ import WebSockets
             #expect(error?.code == .timeout)
             #expect(error?.message.contains("no response") == true)
         }
-        // The first may still go over the connection that was cut.
+        // The first one may still use the connection that was cut.
         #expect(await eventually { (try? await scene.board.same(1)) == 1 })
         #expect(scene.journal.entries.filter { $0.hasSuffix("began") }.count == 2)
         for name in ["a", "b"] { scene.journal.record("\(name) go") }
@@ -162,7 +162,7 @@ import WebSockets
     }
 
     @Test(
-        "a call that waits to be repeated ends as unknownOutcome when there will be no connection",
+        "a call that waits for its repeat ends as unknownOutcome when there is no further connection",
         arguments: [true, false])
     func noConnection(closes: Bool) async throws {
         let scene = try await Scene { if !closes { $0.reconnect.maximumAttempts = 1 } }
@@ -182,7 +182,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("a server that was started anew does not run a call again that the old one may have run")
+    @Test("a restarted server does not repeat a call that its predecessor may have run")
     func newServer() async throws {
         let scene = try await Scene()
         try await scene.client.connect()
@@ -207,7 +207,7 @@ import WebSockets
 
     // MARK: The protocol
 
-    @Test("a server that was killed and started again answers a repeat with unknownOutcome")
+    @Test("a server that was killed and restarted answers a repeat with unknownOutcome")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
         let address = try #require(SocketAddress(literal: "127.0.0.1", port: port))
@@ -236,7 +236,7 @@ import WebSockets
         _ = await second.finish()
     }
 
-    @Test("a repeat on another reactor gets the answer, also when the first time is still under way there")
+    @Test("a repeat on another reactor gets the response, also while the first call is still running there")
     func otherReactor() async throws {
         let scene = try await Scene()
         for board in ["board", "other"] {
@@ -261,7 +261,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("a repeat whose first sending never came runs, and what the old connection still brings does not")
+    @Test("a repeat whose first message was lost runs, and a late first message does not")
     func firstNeverCame() async throws {
         let scene = try await Scene()
         for _ in 0..<4 {
@@ -271,7 +271,7 @@ import WebSockets
             second.call("7", "board", "addOnce()", of: first.session)
             first.call("7", "board", "addOnce()")
             #expect(try await Self.answer(at: second) == before + 1)
-            // The first one's call has come before or never will.
+            // The first connection's call has arrived by now or never will.
             while await first.nextText() != nil {}
             #expect(try await Self.count(at: second) == before + 1)
             second.close()
@@ -279,7 +279,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("another principal gets nothing by the name of a call, and ends nobody's connection")
+    @Test("another principal gets no response under the name of a call, and closes no other connection")
     func principals() async throws {
         let keys = AccessPolicy.apiKeys(["ada-key": Principal(id: "ada"), "bob-key": Principal(id: "bob")])
         let scene = try await Scene(access: AccessPolicy(authenticate: keys))
@@ -299,7 +299,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("what is no repeat of the first call is refused")
+    @Test("a repeat that differs from its first call is rejected")
     func refusals() async throws {
         let scene = try await Scene()
         let first = try await RawPeer.connect(scene.address)
@@ -321,17 +321,17 @@ import WebSockets
         peer.call("x", "board", "addOnce()", of: session)
         #expect(try await code() == "invalidArguments", "it is not a number")
         peer.call("4", "board", "addOnce()", of: "1.2.3")
-        #expect(try await code() == "unknownOutcome", "that is another server's")
+        #expect(try await code() == "unknownOutcome", "the name belongs to another server")
         peer.send(
             #"{"type":"invocation","payload":{"callID":"5","actorID":"board","targetIdentifier":"addOnce()","#
                 + #""arguments":[],"session":"\#(session)"}}"#)
         #expect(try await code() == "invalidArguments", "over another connection it is a repeat")
-        #expect(try await Self.count(at: peer) == 1, "none of them ran")
+        #expect(try await Self.count(at: peer) == 1, "none of them runs")
         peer.close()
         await scene.end()
     }
 
-    @Test("answers are kept for their time, then forgotten, and then a repeat does not run")
+    @Test("responses are recorded for their time, then removed, and a later repeat does not run")
     func time() async throws {
         var limits = ServerLimits()
         limits.recordedResponseTime = .milliseconds(30)
@@ -348,7 +348,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("a repeat in the name of a connection that was made up is refused, and leaves nothing in memory")
+    @Test("a repeat under a forged connection name is rejected, and uses no memory")
     func forgedSession() async throws {
         let scene = try await Scene()
         let peer = try await RawPeer.connect(scene.address)
@@ -364,7 +364,7 @@ import WebSockets
         await scene.end()
     }
 
-    @Test("when the memory for answers is full, further calls are refused and none is forgotten")
+    @Test("when the idempotency cache is full, further calls are rejected and none is removed")
     func limits() async throws {
         var limits = ServerLimits()
         limits.recordedResponses = 3
@@ -383,7 +383,7 @@ import WebSockets
         second.call("1", "board", "addOnce()", of: first.session)
         #expect(try await second.next()?.payload.result == 1)
         second.invoke("free", "board", "addOnce()")
-        #expect(try await second.next()?.payload.result == 4, "who does not ask for it to be kept is not refused")
+        #expect(try await second.next()?.payload.result == 4, "a call without a recorded response is not rejected")
         second.close()
         await scene.end()
     }

@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Clients that come back to a server that was started anew over the store of the one before.
+/// Clients that reconnect to a server that was restarted over the same store.
 @Suite(.timeLimit(.minutes(5))) struct RestartTests {
     /// A stream as a client remembers it.
     private struct Seen {
@@ -12,7 +12,7 @@ import TrebuchetTesting
 
     let store = MemoryStore()
 
-    /// A server over the store, until the body has ended.
+    /// Runs a server over the store until `body` ends.
     private func withServer(_ body: (PersistedBacklog, RawPeer) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), store: store)
         let backlog = PersistedBacklog(actorSystem: server.actorSystem)
@@ -34,7 +34,7 @@ import TrebuchetTesting
         try #require(await peer.nextText()?.firstMatch(of: /"sequenceNumber":(\d+)/).flatMap { Int($0.1) })
     }
 
-    /// What a client is sent that comes back.
+    /// The messages for a client that resumes.
     private func resumed(_ peer: RawPeer, _ stream: String, _ seen: Seen) async throws -> [String] {
         peer.send(
             #"{"type":"streamResume","payload":{"streamID":"s7","callID":"r","actorID":"backlog","#
@@ -45,7 +45,7 @@ import TrebuchetTesting
         return messages
     }
 
-    @Test("who has the newest value is sent nothing, who missed changes gets these, and others the whole value")
+    @Test("a resumed stream with the newest value gets nothing, one with gaps gets the changes, others the whole value")
     func missedChanges() async throws {
         var seen: [Seen] = []
         try await withServer { (backlog, peer) async throws in
@@ -77,7 +77,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a small state goes on too: with its number, and whole")
+    @Test("a small state resumes too: with its number, as a whole value")
     func small() async throws {
         var seen: Seen?
         try await withServer { (backlog, peer) async throws in
@@ -93,7 +93,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a state that leaves none out gives what was missed over a restart")
+    @Test("a state with delivery `.every` sends the missed versions across a restart")
     func every() async throws {
         var seen: Seen?
         try await withServer { (backlog, peer) async throws in
@@ -111,7 +111,7 @@ import TrebuchetTesting
     }
 }
 
-/// States that are kept.
+/// Persisted states.
 @Trebuchet
 distributed actor PersistedBacklog {
     @StreamedState(persisted: true) var entries = KeyedCollection<Entry>()

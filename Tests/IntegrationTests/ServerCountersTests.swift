@@ -8,7 +8,7 @@ private distributed actor LongRunningActor {
     @StreamedState var count: Int = 0
     private let never = StateRelay(false)
 
-    /// Until it is cancelled.
+    /// Runs until it is cancelled.
     distributed func loiter() async {
         for await isOver in never.stream where isOver { return }
     }
@@ -17,7 +17,7 @@ private distributed actor LongRunningActor {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ServerCountersTests {
-    @Test("a server counts what is under way, and nothing once its client has gone")
+    @Test("a server counts its activities, and nothing once its client has gone")
     func counts() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let system = server.actorSystem

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct ServerCrashTests {
-    @Test("when kill() returns, the server's end of every connection is closed, and nobody can connect")
+    @Test("when kill() returns, all connections are closed at the server, and new ones are refused")
     func sockets() async throws {
         try await withTestServer(reactors: 2) { server in
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")

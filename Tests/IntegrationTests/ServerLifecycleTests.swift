@@ -6,7 +6,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What swift-service-lifecycle asks of a service.
+/// The requirements of swift-service-lifecycle.
 private protocol Service: Sendable { func run() async throws }
 extension TrebuchetServer: Service {}
 
@@ -15,7 +15,7 @@ extension TrebuchetServer: Service {}
         TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port))
     }
 
-    /// A server on a port that the system gives to nobody by itself: it is still free when it has been left.
+    /// A server on a port outside of the ephemeral range, so that it is still free after use.
     private func serverOnQuietPort() async throws -> (TrebuchetServer, SocketAddress) {
         while true {
             let server = freeServer(port: Int.random(in: 20_000..<30_000))
@@ -24,7 +24,7 @@ extension TrebuchetServer: Service {}
         }
     }
 
-    @Test("starting on a port that is taken throws addressInUse, and works once it is free")
+    @Test("starting on a used port throws addressInUse, and works once it is free")
     func portTaken() async throws {
         let (first, address) = try await serverOnQuietPort()
         let port = address.port
@@ -53,7 +53,7 @@ extension TrebuchetServer: Service {}
         await next.shutdown(drain: .zero)
     }
 
-    /// Sends a signal to this process while a server runs in it, which has a call under way.
+    /// Sends a signal to this process while a server with an in-flight call runs in it.
     private static func drainOn(_ signal: Int32) async throws {
         let journal = Journal()
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
@@ -71,13 +71,13 @@ extension TrebuchetServer: Service {}
         try await running.value
     }
 
-    @Test("run() drains and returns at SIGTERM, and at SIGINT")
+    @Test("run() drains and returns at SIGTERM and at SIGINT")
     func signals() async {
         await #expect(processExitsWith: .success) { try await ServerLifecycleTests.drainOn(SIGTERM) }
         await #expect(processExitsWith: .success) { try await ServerLifecycleTests.drainOn(SIGINT) }
     }
 
-    /// Sends a signal twice while a server drains, which has a call under way.
+    /// Sends a signal twice while a server with an in-flight call drains.
     private static func endOn(_ signal: Int32) async throws {
         let journal = Journal()
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
@@ -86,7 +86,7 @@ extension TrebuchetServer: Service {}
         let running = Task { try await server.run(shutdownOn: [ProcessSignal(signal)], drain: .seconds(600)) }
         peer.invoke("c", "board", "hold(_:)", #"["a"]"#)
         await journal.wait(for: "a began")
-        // Whoever listens keeps it from ending the process: from then on run() does.
+        // An installed handler keeps the signal from ending the process: from then on run() handles it.
         #expect(await eventually { !SignalState.isDefault(signal) })
         kill(getpid(), signal)
         _ = try await peer.next()
@@ -94,7 +94,7 @@ extension TrebuchetServer: Service {}
         try await running.value
     }
 
-    @Test("a second signal while run() drains ends the process at once, as that signal, and says what is given up")
+    @Test("a second signal while run() drains ends the process by that signal, and the aborted work is logged")
     func secondSignal() async throws {
         let term = await #expect(processExitsWith: .exitCode(143), observing: [\.standardErrorContent]) {
             try await ServerLifecycleTests.endOn(SIGTERM)
@@ -108,7 +108,7 @@ extension TrebuchetServer: Service {}
         }
     }
 
-    @Test("SIGHUP ends no server that run() runs, also where there are no certificates to read again")
+    @Test("SIGHUP does not end a server in run(), also without certificates to reload")
     func hangUp() async {
         await #expect(processExitsWith: .success) {
             let lines = Journal()
@@ -124,7 +124,7 @@ extension TrebuchetServer: Service {}
         }
     }
 
-    @Test("run(shutdownOn: []) leaves signals alone, and run() does when it has returned")
+    @Test("run(shutdownOn: []) leaves signals alone, as does run() after its return")
     func signalsLeftAlone() async {
         await #expect(processExitsWith: .signal(SIGTERM)) {
             let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
@@ -154,7 +154,7 @@ extension TrebuchetServer: Service {}
         #expect(server.address == nil)
     }
 
-    @Test("shutdown lets calls under way end, and answers them")
+    @Test("shutdown lets in-flight calls end, and answers them")
     func drain() async throws {
         let journal = Journal()
         let server = freeServer()
@@ -172,14 +172,14 @@ extension TrebuchetServer: Service {}
         await stopping.value
     }
 
-    @Test("shutdown tells a crowd in batches, with different times to come back, and closes all with 1001")
+    @Test("shutdown notifies many clients in batches, with different reconnect delays, and closes all with 1001")
     func crowd() async throws {
         let server = freeServer()
         let address = try await server.start()
         var peers: [RawPeer] = []
         for _ in 0..<250 { peers.append(try await RawPeer.connect(address)) }
         let goers = peers.prefix(20)
-        // Those who go while the others are told are no longer there to be told.
+        // Clients that leave during the notification no longer receive it.
         let stopping = Task { await server.shutdown(drain: .seconds(1)) }
         for peer in goers { peer.abort() }
         var delays: Set<Int> = []
@@ -196,7 +196,7 @@ extension TrebuchetServer: Service {}
         #expect(await server.connectionCount == 0)
     }
 
-    @Test("shutdown cancels calls that do not end in time")
+    @Test("shutdown cancels calls that exceed the drain time")
     func drainLimit() async throws {
         let journal = Journal()
         let server = freeServer()
@@ -208,15 +208,15 @@ extension TrebuchetServer: Service {}
         await journal.wait(for: "a was cancelled")
     }
 
-    @Test("a connection that was still in its handshake gets no session from a server that has stopped")
+    @Test("a connection that was still in its handshake gets no session from a stopped server")
     func lateUpgrade() async throws {
         let server = freeServer()
         let address = try await server.start()
         let early = PlainSocket(address)
-        // Those that came after it are open, so it was accepted, if by the same reactor.
+        // Later connections are open, so this one was accepted, if by the same reactor.
         let peers = [try await RawPeer.connect(address), try await RawPeer.connect(address)]
         await server.shutdown(drain: .zero)
-        // It may have gone already: one that had not been accepted ends with a reset.
+        // It may be closed already: a connection that was not accepted ends with a reset.
         let isTaken = early.trySend(Array(PlainSocket.upgrade.utf8))
         #expect(await onThread { !isTaken || !early.receives(status: 101) })
         #expect(await eventually { await server.connectionCount == 0 })
@@ -226,11 +226,11 @@ extension TrebuchetServer: Service {}
 }
 
 private enum SignalState {
-    /// Whether nobody has said what is to be done at a signal.
+    /// Whether the signal has its default action.
     static func isDefault(_ signal: Int32) -> Bool {
         var action = sigaction()
         sigaction(signal, nil, &action)
-        // Right because a handler is a pointer to a C function, of which SIG_DFL is the null one.
+        // Valid because a handler is a pointer to a C function, and SIG_DFL is the null pointer.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 0
     }
 }

@@ -1,7 +1,7 @@
 import TestSupport
 import Trebuchet
 
-/// What a server asks of a client's actor.
+/// A client's actor that its server calls.
 @Trebuchet
 distributed actor CalledClientActor {
     private let journal: Journal
@@ -23,7 +23,7 @@ distributed actor CalledClientActor {
     }
 }
 
-/// Keeps references to actors of clients, and calls them.
+/// Retains references to client actors, and calls them.
 @Trebuchet
 distributed actor ClientReferenceHolder {
     private var visitors: [CalledClientActor] = []
@@ -39,14 +39,14 @@ distributed actor ClientReferenceHolder {
     distributed func enter(_ visitor: CalledClientActor) { visitors.append(visitor) }
     distributed func enterAll(_ visitors: [CalledClientActor]) { self.visitors += visitors }
     distributed func leaveAll() { visitors = [] }
-    /// What a call of the last one ends with: its result, or the code and the text of its error.
+    /// The outcome of a call of the last client actor: its result, or the code and text of its error.
     distributed func tell(_ text: String, milliseconds: Int = 60_000) async -> [String] {
         await outcome(milliseconds) { ["\(try await $0.hear(text))"] }
     }
     distributed func ask(_ count: Int) async -> [String] {
         await outcome(60_000) { ["\(try await $0.answer(count).utf8.count)"] }
     }
-    /// The same for a call that does not end by itself.
+    /// The outcome of a call that does not end by itself.
     distributed func askToWait(_ milliseconds: Int = 60_000) async -> [String] {
         await outcome(milliseconds) {
             try await $0.wait()

@@ -2,7 +2,7 @@ import CAllocationCount
 import TestSupport
 import Trebuchet
 
-/// A state of any size, and calls that take as long as the test wants.
+/// A state of any size, and calls of any duration.
 @Trebuchet
 distributed actor SizedStateActor {
     struct State: Codable, Sendable {
@@ -26,7 +26,7 @@ distributed actor SizedStateActor {
         state.count += 1
         return state.count
     }
-    /// How often this thread has asked for memory so far.
+    /// The number of this thread's allocations so far.
     distributed func allocations() -> Int { allocation_count() }
     distributed func same(_ number: Int) -> Int { number }
     distributed func length(of text: String) -> Int { text.utf8.count }
@@ -34,12 +34,12 @@ distributed actor SizedStateActor {
         await Task.yield()
         return add()
     }
-    /// Changes all of the padding: no difference is smaller than the value.
+    /// Replaces the padding: no difference is smaller than the value.
     distributed func churn() -> Int {
         state.padding = String(repeating: state.count % 2 == 0 ? "y" : "z", count: state.padding.utf8.count)
         return add()
     }
-    /// Counts, and answers when the test says so.
+    /// Counts, and responds at the test's signal.
     @Idempotent
     distributed func countOnce(_ name: String) async throws -> Int {
         journal.record("\(name) began")

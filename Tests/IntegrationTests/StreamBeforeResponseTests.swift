@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// Streams that are taken up again and calls that are repeated over one new connection.
+/// Resumed streams and repeated calls over one new connection.
 @Suite(.timeLimit(.minutes(5))) struct StreamBeforeResponseTests {
     private struct Scene {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
@@ -30,7 +30,7 @@ import Trebuchet
             + #""targetIdentifier":"observeState","epoch":"","lastSequence":0\#(filter)}}"#
     }
 
-    /// What comes up to the answer of a call, and the state that was seen last before it.
+    /// The response of a call, and the last state before it.
     private func answer(_ callID: String, _ peer: RawPeer) async throws -> (result: Int?, seen: Int?) {
         var seen: Int?
         while let message = try await peer.next() {
@@ -42,8 +42,7 @@ import Trebuchet
 
     private static let places: [[UInt64]] = [[0, 0], [0, 1], [1, 0], [1, 1]]
 
-    @Test(
-        "the answer of a repeated call comes behind the streams that show it", arguments: ["a", "b"], places)
+    @Test("the response of a repeated call follows the streams that show its changes", arguments: ["a", "b"], places)
     func answered(actor: String, reactors: [UInt64]) async throws {
         let scene = try await Scene()
         for round in 1...20 {
@@ -64,7 +63,7 @@ import Trebuchet
         await scene.server.shutdown(drain: .zero)
     }
 
-    @Test("so does that of a call that was still running", arguments: ["a", "b"], places)
+    @Test("the response of a call that was still running follows the streams, too", arguments: ["a", "b"], places)
     func running(actor: String, reactors: [UInt64]) async throws {
         let scene = try await Scene()
         for round in 1...10 {
@@ -86,7 +85,7 @@ import Trebuchet
         await scene.server.shutdown(drain: .zero)
     }
 
-    @Test("streams that show nothing, or do not begin, hold no answer", arguments: ["a", "b"], places)
+    @Test("streams that send nothing, or do not start, block no response", arguments: ["a", "b"], places)
     func nothingToShow(actor: String, reactors: [UInt64]) async throws {
         let scene = try await Scene()
         let first = try await scene.peer(onReactor: reactors[0])

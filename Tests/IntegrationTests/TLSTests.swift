@@ -41,14 +41,14 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         }
     }
 
-    @Test("calls and states go over TLS, with the certificate and the host name checked")
+    @Test("calls and states work over TLS, with the certificate and the host name checked")
     func callAndObserve() async throws {
         try await withServer { _, address in
             let client = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port, tls: trusting))
             try await client.connect()
             let board = try client.resolve(SizedStateActor.self, id: "board")
             #expect(try await board.add() == 1)
-            // More than a record and than what a socket takes at once.
+            // More than a record and than one socket write.
             try await board.fill(items: 200_000, padding: 1 << 20)
             let state = await board.observeState().first { _ in true }
             #expect(state?.items.count == 200_000)
@@ -57,7 +57,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         }
     }
 
-    @Test("who is not trusted is not talked to, and the error says why")
+    @Test("an untrusted peer is rejected, and the error gives the reason")
     func trust() async throws {
         try await withServer { _, address in
             let stranger = await #expect(throws: TransportError.self) { _ = try await add(address, .init()) }
@@ -77,7 +77,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         }
     }
 
-    @Test("one side with TLS and one without come to nothing, soon and without harm to others")
+    @Test("TLS on only one side fails soon and without harm to others")
     func oneSided() async throws {
         try await withServer { _, address in
             let plain = TrebuchetClient(transport: .webSocket(host: "localhost", port: address.port))
@@ -93,7 +93,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         }
     }
 
-    @Test("connections that never shake hands hold up nobody")
+    @Test("connections without a handshake block no others")
     func silentHandshakes() async throws {
         try await withServer { _, address in
             let silent = (0..<50).map { _ in PlainSocket(address) }
@@ -103,7 +103,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         }
     }
 
-    @Test("a client is asked for a certificate, and the server hears whose it is")
+    @Test("the server requests a client certificate, and learns its identity")
     func clientCertificates() async throws {
         var settings = serverSettings
         settings.clientAuthorityFile = certificate("ca.pem")
@@ -126,7 +126,7 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         await server.shutdown()
     }
 
-    @Test("certificates are read again for new connections; bad files change nothing; old connections go on")
+    @Test("reloaded certificates apply to new connections; invalid files change nothing; old connections continue")
     func reload() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -159,19 +159,19 @@ private let trusting = TLSClientSettings(trust: .file(certificate("ca.pem")))
         }
     }
 
-    @Test("a second connection takes up the session of the first")
+    @Test("a second connection resumes the session of the first")
     func resumption() async throws {
         let server = try WebSocketServer(port: 0, tls: serverSettings) { _ in .accept(Echo()) }
         let url = "wss://localhost:\(server.address.port)/"
         var settings = trusting
-        // A context of its own, so that no session of another test is taken up.
+        // A dedicated context, so that no session of another test is resumed.
         settings.serverName = "localhost"
         var resumed: [Bool] = []
         for _ in 0..<2 {
             let inbox = Inbox()
             let socket = try await WebSocketClient.connect(to: url, tls: settings) { _ in inbox }
             socket.send(text: "hello")
-            // The ticket comes before the echo.
+            // The ticket precedes the echo.
             for await _ in inbox.messages { break }
             resumed.append(await socket.reactor.perform { socket.isResumed })
             socket.abort()

@@ -3,7 +3,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Waits for as long as it is told.
+/// Waits for the requested time.
 @Trebuchet
 private distributed actor Oracle {
     @StreamedState var answers: Int = 0
@@ -16,7 +16,7 @@ private distributed actor Oracle {
 
     func deactivate() { journal.record("gone") }
 
-    /// Changes nothing, so that the actor may go.
+    /// Changes nothing, so that the actor may be deactivated.
     distributed func look() {}
 
     distributed func answer() -> Int {
@@ -24,7 +24,7 @@ private distributed actor Oracle {
         return answers
     }
 
-    /// How often it has run.
+    /// The number of its runs.
     @Idempotent
     distributed func count() -> Int {
         answers += 1
@@ -52,7 +52,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("the deadline of a client, of a task and of a server", arguments: ["client", "task", "server"])
+    @Test("the test clock drives the deadlines of clients, tasks and servers", arguments: ["client", "task", "server"])
     func deadlines(whose: String) async throws {
         var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
         options.callTimeout = whose == "client" ? .seconds(3_600) : nil
@@ -76,7 +76,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("a value within an interval comes when it is over, and not before")
+    @Test("a value within an interval arrives at its end, not before")
     func interval() async throws {
         try await withOracle { oracle, _, _ in
             let filter = StreamFilter.path("").atMost(every: .seconds(3_600))
@@ -84,14 +84,14 @@ private distributed actor Oracle {
             #expect(await values.next() == 0)
             for _ in 0..<3 { _ = try await oracle.answer() }
             await clock.advance(by: .seconds(3_500))
-            // It would stand before the answer of this call.
+            // It would precede the response of this call.
             #expect(try await oracle.answer() == 4)
             await clock.advance(by: .seconds(200))
             #expect(await values.next() == 4)
         }
     }
 
-    @Test("who answers pings stays for a day, and who does not is given up")
+    @Test("a client that answers pings stays connected for a day; a silent one is disconnected")
     func pings() async throws {
         try await withOracle { oracle, client, server in
             let silent = try await RawPeer.connect(#require(server.address))
@@ -108,9 +108,9 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("a client tries again when its wait is over")
+    @Test("a client retries when its wait is over")
     func backoff() async throws {
-        // A machine that is busy may not answer a ping in the moment that an hour lasts here.
+        // A busy machine may not answer a ping within the moment that an hour takes here.
         var limits = ServerLimits()
         limits.pingInterval = nil
         try await withTestServer(limits: limits, clock: clock) { [journal] server in
@@ -132,7 +132,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("an attempt to connect has the machine's time, however far the clock goes on")
+    @Test("a connection attempt has real time, however far the clock advances")
     func attempt() async throws {
         var (limits, options) = (ServerLimits(), TrebuchetClient.Options())
         (limits.pingInterval, options.pingInterval) = (nil, nil)
@@ -153,7 +153,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("an actor that nobody uses goes after its idle time")
+    @Test("an unused actor is deactivated after its idle time")
     func idle() async throws {
         try await withTestServer(clock: clock) { [journal] server in
             let system = server.actorSystem
@@ -171,7 +171,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("a rate lets calls through again when its time is over, and not before")
+    @Test("a rate admits calls again when its time is over, not before")
     func rates() async throws {
         var limits = ServerLimits()
         limits.callsPerConnectionRate = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 1)
@@ -186,7 +186,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("the answer of an @Idempotent call is kept for its time, and not longer")
+    @Test("the response of an @Idempotent call is recorded for its time, not longer")
     func answers() async throws {
         var limits = ServerLimits()
         limits.recordedResponseTime = .seconds(3_600)
@@ -210,7 +210,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("a call to an actor of a client has the time of the clock")
+    @Test("a call to an actor of a client uses the test clock")
     func clientCalls() async throws {
         var limits = ServerLimits()
         limits.clientCallTimeout = .seconds(3_600)
@@ -233,7 +233,7 @@ private distributed actor Oracle {
         }
     }
 
-    @Test("clocks of two tests do not touch each other")
+    @Test("clocks of two tests are independent")
     func apart() async throws {
         let other = TestTime()
         try await withOracle { oracle, _, _ in

@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 import WebSockets
 
-/// Connections that come from a proxy, which is this machine here, and count for those behind it.
+/// Connections from a proxy on loopback, attributed to the clients behind it.
 @Suite(.timeLimit(.minutes(5))) struct TrustedProxyTests {
     private final class Guests: Sendable {
         private let list = Mutex<[CallerConnection]>([])
@@ -44,7 +44,7 @@ import WebSockets
         }
     }
 
-    @Test("the caller is who is behind the proxy, and the proxy itself when it says nothing")
+    @Test("the caller is the client behind the proxy, or the proxy itself when it sends no address")
     func caller() async throws {
         try await withServer(trusting: ["127.0.0.0/8"]) { address, guests in
             for headers: HTTPHeaders in [
@@ -58,7 +58,7 @@ import WebSockets
         }
     }
 
-    @Test("nobody else is believed", arguments: [[], ["10.0.0.0/8"]] as [Set<String>])
+    @Test("forwarded addresses of other peers are ignored", arguments: [[], ["10.0.0.0/8"]] as [Set<String>])
     func others(proxies: Set<String>) async throws {
         try await withServer(trusting: proxies) { address, guests in
             try await RawPeer.connect(address, headers: ["X-Forwarded-For": "203.0.113.7"]).abort()
@@ -79,7 +79,7 @@ import WebSockets
         }
     }
 
-    @Test("each address behind the proxy may have so many connections, and a place is free when one of them ends")
+    @Test("connections are limited for each address behind the proxy, and a closed one makes room")
     func connections() async throws {
         var limits = ServerLimits()
         limits.connectionsPerHost = 2
@@ -92,13 +92,13 @@ import WebSockets
             #expect(reason?.contains("connectionsPerHost") == true)
             #expect(await refusal(address, "203.0.113.8") == nil)
             first.abort()
-            // The server hears of the end a little later than we.
+            // The server notices the end a little later.
             #expect(await eventually { await refusal(address, "203.0.113.7") == nil })
             second.abort()
         }
     }
 
-    @Test("the share of a host is that of the client, not of the proxy")
+    @Test("the quota of a host applies to the client, not to the proxy")
     func shares() async throws {
         var limits = ServerLimits()
         limits.streamsPerHost = 1
@@ -118,7 +118,7 @@ import WebSockets
         }
     }
 
-    @Test("a server does not start with a list that names no address")
+    @Test("a server does not start with a list that contains an invalid address")
     func invalid() async throws {
         var access = AccessPolicy()
         access.trustedProxies = ["127.0.0.1", "proxy.example"]

@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What a server of today sends.
+/// The moves that a current server sends.
 enum NewMove: String, Codable, Sendable { case left, right, jump }
 
 struct NewLot: Codable, Sendable, Identifiable, Equatable {
@@ -34,7 +34,7 @@ distributed actor NewGame {
     }
 }
 
-/// What an app of before knows of it.
+/// The moves that an earlier app knows.
 enum OldMove: String, Codable, Sendable { case left, right }
 
 struct OldLot: Codable, Sendable, Identifiable, Equatable {
@@ -54,7 +54,7 @@ distributed actor OldGame {
     distributed func setKeyed(_ id: Int, _ move: String) {}
 }
 
-/// Old apps at new servers: one value that they do not know costs them no more than that value.
+/// Old apps at new servers: an unknown value costs them only that value.
 @Suite(.timeLimit(.minutes(5))) struct UndecodableTests {
     private final class Reports: Sendable {
         let values = Mutex<[UndecodableValue]>([])
@@ -80,7 +80,7 @@ distributed actor OldGame {
     // MARK: Events
 
     @Test(
-        "an event that does not decode is left out and reported, and the bookmark moves behind it",
+        "an undecodable event is omitted and reported, and the bookmark advances past it",
         arguments: TestLink.allCases)
     func skipped(link: TestLink) async throws {
         try await withGame(link) { game, _, _ in
@@ -103,7 +103,7 @@ distributed actor OldGame {
             #expect(text.contains(#""jump""#) && !text.contains("state"), "\(text)")
             #expect("\(report)".hasSuffix("; skipped, 1 of this stream so far"), "\(report)")
 
-            // A program that is started again goes on, from before the event and from behind it.
+            // A restarted program continues, from before the event and from after it.
             let again = await game.observeMoves(since: before)
             var rest = again.makeAsyncIterator()
             #expect(try await rest.next() == .right)
@@ -121,7 +121,7 @@ distributed actor OldGame {
         }
     }
 
-    @Test("where the reader asks for it, the stream ends at such an event, and the bookmark stays before it")
+    @Test("with onUndecodable: .end, the stream ends at such an event, and the bookmark stays before it")
     func ends() async throws {
         try await withGame { game, _, _ in
             let stream = await game.observeMoves(onUndecodable: .end)
@@ -142,7 +142,7 @@ distributed actor OldGame {
         }
     }
 
-    @Test("a reader in the server's process leaves out what an earlier program has persisted, and the log says so")
+    @Test("a local reader omits undecodable events of an earlier program, and the log reports it")
     func persisted() async throws {
         let log = Journal()
         let store = MemoryStore()
@@ -173,7 +173,7 @@ distributed actor OldGame {
     // MARK: States
 
     @Test(
-        "of a version that does not decode the value before stays, and the next that does comes",
+        "an undecodable version leaves the value before, and the next decodable one arrives",
         arguments: TestLink.allCases)
     func version(link: TestLink) async throws {
         try await withGame(link) { game, _, _ in
@@ -201,7 +201,7 @@ distributed actor OldGame {
         }
     }
 
-    @Test("the first version may be one, and several readers count it once")
+    @Test("the first version may be undecodable, and several readers count it once")
     func first() async throws {
         try await withGame { game, client, _ in
             try await client.resolve(NewGame.self, id: "game").setLots(["jump"])
@@ -219,7 +219,7 @@ distributed actor OldGame {
         }
     }
 
-    @Test("where each version counts, the others all come")
+    @Test("with delivery `.every`, all other versions arrive")
     func each() async throws {
         try await withGame { game, _, _ in
             var values = await game.observeLast().makeAsyncIterator()
@@ -230,7 +230,7 @@ distributed actor OldGame {
         }
     }
 
-    @Test("one element of a collection that knows its changes, in what it begins with or in a change")
+    @Test("one undecodable element of a tracked collection is handled, in the first value and in a change")
     func element() async throws {
         try await withGame { game, client, _ in
             for isFirst in [false, true] {
@@ -256,7 +256,7 @@ distributed actor OldGame {
         }
     }
 
-    @Test("in a view the value stays, with the error until a version comes that decodes") @MainActor
+    @Test("in a view the value stays, with the error until a decodable version arrives") @MainActor
     func observed() async throws {
         try await withGame { game, _, _ in
             let wrapper = ObservedActor(game, observe: \.observeLots)
@@ -271,7 +271,7 @@ distributed actor OldGame {
         }
     }
 
-    @Test("a line for ever fewer of one stream goes to the log")
+    @Test("undecodable values of one stream are logged at exponentially growing intervals")
     func lines() {
         let counts = (1...1_000).filter { count in
             UndecodableValue(

@@ -11,9 +11,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Each part of the example as it is tested by itself, and then all of it.
+/// Each part of the example is tested separately, and then the whole.
 @Suite(.timeLimit(.minutes(5))) @MainActor struct DeskTests {
-    @Test("the machine is a function: one order at a time, and a refusal stays until it is read")
+    @Test("the machine is a function: one order at a time, and a rejection stays until it is read")
     func machine() {
         let order = Ordering.Input.order(dish: "Soup", table: 2)
         #expect(Ordering.reduceInput(.idle, order).0 == .sending(dish: "Soup"))
@@ -40,7 +40,7 @@ import TrebuchetTesting
         await store.send(\.input.dismiss) { $0 = .idle }
     }
 
-    @Test("the stream is tested with a clock that the test moves on")
+    @Test("the stream is tested with a clock that the test advances")
     func search() async {
         let clock = TestClock()
         let search = await Search(clock: clock)
@@ -72,7 +72,7 @@ import TrebuchetTesting
         #expect(await eventually { desk.body == lines }, "\(desk.body)")
     }
 
-    @Test("all of it: what others order is seen, what is ordered is numbered, and what is sold out is refused")
+    @Test("the whole desk shows others' orders, numbers its orders, and rejects sold-out dishes")
     func desk() async throws {
         try await withDesk { desk, client in
             let menu = ["  Salad 6 €", "  Sole 19 €", "  Soup 5 €"]
@@ -94,14 +94,14 @@ import TrebuchetTesting
     }
 }
 
-/// The example as its README has it run.
+/// The example as its README runs it.
 @Suite(.timeLimit(.minutes(5))) struct KitchenProgramTests {
     private func find(_ wanted: String, in program: ChildProcess) async {
         while let line = await program.nextLine() { if line == wanted { return } }
-        Issue.record("the program has ended without the line: \(wanted)")
+        Issue.record("the program ended without the line: \(wanted)")
     }
 
-    @Test("the program takes lines, draws what they lead to, and remembers its table")
+    @Test("the program reads lines, draws their results, and persists its table")
     func program() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "kitchen-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -8,10 +8,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What begins with the state of an actor in a server: how each part of the family takes an end, an error, a new connection, and a
-/// reader that is slow.
+/// The state family over an actor's state in a server: how each part handles an end, an error, a new connection, and a slow reader.
 @Suite(.timeLimit(.minutes(5))) @MainActor struct RemoteFamilyTests {
-    /// A machine that counts the orders of a remote kitchen, until it is told to stop.
+    /// A machine that counts the orders of a remote kitchen until it is stopped.
     private struct Watch: Reducer {
         enum Action: Equatable, Sendable { case start, stop, counted(Int) }
 
@@ -48,9 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "an end: who lets go of a chain, a relay or an effect leaves nothing at the server",
-        arguments: TestLink.allCases)
+    @Test("end: a released chain, relay or effect leaves no subscription at the server", arguments: TestLink.allCases)
     func ends(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await expose(on: server)
@@ -87,7 +84,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an end: the effects of a store that goes end with it", arguments: TestLink.allCases)
+    @Test("end: the effects of a released store end with it", arguments: TestLink.allCases)
     func storeGoes(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await expose(on: server)
@@ -103,7 +100,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an error: a loader has it as the actor threw it, and a machine as a result", arguments: TestLink.allCases)
+    @Test("error: a loader has the actor's error, and a machine has it as a result", arguments: TestLink.allCases)
     func errors(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await expose(on: server)
@@ -127,7 +124,7 @@ import TrebuchetTesting
             }
             await store.send("order").finish()
             #expect(store.state == "\(SoldOut(dish: "Cake"))")
-            // An actor that is not there ends the stream; the chain keeps what it had, which is nothing.
+            // A missing actor ends the stream; the chain keeps its value, which is nil.
             let nobody = try client.resolve(Kitchen.self, id: "nobody")
             let states = await nobody.observeState()
             let chain = await states.stream().map { $0.orders.count }
@@ -137,7 +134,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "an error: a stream and a relay keep the last value, and the remote state says why",
+        "error: a stream and a relay keep the last value, and the remote state has the reason",
         arguments: TestLink.allCases)
     func lastValues(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
@@ -157,7 +154,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a new connection: all go on with the state of the server that has come")
+    @Test("new connection: all parts continue with the state of the new server")
     func reconnects() async throws {
         try await withTestServer { server in
             await expose(on: server)
@@ -182,14 +179,14 @@ import TrebuchetTesting
             try await test.restart()
             await load.value
             #expect(loader.currentState == .loaded(1))
-            // The new kitchen began with no order at all.
+            // The new kitchen started without orders.
             #expect(await eventually { relay.currentValue == 1 && store.state.last == 1 })
             await journal.wait(for: "1")
             withExtendedLifetime(subscription) {}
         }
     }
 
-    @Test("a slow reader: it skips to the newest state, and nothing is queued for it", arguments: TestLink.allCases)
+    @Test("slow reader: it skips to the newest state, and nothing is queued for it", arguments: TestLink.allCases)
     func slowReaders(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await expose(on: server)
@@ -202,7 +199,7 @@ import TrebuchetTesting
             }
             let subscription = await tables.tap { value in
                 journal.record("\(value)")
-                // The first is given while the test waits for the chain.
+                // The first value arrives while the test waits for the chain.
                 if value == 1 { return }
                 for await isOpen in gate.stream where isOpen { break }
             }
@@ -213,13 +210,13 @@ import TrebuchetTesting
             await journal.wait(for: "8")
             let seen = journal.entries.compactMap(Int.init)
             #expect(seen == seen.sorted())
-            // One was on its way to the chain while it was held up, beside the first and the last.
+            // One value was in transit to the chain while it was blocked, beside the first and the last.
             #expect(seen.count <= 4, "\(seen)")
             withExtendedLifetime(subscription) {}
         }
     }
 
-    @Test("a slow reader: a relay and a machine skip to the newest too", arguments: TestLink.allCases)
+    @Test("slow reader: a relay and a machine skip to the newest too", arguments: TestLink.allCases)
     func slowMachines(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await expose(on: server)
@@ -245,16 +242,16 @@ import TrebuchetTesting
             #expect(await reader.next() == 0)
             for _ in 0..<5 { _ = try await kitchen.order(dish: "Salad", table: 1) }
             #expect(await eventually { relay.currentValue == 5 })
-            // The reader has not asked for any of those between.
+            // The reader has not read any of those between.
             #expect(await reader.next() == 5)
             gate.update(true)
             #expect(await eventually { store.state.last == 5 })
-            // One may have been on its way to the effect while that was held up.
+            // One value may have been in transit to the effect while it was blocked.
             #expect(store.state.count <= 3 && store.state == store.state.sorted(), "\(store.state)")
         }
     }
 
-    @Test("a slow reader: a loader asks once for each load, and has the newest answer for who looks late")
+    @Test("slow reader: a loader calls once for each load, and a late reader gets the newest result")
     func slowLoaders() async throws {
         try await withTestServer { server in
             await expose(on: server)

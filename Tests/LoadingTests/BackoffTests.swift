@@ -10,7 +10,7 @@ struct BackoffTests {
             waits == [.zero, .zero, .milliseconds(300), .milliseconds(600), .seconds(1), .seconds(1), .seconds(1)])
     }
 
-    @Test("the limit holds for the first wait too, and no wait stays none")
+    @Test("the limit applies to the first wait too, and a zero wait stays zero")
     func edges() {
         #expect(Backoff(first: .seconds(2), limit: .seconds(1)).delay(afterFailures: 1) == .seconds(1))
         #expect(Backoff(first: .zero, limit: .seconds(1)).delay(afterFailures: Int.max) == .zero)

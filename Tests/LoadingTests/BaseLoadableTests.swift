@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) @MainActor struct BaseLoadableTests {
     private let script = Script()
 
-    @Test("a load goes from idle over loading to loaded")
+    @Test("a load goes from idle through loading to loaded")
     func loading() async {
         let loader = script.loader()
         let observer = Observer(loader)
@@ -20,7 +20,7 @@ import Testing
         await eventually("the observer has seen it all") { observer.seen == [.idle, .loading(nil), .loaded("r1")] }
     }
 
-    @Test("a load that fails ends in failure, with the error itself")
+    @Test("a failed load ends in failure, with the error itself")
     func failing() async {
         let loader = script.loader()
         let load = Task { await loader.load() }
@@ -37,7 +37,7 @@ import Testing
         #expect(loader.currentState == .loaded([]))
     }
 
-    @Test("what a fetch comes to after cancel and reset is dropped")
+    @Test("the outcome of a fetch after cancel and reset is dropped")
     func staleAfterReset() async {
         let script = Script(heedsCancellation: false)
         let loader = script.loader()
@@ -72,7 +72,7 @@ import Testing
         #expect(loader.currentState == .loaded("r2"))
     }
 
-    @Test("cancel leaves an outcome that is there; reset forgets it")
+    @Test("cancel keeps an existing outcome; reset removes it")
     func cancelAfterwards() async {
         let loader = BlockLoadable { 1 }
         await loader.load()
@@ -110,7 +110,7 @@ import Testing
         #expect(observer.seen.allSatisfy { $0.error == nil })
     }
 
-    @Test("cancelling the calling task cancels the fetch and is no failure")
+    @Test("cancellation of the calling task cancels the fetch and is no failure")
     func cancelledCaller() async {
         let loader = script.loader()
         let observer = Observer(loader)
@@ -125,7 +125,7 @@ import Testing
         #expect(observer.seen.allSatisfy { $0.error == nil })
     }
 
-    @Test("a value that a fetch comes to although its caller was cancelled is kept")
+    @Test("a value that a fetch returns despite its caller's cancellation is stored")
     func cancelledCallerWithValue() async {
         let script = Script(heedsCancellation: false)
         let loader = script.loader()
@@ -137,7 +137,7 @@ import Testing
         #expect(loader.currentState == .loaded("r1"))
     }
 
-    @Test("progress is published while the fetch counts, and not any more once it was cancelled")
+    @Test("progress is published during a fetch, and not after its cancellation")
     func progress() async {
         let loader = Reporting()
         let observer = Observer(loader)
@@ -153,7 +153,7 @@ import Testing
         #expect(!observer.seen.contains(.loading(LoadingProgress(percent: 90))))
     }
 
-    @Test("two calls of loadIfNotLoading at once load once")
+    @Test("two concurrent calls of loadIfNotLoading load once")
     func loadIfNotLoading() async {
         let loader = script.loader()
         let first = Task { await loader.loadIfNotLoading() }
@@ -179,19 +179,19 @@ import Testing
         #expect(changes.count == 1)
     }
 
-    /// Calls `work` when the state of a loader changes for the first time, in the middle of that.
+    /// Calls `work` during the first state change of a loader.
     private func onChange(
         of loader: BaseLoadable<some Hashable & Sendable>, _ work: @escaping @MainActor @Sendable () -> Void
     ) {
         withObservationTracking {
             _ = loader.currentState
         } onChange: {
-            // Loaders change on the main actor, and tell of it there.
+            // Loaders change on the main actor, and notify there.
             MainActor.assumeIsolated { work() }
         }
     }
 
-    @Test("a loader that an observer cancels or resets as it begins is idle")
+    @Test("a loader that an observer cancels or resets at its start is idle")
     func stoppedByObserver() async {
         for stop in [{ $0.cancel() }, { $0.reset() }] as [@MainActor @Sendable (BaseLoadable<Int>) -> Void] {
             let loader = BlockLoadable<Int> { 1 }
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test("a loader that an observer of another one cancels as that begins is idle, and so is the other")
+    @Test("a loader that an observer of another one cancels at that one's start is idle, and so is the other")
     func stoppedAround() async {
         let base = BlockLoadable<Int> { 1 }
         let around = RetryableLoader(wrapping: base, maxAttempts: 1)
@@ -213,7 +213,7 @@ import Testing
         #expect(around.currentState == .idle)
     }
 
-    @Test("states are told in the order of the changes, also when one who is told changes the loader")
+    @Test("states are published in the order of the changes, also when an observer changes the loader")
     func toldInOrder() {
         let loader = BlockLoadable<Int> { 1 }
         var (first, second): ([LoadingState<Int>], [LoadingState<Int>]) = ([], [])

@@ -7,7 +7,7 @@ import Testing
     private let script = Script()
     private let clock = ManualClock()
 
-    /// Moves the clock on whenever somebody sleeps, and fails the fetches of which `fails` says so, until `done`.
+    /// Advances the clock whenever a task sleeps, and fails the fetches selected by `fails`, until `done`.
     private func drive(
         failing fails: (Int) -> Bool = { _ in false }, until done: () -> Bool,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -59,7 +59,7 @@ import Testing
         #expect(script.count == 1)
     }
 
-    @Test("a limit around retry holds for whole policies")
+    @Test("a limit around retry applies to whole policies")
     func limitAroundRetry() async {
         let limiter = ConcurrencyLimiter(limit: 1)
         let loaders = (0..<3).map { _ in
@@ -79,7 +79,7 @@ import Testing
         #expect(script.mostOpen == 1)
     }
 
-    @Test("limit around retry around debounce: states come through from the innermost to the outermost")
+    @Test("limit around retry around debounce: states pass from the innermost to the outermost")
     func fullStack() async {
         let debouncing = DebouncingLoadable(wrapping: script.loader(), clock: clock)
         let retrying = RetryableLoader(wrapping: debouncing, maxAttempts: 2, clock: clock)
@@ -131,7 +131,7 @@ import Testing
         #expect(states().allSatisfy { $0 == .loaded("r2") })
     }
 
-    @Test("a wrapped loader that somebody else cancels takes the wrappers to idle, without another attempt")
+    @Test("external cancellation of a wrapped loader makes the wrappers idle, without another attempt")
     func cancelledBelow() async {
         let base = script.loader()
         let loader = RetryableLoader(wrapping: base, clock: clock)
@@ -143,7 +143,7 @@ import Testing
         #expect(script.count == 1)
     }
 
-    @Test("a wrapper whose loader somebody else has begun to load anew waits for that outcome")
+    @Test("a wrapper whose loader was restarted externally waits for the newer outcome")
     func newerBelow() async {
         let base = script.loader()
         let loader = RetryableLoader(wrapping: base, clock: clock)

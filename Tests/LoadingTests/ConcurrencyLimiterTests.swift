@@ -2,7 +2,7 @@ import Loading
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ConcurrencyLimiterTests {
-    @Test("a permit that comes back goes to who has waited longest")
+    @Test("a released permit goes to the longest waiter")
     func order() async throws {
         let limiter = ConcurrencyLimiter(limit: 1)
         let served = Tally()
@@ -19,7 +19,7 @@ import Testing
         #expect(limiter.freeCount == 1)
     }
 
-    @Test("with cancellation from all sides the limit holds and no permit is lost")
+    @Test("under concurrent cancellation the limit holds and no permit is lost")
     func contention() async {
         let limiter = ConcurrencyLimiter(limit: 3)
         let inside = Tally()
@@ -44,7 +44,7 @@ import Testing
         #expect(inside.most == 3)
     }
 
-    @Test("a body that throws gives its permit back")
+    @Test("a body that throws releases its permit")
     func throwing() async {
         let limiter = ConcurrencyLimiter(limit: 1)
         await #expect(throws: Refusal.self) {

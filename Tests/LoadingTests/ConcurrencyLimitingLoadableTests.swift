@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) @MainActor struct ConcurrencyLimitingLoadableTests {
     private let script = Script()
 
-    /// Ends the fetches from `range` in their order, as each begins.
+    /// Ends the fetches from `range` in their order, as each starts.
     private func endFetches(_ range: ClosedRange<Int>) async {
         for number in range {
             await eventually("fetch \(number) has begun") { script.isOpen(number) }
@@ -33,7 +33,7 @@ import Testing
         #expect(script.mostOpen == limit)
     }
 
-    @Test("many loaders keep one limit together")
+    @Test("many loaders share one limit")
     func shared() async {
         let limiter = ConcurrencyLimiter(limit: 2)
         let loaders = (0..<20).map { _ in ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter) }
@@ -45,7 +45,7 @@ import Testing
         #expect(limiter.freeCount == 2)
     }
 
-    @Test("a failure comes through with its own type, and frees its permit")
+    @Test("a failure has its own type, and releases its permit")
     func failure() async {
         let limiter = ConcurrencyLimiter(limit: 1)
         let loader = ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter)
@@ -57,7 +57,7 @@ import Testing
         #expect(limiter.freeCount == 1)
     }
 
-    @Test("a call that waits for its turn can be cancelled, and the others keep their order")
+    @Test("a queued call can be cancelled, and the others keep their order")
     func cancelledCaller() async {
         let limiter = ConcurrencyLimiter(limit: 1)
         let loaders = (0..<3).map { _ in ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter) }
@@ -76,7 +76,7 @@ import Testing
         #expect(limiter.freeCount == 1)
     }
 
-    @Test("cancel gives back all permits and places in the queue")
+    @Test("cancel releases all permits and queue entries")
     func cancelling() async {
         let limiter = ConcurrencyLimiter(limit: 2)
         let loader = ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter)
@@ -95,7 +95,7 @@ import Testing
         #expect(loader.currentState.value != nil)
     }
 
-    @Test("a limiter is freed with its loads done, and so is what it wraps")
+    @Test("a limiter is freed after its loads, with its wrapped loader")
     func freed() async {
         var loader: ConcurrencyLimitingLoadable? = ConcurrencyLimitingLoadable(
             wrapping: BlockLoadable { 1 }, concurrencyLimit: 1)
@@ -106,7 +106,7 @@ import Testing
         await eventually("both are freed") { weakLoader == nil && base == nil }
     }
 
-    @Test("a limit of nothing is refused")
+    @Test("a limit of zero is rejected")
     func noPermits() async {
         await #expect(processExitsWith: .failure) {
             _ = ConcurrencyLimiter(limit: 0)

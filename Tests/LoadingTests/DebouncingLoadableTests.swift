@@ -92,7 +92,7 @@ import Testing
         #expect(loader.currentState == .loaded("r2"))
     }
 
-    @Test("a call during a load takes its place after the interval, and nobody sees a failure")
+    @Test("a call during a load replaces it after the interval, and no failure is published")
     func duringLoad() async {
         let loader = debouncer()
         let observer = Observer(loader)
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("a caller that is cancelled leaves the load to the others; the last one stops it")
+    @Test("a cancelled caller leaves the load to the others; the last one stops it")
     func cancelledCallers() async {
         let loader = debouncer()
         let first = Task { await loader.load() }
@@ -146,7 +146,7 @@ import Testing
         await eventually("the fetch is cancelled") { script.cancelled == [1] && loader.currentState == .idle }
     }
 
-    @Test("cancel and reset end the interval and go through to the wrapped loader", arguments: [true, false])
+    @Test("cancel and reset end the interval and reach the wrapped loader", arguments: [true, false])
     func cancelWhileWaiting(byReset: Bool) async {
         let loader = debouncer()
         let load = Task { await loader.load() }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Lets other tasks run until the condition holds; gives up (and records an issue) after two minutes.
+/// Lets other tasks run until the condition holds; records an issue after two minutes.
 @MainActor
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
@@ -15,15 +15,15 @@ func eventually(
     }
 }
 
-/// Lets everything run that can, so that what must not happen had its chance.
+/// Lets all runnable tasks run, so that unwanted effects would occur.
 @MainActor
 func settle() async {
     for _ in 0..<200 { await Task.yield() }
 }
 
 extension Task where Failure == Never {
-    /// The value, once it is there. A test whose time is over cancels the task, and ends: else it would wait for ever for what it alone
-    /// would have brought about, and the process of the tests with it.
+    /// The task's result. A timed-out test cancels the task and ends; otherwise it would wait forever for events that it alone causes,
+    /// and so would the test process.
     @MainActor var ended: Success {
         get async {
             await withTaskCancellationHandler {

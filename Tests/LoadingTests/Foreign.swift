@@ -1,7 +1,7 @@
 import Loading
 import Relays
 
-/// A loader that has nothing of the module but the protocol.
+/// A loader that uses only the module's protocol.
 @MainActor
 final class Foreign: Loadable {
     let finish = StateRelay(false)

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) @MainActor struct LoadingPresenterTests {
     private let script = Script()
 
-    @Test("a view loads when it appears, and one that comes back shows what is there without loading again")
+    @Test("a view loads when it appears, and a reappearing one shows the value without loading again")
     func appearing() async {
         let presenter = LoadingPresenter(loader: script.loader())
         let first = Task { await presenter.appear() }
@@ -25,7 +25,7 @@ import Testing
         await second.ended
     }
 
-    @Test("a view that goes during a load does not stop it")
+    @Test("a view that disappears during a load does not stop it")
     func navigatingAway() async {
         let presenter = LoadingPresenter(loader: script.loader())
         let visit = Task { await presenter.appear() }
@@ -84,7 +84,7 @@ import Testing
         view.cancel()
     }
 
-    @Test("loading without progress is shown only by a view that has something for it", arguments: [true, false])
+    @Test("loading without progress is shown only by a view with content for it", arguments: [true, false])
     func withoutProgress(hasView: Bool) async {
         let loader = script.loader()
         loader.updateState(.loaded("old"))
@@ -100,7 +100,7 @@ import Testing
         view.cancel()
     }
 
-    @Test("progress that asks for it cancels the loader")
+    @Test("progress that requests it cancels the loader")
     func cancellingProgress() async {
         let loader = script.loader()
         let presenter = LoadingPresenter(loader: loader)
@@ -113,7 +113,7 @@ import Testing
         view.cancel()
     }
 
-    @Test("reload loads anew")
+    @Test("reload loads again")
     func reloading() async {
         let loader = BlockLoadable { 1 }
         await loader.load()
@@ -121,7 +121,7 @@ import Testing
         let observer = Observer(loader)
         await eventually("the observer reads") { observer.seen == [.loaded(1)] }
         presenter.reload()
-        await eventually("it was loaded anew") {
+        await eventually("it was loaded again") {
             observer.seen == [.loaded(1), .idle, .loading(nil), .loaded(1)]
         }
     }

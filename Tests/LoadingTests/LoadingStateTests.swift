@@ -11,7 +11,7 @@ struct LoadingStateTests {
     private struct Plain: Error { var text = "a" }
     private struct Localized: LocalizedError { var errorDescription: String? { "no network" } }
 
-    @Test("percent is brought into 0 to 100", arguments: [(-5, 0), (0, 0), (42, 42), (100, 100), (101, 100)])
+    @Test("percent is clamped to 0 to 100", arguments: [(-5, 0), (0, 0), (42, 42), (100, 100), (101, 100)])
     func clamping(given: Int, kept: Int) {
         #expect(LoadingProgress(percent: given).percent == kept)
     }
@@ -21,7 +21,7 @@ struct LoadingStateTests {
         #expect(LoadingState<Int>.failure(Refusal(number: 1)) == .failure(Refusal(number: 1)))
         #expect(LoadingState<Int>.failure(Refusal(number: 1)) != .failure(Refusal(number: 2)))
         #expect(LoadingState<Int>.failure(Refusal()) != .failure(CancellationError()))
-        // Errors that are not Equatable are compared by what they print.
+        // Errors that are not Equatable are compared by their descriptions.
         #expect(HashableError(Plain()) == HashableError(Plain()))
         #expect(HashableError(Plain()) != HashableError(Plain(text: "b")))
         #expect(Set([HashableError(Refusal()), HashableError(Refusal()), HashableError(Plain())]).count == 2)
@@ -38,7 +38,7 @@ struct LoadingStateTests {
         #expect("\(LoadingState<Int>.failure(Refusal(number: 1)))".contains("Refusal(number: 1)"))
     }
 
-    @Test("a state tells its value, its error and whether it is loading")
+    @Test("a state provides its value, its error and whether it is loading")
     func parts() {
         #expect(LoadingState.loaded([Int]()).value == [])
         #expect(LoadingState<Int>.failure(Refusal()).error as? Refusal == Refusal())

@@ -3,7 +3,7 @@ import Testing
 @testable import Loading
 
 @Suite(.timeLimit(.minutes(5))) @MainActor struct LoadingStatesTests {
-    @Test("a reader that is slow still sees every state, and all readers see the same")
+    @Test("a slow reader still sees every state, and all readers see the same")
     func everyState() async {
         let loader = BlockLoadable { 1 }
         var readers = (0..<3).map { _ in LoadingStates(store: Self.store(of: loader)).makeAsyncIterator() }
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("a new reader begins with the current state")
+    @Test("a new reader starts with the current state")
     func replay() async {
         let loader = BlockLoadable { 1 }
         await loader.load()

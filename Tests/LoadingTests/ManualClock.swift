@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock that stands still until a test moves it.
+/// A clock that is stopped until a test advances it.
 final class ManualClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         var offset: Duration
@@ -48,7 +48,7 @@ final class ManualClock: Clock, Sendable {
         }
     }
 
-    /// Moves the clock on and wakes those whose time has come.
+    /// Advances the clock and wakes the due sleepers.
     func advance(by duration: Duration) {
         let due = contents.withLock { contents in
             contents.now = contents.now.advanced(by: duration)

@@ -17,7 +17,7 @@ import Testing
         clock.advance(by: duration)
     }
 
-    @Test("load() returns after the attempt that succeeds, and shows the attempts on the way")
+    @Test("load() returns after the attempt that succeeds, and publishes the attempts")
     func success() async {
         let loader = RetryableLoader(wrapping: script.loader(), maxAttempts: 3, clock: clock)
         let observer = Observer(loader)
@@ -35,7 +35,7 @@ import Testing
         #expect(observer.seen.allSatisfy { $0.error == nil })
     }
 
-    @Test("what is shown between attempts can be said in other words")
+    @Test("the message between attempts is configurable")
     func message() async {
         let loader = RetryableLoader(
             wrapping: script.loader(), maxAttempts: 2, clock: clock, message: { "Versuch \($0) von \($1)" })
@@ -50,7 +50,7 @@ import Testing
         #expect(observer.messages == ["Versuch 2 von 2"])
     }
 
-    @Test("the waits are a second, two seconds, and so on: not one attempt comes earlier")
+    @Test("the waits are a second, two seconds, and so on: no attempt starts earlier")
     func waits() async {
         let loader = RetryableLoader(wrapping: script.loader(), maxAttempts: 3, clock: clock)
         let load = Task { await loader.load() }
@@ -82,7 +82,7 @@ import Testing
         #expect(script.count == 4)
     }
 
-    @Test("an error that is not worth another attempt is the outcome")
+    @Test("an error that permits no retry is the outcome")
     func selective() async {
         let loader = RetryableLoader(
             wrapping: script.loader(), maxAttempts: 5, clock: clock,
@@ -95,7 +95,7 @@ import Testing
         #expect(loader.currentState == .failure(Refusal(number: 2)))
     }
 
-    @Test("progress of every attempt comes through, the retried ones included")
+    @Test("progress of every attempt is published, including retried ones")
     func progress() async {
         let base = Stepwise()
         let loader = RetryableLoader(wrapping: base, maxAttempts: 3, clock: clock)
@@ -107,7 +107,7 @@ import Testing
         #expect(observer.messages == ["step of 1", "Retrying… (attempt 2 of 3)", "step of 2"])
     }
 
-    @Test("progress of a loader of another kind comes through too")
+    @Test("progress of a loader of another kind is published too")
     func foreignProgress() async {
         let base = Foreign()
         let loader = RetryableLoader(wrapping: base, clock: clock)
@@ -148,7 +148,7 @@ import Testing
         #expect(script.count == 2)
     }
 
-    @Test("reset begins anew, also in the middle of an attempt")
+    @Test("reset returns to idle, also in the middle of an attempt")
     func resetting() async {
         let loader = RetryableLoader(wrapping: script.loader(), clock: clock)
         let load = Task { await loader.load() }
@@ -161,7 +161,7 @@ import Testing
         #expect(script.count == 1)
     }
 
-    @Test("a loader is freed after its load, and so is what it wraps")
+    @Test("a loader is freed after its load, with its wrapped loader")
     func freed() async {
         var loader: RetryableLoader? = RetryableLoader(wrapping: BlockLoadable { 1 }, clock: clock)
         weak let weakLoader = loader
@@ -181,7 +181,7 @@ import Testing
         #expect(long.delay(beforeAttempt: .max) == .seconds(Int64.max))
     }
 
-    @Test("a load without attempts is refused")
+    @Test("a load without attempts is rejected")
     func noAttempts() async {
         await #expect(processExitsWith: .failure) { @MainActor in
             _ = RetryableLoader(wrapping: BlockLoadable { 1 }, maxAttempts: 0)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Loading
 
-/// Fetches that a test ends by hand, one by one, in any order.
+/// Fetches that a test ends manually, one by one, in any order.
 @MainActor
 final class Script {
     enum Ending {
@@ -15,7 +15,7 @@ final class Script {
     private(set) var open = 0
     private(set) var mostOpen = 0
     private(set) var cancelled: Set<Int> = []
-    /// Whether a fetch ends when its task is cancelled, as a good one does.
+    /// True if a fetch ends when its task is cancelled.
     let heedsCancellation: Bool
 
     init(heedsCancellation: Bool = true) { self.heedsCancellation = heedsCancellation }
@@ -44,7 +44,7 @@ final class Script {
     func isOpen(_ number: Int) -> Bool { fetches[number] != nil }
 
     func end(_ number: Int, _ ending: Ending) {
-        // One that has not begun in time has been reported; the process of the tests goes on.
+        // A fetch that has not started in time was reported; the test process continues.
         guard let fetch = fetches.removeValue(forKey: number) else {
             return _ = Issue.record("no fetch \(number) is open")
         }
@@ -78,7 +78,7 @@ final class Observer<Value: Hashable & Sendable> {
 
     deinit { task?.cancel() }
 
-    /// The messages of the progress that was seen.
+    /// The messages of the observed progress.
     var messages: [String] {
         seen.compactMap { if case .loading(let progress?) = $0 { progress.message } else { nil } }
     }

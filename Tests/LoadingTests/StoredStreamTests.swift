@@ -1,7 +1,7 @@
 import Loading
 import Testing
 
-/// A loader with one stream of its states, which it keeps, and which only one reader can read.
+/// A loader with a single stored stream of its states, for one reader.
 @MainActor
 private final class Single: Loadable {
     let state: any AsyncSequence<LoadingState<String>, Never>
@@ -44,10 +44,10 @@ private final class Single: Loadable {
     struct Broken: Error, Equatable {}
 }
 
-@Suite("Around a loader with one stored stream", .timeLimit(.minutes(5)))
+@Suite("Wrappers of a loader with one stored stream", .timeLimit(.minutes(5)))
 @MainActor
 struct StoredStreamTests {
-    @Test("each wrapper loads, as often as it is told to")
+    @Test("each wrapper loads at every request")
     func loads() async {
         let clock = ManualClock()
         let wrappers: [any Loadable<String>] = [
@@ -75,7 +75,7 @@ struct StoredStreamTests {
         #expect(base.loadCount == 3)
     }
 
-    @Test("a failure comes through, and a load after it succeeds")
+    @Test("a failure is published, and a later load succeeds")
     func failure() async {
         let loader = ConcurrencyLimitingLoadable(wrapping: Single(failures: 1), concurrencyLimit: 1)
         await loader.load()
@@ -84,7 +84,7 @@ struct StoredStreamTests {
         #expect(loader.currentState == .loaded("value 2"))
     }
 
-    @Test("the stream is let go with the wrapper")
+    @Test("the stream is released with the wrapper")
     func release() async {
         weak var base: Single?
         do {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A number that tasks count up and down, and what was noted along the way.
+/// A counter for tasks, with recorded notes.
 final class Tally: Sendable {
     private struct Contents {
         var count = 0

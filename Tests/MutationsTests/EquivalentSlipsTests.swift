@@ -3,7 +3,7 @@ import Testing
 
 @testable import Mutations
 
-@Suite("The list of slips that change nothing")
+@Suite("The list of equivalent mutants")
 struct EquivalentSlipsTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -35,7 +35,7 @@ struct EquivalentSlipsTests {
 
         """
 
-    @Test("an entry is known by its file, its function and its lines, wherever they stand")
+    @Test("an entry is matched by its file, function and lines, wherever they are")
     func matching() throws {
         let list = try EquivalentMutants(Self.list)
         let slips = MutantFinder.slips(in: Self.source, file: "Sources/A/A.swift")
@@ -47,13 +47,13 @@ struct EquivalentSlipsTests {
     }
 
     @Test(
-        "an entry without a function, lines or a reason is refused",
+        "an entry without a function, lines or a reason is rejected",
         arguments: ["Sources/A/A.swift\n-a\n+b\nc", "Sources/A/A.swift A.b\n+b\nc", "Sources/A/A.swift A.b\n-a\n+b"])
     func malformed(text: String) {
         #expect(throws: EquivalentMutants.MalformedEntry.self) { try EquivalentMutants(text) }
     }
 
-    @Test("each entry of this repository is a slip that can be made")
+    @Test("each entry of this repository is a possible mutant")
     func entries() throws {
         let text = try String(contentsOf: Self.root.appending(path: "Tools/equivalent-mutants.txt"), encoding: .utf8)
         let list = try EquivalentMutants(text)

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Mutations
 
-/// A statement, and the lines that it becomes.
+/// A statement, and its mutated lines.
 private struct Row: CustomTestStringConvertible {
     let source: String
-    /// The changed lines, without the spaces around them; "" where the line goes away.
+    /// The changed lines, without surrounding spaces; "" for a removed line.
     let slips: [String]
 
     init(_ source: String, _ slips: String...) {
@@ -16,7 +16,7 @@ private struct Row: CustomTestStringConvertible {
     var testDescription: String { source }
 }
 
-@Suite("Slips")
+@Suite("Mutants")
 struct MutantTests {
     private static func slips(_ body: String) -> [Mutant] {
         MutantFinder.slips(in: body, file: "Sources/A/B.swift")
@@ -56,7 +56,7 @@ struct MutantTests {
         Row("@State var b = 5"),
     ]
 
-    @Test("in a function's body each slip changes one thing", arguments: bodies)
+    @Test("in a function's body each mutant changes one thing", arguments: bodies)
     private func changesOneThing(row: Row) {
         let source = "func f() {\n    \(row.source)\n}\n"
         let slips = Self.slips(source)
@@ -66,7 +66,7 @@ struct MutantTests {
     }
 
     @Test(
-        "what other modules or macros compile, default arguments, raw values and conditions for other systems are left alone",
+        "code compiled by other modules or macros, default arguments, raw values and platform conditions are not mutated",
         arguments: [
             "@inlinable func f() -> Int { 5 }", "@inline(__always) func f() -> Int { 5 }", "func f(a: Int = 5) {}",
             "enum A: Int { case a = 5 }", "@available(macOS 5, *) func f() {}", "#if a\nlet b = 5\n#endif",
@@ -77,7 +77,7 @@ struct MutantTests {
         #expect(Self.slips(source).isEmpty)
     }
 
-    @Test("a single expression that is a value is no statement to leave out")
+    @Test("a single expression that is a value is not removed")
     func values() {
         #expect(Self.slips("func f() -> Int { g() }").isEmpty)
         #expect(Self.slips("var f: Int { g() }").isEmpty)
@@ -85,7 +85,7 @@ struct MutantTests {
         #expect(Self.slips("var f: Int { get { g() } set { g() } }").map(\.kind) == [.uncalled])
     }
 
-    @Test("a closure's only call is left out where nobody takes its value")
+    @Test("a closure's only call is removed where its value is unused")
     func closures() {
         #expect(Self.slips("func f() { run { g() } }").map(\.kind) == [.uncalled, .uncalled])
         #expect(Self.slips("func f() { run(then: { g() }) }").map(\.kind) == [.uncalled, .uncalled])
@@ -93,14 +93,14 @@ struct MutantTests {
         #expect(Self.slips("func f() { h = run { g(); h() } }").count == 2)
     }
 
-    @Test("a slip says which declarations it stands in, and which of those alike it is")
+    @Test("a mutant names its enclosing declarations, and its index among equal ones")
     func names() {
         let slips = Self.slips("extension A.B { struct C { let d = 5; func e() { let x = 5, y = 5 } } }")
         #expect(slips.map(\.function) == ["A.B.C.d", "A.B.C.e", "A.B.C.e"])
         #expect(slips.map(\.occurrence) == [0, 0, 1])
     }
 
-    @Test("slips are drawn by the seed alone, from all files and kinds, and none lies on another")
+    @Test("mutants are sampled by the seed alone, from all files and kinds, without overlap")
     func sample() {
         let slips = (1...9).flatMap { file in
             MutantFinder.slips(
@@ -120,7 +120,7 @@ struct MutantTests {
 
 @Suite("Schemata")
 struct SchemataTests {
-    /// All slips of a source at once, numbered as they come; of two at one place the first.
+    /// All mutants of a source at once, in order; of two at one position the first.
     private static func rewritten(_ source: String) -> String {
         var places: Set<Range<Int>> = []
         let slips = MutantFinder.slips(in: source, file: "Sources/A/B.swift").filter {
@@ -147,17 +147,17 @@ struct SchemataTests {
         ("if a < 5 {}", "if (isSlipping(1) ? (a >= (isSlipping(2) ? 6 : 5)) : (a < (isSlipping(2) ? 6 : 5))) {}"),
     ]
 
-    @Test("each slip is compiled in behind a question, also inside another one", arguments: rows)
+    @Test("each mutant is compiled in behind a condition, also inside another one", arguments: rows)
     func text(source: String, expected: String) {
         #expect(Self.rewritten("func f() {\n    \(source)\n}\n") == "func f() {\n    \(expected)\n}\n")
     }
 
-    @Test("without slips nothing is changed")
+    @Test("without mutants nothing is changed")
     func none() {
         #expect(Schemata(source: "let a = \"ä\" // 5\n", slips: [:]).text == "let a = \"ä\" // 5\n")
     }
 
-    @Test("an error of the compiler is laid to the slips around its line, else to the nearest")
+    @Test("a compiler error is attributed to the mutants around its line, else to the nearest")
     func suspects() {
         let source = "func f() {\n    a(\n        5)\n\n\n\n    b()\n}\n"
         let slips = MutantFinder.slips(in: source, file: "Sources/A/B.swift")

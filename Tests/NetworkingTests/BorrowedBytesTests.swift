@@ -5,13 +5,13 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("Bytes that leave from where they were read", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Borrowed input bytes in output", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct BorrowedBytesTests {
     private static let lent = ByteChannel.smallestLent
-    /// No two pieces of it are alike.
+    /// Input without two equal pieces.
     private let input = (0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
 
-    /// Writes pieces of what is read between bytes of its own, and gives what the peer is to get.
+    /// Writes borrowed pieces of the input between other bytes, and returns the expected output.
     private func answer(
         _ rig: ChannelRig, _ pieces: [Range<Int>], _ then: @escaping @Sendable (ByteChannel) -> Void = { _ in }
     )
@@ -31,7 +31,7 @@ struct BorrowedBytesTests {
         return pieces.enumerated().flatMap { [UInt8($0)] + input[$1] } + [1, 2, 3]
     }
 
-    /// All that comes at the peer until the channel has nothing more.
+    /// All bytes at the peer until the channel has no more.
     private func drain(_ rig: ChannelRig) async -> [UInt8] {
         var all: [UInt8] = []
         repeat {
@@ -40,18 +40,18 @@ struct BorrowedBytesTests {
         return all + (await rig.on { rig.take() ?? [] })
     }
 
-    /// What was read is gone.
+    /// Overwrites the input buffer.
     private func overwrite(_ rig: ChannelRig) async {
         await rig.on { _ = memset(rig.reactor.readBuffer.baseAddress!, 0xEE, rig.reactor.readBuffer.count) }
     }
 
-    @Test("they stand between what is written, in its order")
+    @Test("borrowed bytes keep their order among written bytes")
     func order() async throws {
         let rig = try await ChannelRig()
         let lent = Self.lent
         let expected = await answer(rig, [0..<lent, 5..<10, 100..<(lent + 100), 0..<lent, 0..<40_000, 7..<7]) {
             channel in
-            // Counted as what waits, before the turn ends.
+            // Counted as pending before the turn ends.
             #expect(channel.pendingBytes == 3 * lent + 40_000 + 5 + 6 + 3)
         }
         rig.send(input)
@@ -60,7 +60,7 @@ struct BorrowedBytesTests {
         #expect(await rig.on { rig.reactor.borrowed.pointee.isEmpty && rig.channel.pendingBytes == 0 })
     }
 
-    @Test("what the socket does not take is copied, however much it takes")
+    @Test("bytes that the socket does not accept are copied, however much it accepts")
     func rest() async throws {
         for room in [0, 1, 5_000, 20_000, 60_000, 150_000] {
             let rig = try await ChannelRig()
@@ -75,7 +75,7 @@ struct BorrowedBytesTests {
         }
     }
 
-    @Test("many of them leave before the turn ends")
+    @Test("many borrowed pieces are sent before the turn ends")
     func many() async throws {
         let rig = try await ChannelRig()
         let expected = await answer(rig, (0..<150).map { ($0 * 3)..<($0 * 3 + Self.lent) })
@@ -85,7 +85,7 @@ struct BorrowedBytesTests {
         #expect(await drain(rig) == expected)
     }
 
-    @Test("they leave before the end of the connection, and are forgotten when it ends at once")
+    @Test("borrowed bytes are sent before an orderly end, and dropped by a reset")
     func endings() async throws {
         let rig = try await ChannelRig()
         let expected = await answer(rig, [0..<30_000]) { $0.closeAfterFlush() }
@@ -100,7 +100,7 @@ struct BorrowedBytesTests {
         #expect(await other.on { other.reactor.borrowed.pointee.isEmpty && other.reactor.output.pointee.isEmpty })
     }
 
-    @Test("shared bytes behind them keep their place, and so does what comes when something waits already")
+    @Test("shared bytes after borrowed ones keep their order, also behind queued output")
     func shared() async throws {
         let rig = try await ChannelRig()
         let lent = Self.lent
@@ -113,7 +113,7 @@ struct BorrowedBytesTests {
         #expect(await drain(rig) == expected + [UInt8](repeating: 5, count: 20_000) + [8])
     }
 
-    @Test("bytes that lie elsewhere are copied at once")
+    @Test("bytes outside of the input buffer are copied at once")
     func elsewhere() async throws {
         let rig = try await ChannelRig()
         let (channel, lent) = (rig.channel, Self.lent)

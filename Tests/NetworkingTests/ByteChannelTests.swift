@@ -4,7 +4,7 @@ import Testing
 @testable import Networking
 import Transports
 
-/// Sends back what it gets.
+/// Echoes its input.
 private final class Echo: ByteChannelDelegate {
     func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
         channel.write { $0.append(UnsafeRawBufferPointer(bytes)) }
@@ -25,7 +25,7 @@ private final class Ender: ByteChannelDelegate {
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
 }
 
-/// Gathers what it gets; used on its reactor alone.
+/// Collects its input; used on its reactor alone.
 private final class Gather: ByteChannelDelegate, @unchecked Sendable {
     var received: [UInt8] = []
     let wanted: Int
@@ -46,7 +46,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
 }
 
 @Suite struct ByteChannelTests {
-    @Test("bytes go to a server and back, over IPv4 and IPv6", arguments: ["127.0.0.1", "::1", "localhost"])
+    @Test("bytes travel to a server and back, over IPv4 and IPv6", arguments: ["127.0.0.1", "::1", "localhost"])
     func echo(host: String) async throws {
         let reactors = try ReactorGroup.servers(count: 2).reactors
         let listener = try Listener.bind(host: host, port: 0, reactors: reactors) { channel in
@@ -67,7 +67,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
         await listener.close()
     }
 
-    @Test("connecting to a port that nobody listens on is refused, with a message that says where")
+    @Test("connecting to an unused port is refused, with a message that names the address")
     func refused() async throws {
         let reactor = try ReactorGroup.clients().reactors[0]
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { _ in }
@@ -80,7 +80,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
         #expect(error?.message.contains("127.0.0.1:\(port)") == true)
     }
 
-    @Test("a second server on a port that is taken gets an error that names the port")
+    @Test("a second server on a used port gets an error that names the port")
     func portTaken() async throws {
         let reactors = try ReactorGroup.servers(count: 2).reactors
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: reactors) { _ in }
@@ -92,7 +92,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
         await listener.close()
     }
 
-    @Test("a connection that was never started can be ended, in order or with a reset", arguments: [false, true])
+    @Test("a connection that was never started can be closed or reset", arguments: [false, true])
     func neverStarted(isReset: Bool) async throws {
         let reactor = try ReactorGroup.clients().reactors[0]
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
@@ -103,7 +103,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
             let channel = try await Connector.connect(host: "127.0.0.1", port: listener.address.port, on: reactor)
             ended = channel
             await reactor.perform { isReset ? channel.reset() : channel.close() }
-            // A turn later the reactor has let go of what it had.
+            // After another turn the reactor has released its references.
             await reactor.perform {}
             #expect(ended != nil, "it is still ours")
             #expect(!channel.isOpen)
@@ -112,7 +112,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
         await listener.close()
     }
 
-    @Test("a reset is an error to the peer, an end in order is none", arguments: [false, true])
+    @Test("a reset is an error to the peer, an orderly end is not", arguments: [false, true])
     func reset(isReset: Bool) async throws {
         let reactor = try ReactorGroup.clients().reactors[0]
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in

@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 import Transports
 
-/// What a delegate does in the middle of a call, and what becomes of it.
+/// Reentrant calls of a delegate to its channel.
 @Suite(.timeLimit(.minutes(5))) struct ChannelCallsTests {
     /// Two ends of a connection: a channel on a reactor, and a blocking descriptor.
     private func connect(_ reactor: Reactor, _ delegate: @escaping @Sendable () -> any ByteChannelDelegate) async throws
@@ -24,9 +24,9 @@ import Transports
         return peer.descriptor
     }
 
-    /// Writes until the channel is full, takes all of it off at the other end, and writes a word when it hears that it may.
+    /// Writes until the channel is full, drains the other end, and writes a final word when it becomes writable.
     private final class Filler: ByteChannelDelegate, @unchecked Sendable {
-        /// The other end; set before the first byte comes, then used on the reactor.
+        /// The other end; set before the first byte arrives, then used on the reactor.
         var peer: Int32 = -1
         let block = [UInt8](repeating: 7, count: 96 << 10)
         var written = 0
@@ -41,7 +41,7 @@ import Transports
                 channel.write { $0.append(block) }
                 written += block.count
             }
-            // What the sockets hold is taken off, so that the send at the end of this call takes what is left.
+            // Drains the sockets, so that the send at the end of this call accepts the rest.
             drain()
             isInside = false
         }
@@ -63,7 +63,7 @@ import Transports
         func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
     }
 
-    @Test("what a delegate writes when it hears that it may is sent, in whatever call the bytes left")
+    @Test("bytes that a delegate writes when it becomes writable are sent, from any callback")
     func writable() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let filler = Filler()
@@ -72,7 +72,7 @@ import Transports
         defer { Glibc.close(peer) }
         var byte: UInt8 = 1
         #expect(send(peer, &byte, 1, 0) == 1)
-        // All that was written comes, the word last; blocking, so on a thread of its own.
+        // All bytes arrive, the final word last; blocking, so on a separate thread.
         let last = await onThread { () -> [UInt8] in
             var last: [UInt8] = []
             var buffer = [UInt8](repeating: 0, count: 256 << 10)
@@ -87,7 +87,7 @@ import Transports
         #expect(await reactor.perform { filler.calledInside } == false)
     }
 
-    /// Ends the connection by what it is told, and looks whether it hears of the end from inside that call.
+    /// Ends the connection in a given way, and detects an end callback within that call.
     private final class Nested: ByteChannelDelegate, @unchecked Sendable {
         let act: (ByteChannel) -> Void
         let done: AsyncStream<Bool>.Continuation
@@ -106,7 +106,7 @@ import Transports
         func channelDidClose(_ channel: ByteChannel, error: TransportError?) { done.yield(isInside) }
     }
 
-    @Test("a delegate never hears of the end from inside its own call", arguments: 0..<4)
+    @Test("a delegate is never notified of the end from within its own call", arguments: 0..<4)
     func nested(_ kind: Int) async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)
@@ -141,7 +141,9 @@ import Transports
         }
     }
 
-    @Test("after the end of our side a peer that neither reads nor closes is let go after 5 s", .timeLimit(.minutes(5)))
+    @Test(
+        "after the local end closed, a peer that neither reads nor closes is dropped after 5 s", .timeLimit(.minutes(5))
+    )
     func patience() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)
@@ -160,7 +162,7 @@ import Transports
         #expect(ContinuousClock.now - begin > .seconds(4))
     }
 
-    @Test("after the end of our side so many bytes are thrown away, then the connection ends")
+    @Test("after the local end closed, a limited number of bytes is discarded, then the connection ends")
     func thrownAway() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)
@@ -169,7 +171,7 @@ import Transports
         let sent = await onThread { () -> Int in
             let block = [UInt8](repeating: 1, count: 16 << 10)
             var sent = 0
-            // Ends by itself, long before the time limit of 5 s: the sockets hold some MiB at most.
+            // Ends automatically, long before the time limit of 5 s: the sockets hold some MiB at most.
             while sent < 256 << 20 {
                 let count = send(peer, block, block.count, Int32(MSG_NOSIGNAL))
                 guard count > 0 else { break }

@@ -6,9 +6,9 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What a channel reads, and how it ends", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Input of a channel, and its end", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ChannelInputTests {
-    @Test("no more is read at once than it is told, nor than the reactor's buffer holds")
+    @Test("one read is limited by the setting and by the reactor's buffer")
     func mostRead() async throws {
         let rig = try await ChannelRig()
         let (channel, ears) = (rig.channel, rig.ears)
@@ -22,7 +22,7 @@ struct ChannelInputTests {
         #expect(await rig.on { ears.reads } == [10, 10, 5])
     }
 
-    @Test("of a peer that is behind with reading 64 KiB are read at once", arguments: [true, false])
+    @Test("one read of a peer with pending output is limited to 64 KiB", arguments: [true, false])
     func smallRead(isBehind: Bool) async throws {
         let rig = try await ChannelRig()
         let (channel, ears) = (rig.channel, rig.ears)
@@ -40,7 +40,7 @@ struct ChannelInputTests {
         #expect(await rig.on { ears.reads } == (isBehind ? [65_536, 34_464] : [100_000]))
     }
 
-    @Test("nothing is read while reading is paused, however often it was asked for")
+    @Test("no input is read while reading is paused, however often it was paused")
     func paused() async throws {
         let rig = try await ChannelRig()
         let (channel, ears) = (rig.channel, rig.ears)
@@ -59,7 +59,7 @@ struct ChannelInputTests {
         #expect(await rig.on { ears.received } == [1])
     }
 
-    @Test("a channel that was paused before it was started does not read")
+    @Test("a channel that was paused before its start does not read")
     func pausedBefore() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let (channel, ears) = (rig.channel, rig.ears)
@@ -75,17 +75,17 @@ struct ChannelInputTests {
         #expect(await rig.on { ears.received } == [1])
     }
 
-    @Test("a paused channel hears of its end, in order or not")
+    @Test("a paused channel is notified of its end, orderly or not")
     func pausedEnd() async throws {
         let rig = try await ChannelRig()
         await rig.on { rig.channel.pauseReading() }
-        // Our end as well, so that nothing more can come or go: what epoll tells even who asks for nothing.
+        // The local end is shut down as well, so that no traffic remains: epoll reports this state regardless of interest.
         shutdown(rig.peer.descriptor, Int32(SHUT_RDWR))
         await rig.settle()
         #expect(await rig.on { rig.ears.ends } == [nil])
     }
 
-    @Test("the end of the peer's side is the end, told once, and then all is let go")
+    @Test("the end of the peer's side is reported once, and then all references are released")
     func end() async throws {
         weak var channel: ByteChannel?
         weak var ears: RecordingChannelDelegate?
@@ -114,7 +114,7 @@ struct ChannelInputTests {
         #expect(ears == nil)
     }
 
-    @Test("a socket that cannot be watched is an error, and the delegate is let go")
+    @Test("a socket that cannot be watched is an error, and the delegate is released")
     func unwatchable() async throws {
         let group = ReactorGroup.acquireExclusive(1)
         let reactor = group.reactors[0]
@@ -132,7 +132,7 @@ struct ChannelInputTests {
         group.releaseExclusive()
     }
 
-    @Test("a channel that nobody has any more closes its socket")
+    @Test("an unreferenced channel closes its socket")
     func dropped() async throws {
         var ends: [Int32] = [-1, -1]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
@@ -144,9 +144,9 @@ struct ChannelInputTests {
         group.releaseExclusive()
     }
 
-    // MARK: After the end of our side
+    // MARK: After the local end closed
 
-    @Test("what was written before the end arrives, then the end", arguments: [false, true])
+    @Test("bytes written before the end arrive, then the end", arguments: [false, true])
     func closeAfterFlush(isInsideRead: Bool) async throws {
         let rig = try await ChannelRig()
         let (channel, ears) = (rig.channel, rig.ears)
@@ -168,10 +168,10 @@ struct ChannelInputTests {
             }
         }
         #expect(await rig.on { !channel.isOpen })
-        // Within an event what is written behind it stands in the same buffer.
+        // Within an event, later output follows in the same buffer.
         #expect(rig.take()?.prefix(3) == [7, 7, 7])
         #expect(rig.take() == nil)
-        // The peer's end is waited for.
+        // The channel waits for the peer's end.
         #expect(await rig.on { ears.ends.isEmpty })
         rig.peer.shutdownWriting()
         await rig.settle()
@@ -179,7 +179,7 @@ struct ChannelInputTests {
         #expect(await rig.on { channel.reactor.liveTimerCount } == 0)
     }
 
-    @Test("the end waits until the peer has taken what was written")
+    @Test("the end waits until the peer has received all output")
     func flushing() async throws {
         let rig = try await ChannelRig()
         let channel = rig.channel
@@ -198,11 +198,11 @@ struct ChannelInputTests {
         #expect(await rig.on { rig.ears.ends.isEmpty })
     }
 
-    @Test("what still comes is thrown away, up to the limit", arguments: [(10, true), (11, false)])
+    @Test("later input is discarded, up to the limit", arguments: [(10, true), (11, false)])
     func thrownAway(count: Int, isKept: Bool) async throws {
         let rig = try await ChannelRig()
         await rig.on {
-            // Paused or not, what comes is read and thrown away.
+            // Paused or not, input is read and discarded.
             rig.channel.pauseReading()
             rig.channel.closeAfterFlush(throwingAwayAtMost: 10)
         }
@@ -215,7 +215,7 @@ struct ChannelInputTests {
         #expect(await rig.on { rig.ears.reads } == [])
     }
 
-    @Test("what is written after the end goes nowhere, and does no harm")
+    @Test("a write after the end is ignored")
     func writtenAfter() async throws {
         let rig = try await ChannelRig()
         await rig.on { rig.channel.closeAfterFlush() }
@@ -229,7 +229,7 @@ struct ChannelInputTests {
         #expect(await rig.on { rig.reactor.output.pointee.isEmpty })
     }
 
-    @Test("a peer that does not end its side is let go after 5 s", arguments: [false, true])
+    @Test("a peer that does not close its side is dropped after 5 s", arguments: [false, true])
     func patience(isFull: Bool) async throws {
         let rig = try await ChannelRig()
         let begun = ContinuousClock.now
@@ -241,7 +241,7 @@ struct ChannelInputTests {
             rig.channel.closeAfterFlush()
         }
         await rig.turn(by: .seconds(3))
-        // Its clock goes on by itself too.
+        // The reactor's clock also advances in real time.
         let isThere = await rig.on { rig.ears.ends.isEmpty }
         #expect(isThere || ContinuousClock.now - begun > .seconds(1))
         await rig.turn(by: .seconds(2))
@@ -250,7 +250,7 @@ struct ChannelInputTests {
 
     // MARK: Over a network
 
-    @Test("a peer is taking when it has acknowledged more since the last question, and something waits for it")
+    @Test("a peer is receiving when it has acknowledged more since the last query and output is pending")
     func isPeerTaking() async throws {
         let group = ReactorGroup.acquireExclusive(1)
         let reactor = group.reactors[0]
@@ -270,7 +270,7 @@ struct ChannelInputTests {
         await reactor.perform { try! channel.start(RecordingChannelDelegate()) }
         #expect(await reactor.perform { channel.remoteAddress == peer.localAddress })
         #expect(await reactor.perform { channel.localAddress == peer.remoteAddress })
-        // Nothing waits.
+        // No output is pending.
         #expect(await !ask())
         await reactor.perform { channel.write { $0.append([UInt8](repeating: 7, count: 4 << 20)) } }
         // Until the kernel's buffers are full.
@@ -282,17 +282,17 @@ struct ChannelInputTests {
             _ = buffer.withUnsafeMutableBytes { peer.receive(into: $0) }
             isTaking = await ask()
         }
-        // It reads no more, so this ends.
+        // The peer no longer reads, so this ends.
         while await ask(), !Task.isCancelled {}
         #expect(await reactor.perform { channel.pendingBytes } > 0)
-        // Once all is there, nothing waits, though it was taken since.
+        // Once all has arrived nothing is pending, though the peer received some since.
         let isAllThere = await eventually {
             while buffer.withUnsafeMutableBytes({ peer.receive(into: $0) }) > 0 {}
             return await reactor.perform { channel.pendingBytes == 0 && channel.socket.delivery?.isWaiting == false }
         }
         #expect(isAllThere)
         #expect(await !ask())
-        // What is asked of one whose side has ended is not answered, whatever it takes.
+        // A peer whose side has ended is never receiving.
         await reactor.perform { channel.write { $0.append([UInt8](repeating: 7, count: 4 << 20)) } }
         #expect(await !ask())
         await reactor.perform { channel.closeAfterFlush() }

@@ -6,9 +6,9 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What a channel sends and keeps", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Output of a channel", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ChannelOutputTests {
-    @Test("a channel is writable up to the high mark, and again from the low mark on")
+    @Test("a channel is writable up to the high watermark, and again from the low watermark on")
     func marks() async throws {
         let rig = try await ChannelRig()
         let (channel, ears) = (rig.channel, rig.ears)
@@ -33,7 +33,7 @@ struct ChannelOutputTests {
         channel.limits = ChannelLimits(high: 5_000, low: 1_001)
         await rig.on { rig.write(0) }
         #expect(await rig.on { channel.isWritable && ears.becameWritable == 1 })
-        // It is told once, and of the next time again.
+        // It is notified once, and the next time again.
         await rig.on { rig.write(0) }
         #expect(await rig.on { ears.becameWritable } == 1)
         await rig.on { rig.write(4_000) }
@@ -42,7 +42,7 @@ struct ChannelOutputTests {
         #expect(await rig.on { channel.isWritable && ears.becameWritable == 2 && channel.pendingBytes == 0 })
     }
 
-    @Test("a peer that does not read is ended above the limit, with the number of bytes that wait")
+    @Test("a peer that does not read is disconnected above the limit, with the number of pending bytes")
     func limit() async throws {
         let rig = try await ChannelRig(limits: ChannelLimits(high: 100, low: 50, limit: 2_000))
         let (channel, ears) = (rig.channel, rig.ears)
@@ -57,7 +57,7 @@ struct ChannelOutputTests {
         #expect(ends == [TransportError(.closed, "the peer reads too slowly: 2001 bytes are queued")])
     }
 
-    @Test("what is written within a corked call leaves when it ends, or when it is more than 128 KiB")
+    @Test("output within a corked call is sent when the call ends, or above 128 KiB")
     func corked() async throws {
         let rig = try await ChannelRig()
         let channel = rig.channel
@@ -65,7 +65,7 @@ struct ChannelOutputTests {
             var counts: [Int?] = []
             channel.corked {
                 rig.write(3)
-                // Another call inside is part of this one.
+                // A nested call is part of this one.
                 channel.corked { rig.write(4) }
                 counts.append(channel.pendingBytes)
                 counts.append(rig.take()?.count)
@@ -83,7 +83,7 @@ struct ChannelOutputTests {
         #expect(await rig.on { channel.reactor.corked == nil && channel.reactor.output.pointee.isEmpty })
     }
 
-    @Test("what is written outside leaves at the end of the turn, behind what waits, in order")
+    @Test("output outside of corked calls is sent at the end of the turn, behind pending output, in order")
     func order() async throws {
         let rig = try await ChannelRig()
         let channel = rig.channel
@@ -105,7 +105,8 @@ struct ChannelOutputTests {
         #expect(rig.take() == [3, 4] + [UInt8](repeating: 5, count: 9_000) + [6, 7])
     }
 
-    @Test("shared bytes are copied below 8 KiB, and kept from there on", arguments: [(8_191, false), (8_192, true)])
+    @Test(
+        "shared bytes are copied below 8 KiB, and referenced from there on", arguments: [(8_191, false), (8_192, true)])
     func sharedBytes(count: Int, isKept: Bool) async throws {
         let rig = try await ChannelRig()
         await rig.on { rig.fill() }
@@ -126,7 +127,7 @@ struct ChannelOutputTests {
         init(_ shared: SharedBytes) { self.shared = shared }
     }
 
-    @Test("what is written to a closed channel goes nowhere, and the closure runs all the same")
+    @Test("output to a closed channel is dropped, and the closure runs nevertheless")
     func closed() async throws {
         let rig = try await ChannelRig()
         let ran = await rig.on { () -> Int in
@@ -139,16 +140,16 @@ struct ChannelOutputTests {
             rig.channel.corked { rig.write(7) }
             return ran
         }
-        // Not even kept where it goes nowhere.
+        // Not even retained when it is dropped.
         #expect(ran == 0)
         #expect(await rig.on { rig.channel.pendingBytes } == 0)
         #expect(rig.take() == nil)
     }
 
-    @Test("an error of the socket ends the channel with the name of the call")
+    @Test("an error of the socket ends the channel with the name of the system call")
     func error() async throws {
         let rig = try await ChannelRig()
-        // Its end of the way to the peer, so that reading knows of nothing.
+        // Shuts down its sending side, so that reading notices nothing.
         await rig.on {
             rig.channel.socket.shutdownWriting()
             rig.channel.corked { rig.write(1) }
@@ -166,9 +167,9 @@ struct ChannelOutputTests {
         #expect(others == [.system("send", EPIPE, "connection to peer")])
     }
 
-    // MARK: What is held
+    // MARK: Buffered output
 
-    @Test("what the socket takes at once leaves nothing in the queue")
+    @Test("output that the socket accepts at once leaves the queue empty")
     func nothingHeld() async throws {
         let rig = try await ChannelRig()
         await rig.on { rig.write(100) }
@@ -176,7 +177,7 @@ struct ChannelOutputTests {
         #expect(await rig.on { rig.channel.queue.pieceCount } == 0)
     }
 
-    @Test("bytes that wait are counted from 4 KiB on, as they come and go")
+    @Test("pending bytes are accounted from 4 KiB on, as they grow and shrink")
     func held() async throws {
         let accounts = RecordingMemoryAccounts()
         let rig = try await ChannelRig(limits: ChannelLimits(accounts: accounts))
@@ -189,7 +190,7 @@ struct ChannelOutputTests {
         #expect(accounts.budget.usedBytes == 4_096)
         await rig.on { rig.write(100) }
         #expect(accounts.budget.usedBytes == 4_196)
-        // Shared ones are counted where they are made.
+        // Shared bytes are accounted where they are made.
         await rig.on { rig.channel.write(shared: ChannelRig.shared(10_000)) }
         #expect(accounts.budget.usedBytes == 4_196)
         while await rig.on({ rig.take()?.isEmpty == false || rig.channel.pendingBytes > 0 }), !Task.isCancelled {}
@@ -205,7 +206,7 @@ struct ChannelOutputTests {
         #expect(await rig.on { rig.channel.account == nil })
     }
 
-    @Test("the delegate hears once of what is too much, with what is held counted until the end")
+    @Test("the delegate is notified once of an exceeded memory limit, and the bytes count until the end")
     func excess() async throws {
         let accounts = RecordingMemoryAccounts(limit: 10_000)
         let rig = try await ChannelRig(limits: ChannelLimits(accounts: accounts))
@@ -221,7 +222,7 @@ struct ChannelOutputTests {
         #expect(accounts.budget.usedBytes == 10_001)
     }
 
-    @Test("without accounts nothing is counted")
+    @Test("without accounts no bytes are accounted")
     func uncounted() async throws {
         let rig = try await ChannelRig()
         await rig.on {
@@ -231,9 +232,9 @@ struct ChannelOutputTests {
         #expect(await rig.on { rig.channel.account == nil })
     }
 
-    // MARK: Those who are slow
+    // MARK: Slow peers
 
-    @Test("who has more old versions waiting than allowed, and takes fewer than that in 10 s, is ended")
+    @Test("a peer with more old versions pending than allowed, that receives less than that in 10 s, is disconnected")
     func slow() async throws {
         let rig = try await ChannelRig(limits: ChannelLimits(sharedBytes: 20_000, sharedPatience: .seconds(10)))
         let (channel, ears) = (rig.channel, rig.ears)
@@ -244,12 +245,12 @@ struct ChannelOutputTests {
         // As many as are allowed.
         #expect(await rig.on { channel.reactor.liveTimerCount } == 0)
         await rig.on { channel.write(shared: ChannelRig.shared(9_000)) }
-        // One timer, however much more comes.
+        // One timer, however much more is written.
         await rig.on { channel.write(shared: ChannelRig.shared(9_000)) }
         #expect(await rig.on { channel.reactor.liveTimerCount } == 1)
         let begun = ContinuousClock.now
         await rig.turn(by: .seconds(8))
-        // Its clock goes on by itself too.
+        // The reactor's clock also advances in real time.
         let isOpen = await rig.on { channel.isOpen }
         #expect(isOpen || ContinuousClock.now - begun > .seconds(1))
         await rig.turn(by: .seconds(2))
@@ -261,27 +262,27 @@ struct ChannelOutputTests {
         #expect(await rig.on { channel.reactor.liveTimerCount } == 0)
     }
 
-    @Test("who takes as much as that gets as much time again, and who has no more waiting is left alone")
+    @Test("a peer that receives as much gets the same time again, and a peer with less pending has no limit")
     func slowButTaking() async throws {
         let rig = try await ChannelRig(limits: ChannelLimits(sharedBytes: 20_000, sharedPatience: .seconds(10)))
         let channel = rig.channel
         await rig.on {
             rig.fill()
-            // Many more than the socket takes when it has room again.
+            // Many more than the socket accepts when it has room again.
             for _ in 0..<200 { channel.write(shared: ChannelRig.shared(10_000)) }
         }
         #expect(await rig.on { channel.reactor.liveTimerCount } == 1)
-        // The socket gives room for what was taken off, and more has gone than the limit.
+        // The socket has room again, and more than the limit was sent.
         while await rig.on({ channel.pendingBytes == 2_000_000 }), !Task.isCancelled {
             await rig.on { _ = rig.take(4_096) }
         }
         await rig.turn(by: .seconds(10))
         #expect(await rig.on { channel.isOpen && channel.reactor.liveTimerCount == 1 })
-        // All is taken: the timer finds nothing to do, and none follows.
+        // All is received: the timer finds nothing pending, and is not repeated.
         while await rig.on({ rig.take()?.isEmpty == false || channel.pendingBytes > 0 }), !Task.isCancelled {}
         await rig.turn(by: .seconds(10))
         #expect(await rig.on { channel.isOpen && channel.reactor.liveTimerCount == 0 })
-        // And what was taken counts from anew.
+        // The count of received bytes restarts.
         await rig.on {
             rig.fill()
             for _ in 0..<3 { channel.write(shared: ChannelRig.shared(10_000)) }
@@ -290,13 +291,13 @@ struct ChannelOutputTests {
         #expect(await rig.on { !channel.isOpen })
     }
 
-    @Test("as much as the limit is enough to take, one byte less is not", arguments: [(0, true), (1, false)])
+    @Test("receiving as much as the limit is enough, one byte less is not", arguments: [(0, true), (1, false)])
     func slowAtLimit(missing: Int, isOpen: Bool) async throws {
         let rig = try await ChannelRig(limits: ChannelLimits(sharedBytes: 20_000, sharedPatience: .seconds(10)))
         let channel = rig.channel
         await rig.on {
             rig.fill()
-            // Many more than the socket takes when it has room again.
+            // Many more than the socket accepts when it has room again.
             for _ in 0..<200 { channel.write(shared: ChannelRig.shared(10_000)) }
         }
         while await rig.on({ channel.pendingBytes }) == 2_000_000, !Task.isCancelled {

@@ -8,11 +8,11 @@ import Testing
 @testable import Networking
 import Transports
 
-/// A channel on a reactor that nobody else uses, whose clock the test turns, and the socket at its other end.
+/// A channel on a dedicated reactor, whose clock the test advances, and the socket at its other end.
 ///
-/// `@unchecked Sendable`: channel and ears are used on the reactor alone, the peer's socket by the test and by the reactor in turn.
+/// `@unchecked Sendable`: channel and delegate are used on the reactor alone, the peer's socket by the test and by the reactor in turn.
 final class ChannelRig: @unchecked Sendable {
-    /// Those of rigs that have gone; nobody else's timers are on them.
+    /// The reactors of released rigs; they have no other timers.
     private static let free = Mutex<[Reactor]>([])
 
     let reactor: Reactor
@@ -20,10 +20,10 @@ final class ChannelRig: @unchecked Sendable {
     let peer: Socket
     let ears = RecordingChannelDelegate()
 
-    /// Two ends within this machine's memory: what is sent is there when the call returns.
+    /// Two ends within this machine's memory: sent bytes have arrived when the call returns.
     init(limits: ChannelLimits = .standard, isStarted: Bool = true) async throws {
         var ends: [Int32] = [-1, -1]
-        // Not for the programs that other tests start: they would keep it open.
+        // Not inherited by the programs that other tests start: they would keep it open.
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw TransportError.system("socketpair", errno, "") }
         reactor = try Self.free.withLock { $0.popLast() } ?? Reactor(name: "rig")
@@ -34,15 +34,15 @@ final class ChannelRig: @unchecked Sendable {
         if isStarted { await on { try! channel.start(ears) } }
     }
 
-    /// The peer goes before its time.
+    /// Closes the peer's socket early.
     func closePeer() {
-        // Its number is not for others as long as the rig is there.
+        // Its number must not be reused during the rig's lifetime.
         let nobody = open("/dev/null", O_RDONLY | O_CLOEXEC)
         dup2(nobody, peer.descriptor)
         close(nobody)
     }
 
-    /// Whether the reactor comes to wait. A look from outside costs no turn; one that came late may still be under way.
+    /// Whether the reactor comes to rest. A check from outside costs no turn; one that came late may still be in progress.
     func isAtRest() async -> Bool {
         let reactor = reactor
         return await eventually {
@@ -62,7 +62,7 @@ final class ChannelRig: @unchecked Sendable {
         }
     }
 
-    /// Does it on the reactor, after what came before; the turn that it is done in has ended when this returns.
+    /// Runs `work` on the reactor, after earlier work; its turn has ended when this returns.
     @discardableResult
     func on<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result {
         let result = await reactor.perform(work)
@@ -70,7 +70,7 @@ final class ChannelRig: @unchecked Sendable {
         return result
     }
 
-    /// Ends what turns are under way.
+    /// Waits for the end of the current turns.
     func settle() async { await on {} }
 
     func turn(by duration: Duration) async {
@@ -78,7 +78,7 @@ final class ChannelRig: @unchecked Sendable {
         await settle()
     }
 
-    /// The socket takes no more, and nothing waits in the channel.
+    /// Fills the socket, with nothing pending in the channel.
     func fill() {
         let block = [UInt8](repeating: 9, count: 32 << 10)
         while block.withUnsafeBytes({ channel.socket.send($0) }) > 0 {}
@@ -87,7 +87,7 @@ final class ChannelRig: @unchecked Sendable {
     @discardableResult
     func send(_ bytes: [UInt8]) -> Int { bytes.withUnsafeBytes { peer.send($0) } }
 
-    /// What has come at the peer, up to `most` bytes; nil at the end of the stream.
+    /// The bytes that have arrived at the peer, up to `most`; nil at the end of the stream.
     func take(_ most: Int = 1 << 20) -> [UInt8]? {
         var all: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: most)
@@ -107,7 +107,7 @@ final class ChannelRig: @unchecked Sendable {
     }
 }
 
-/// Notes what a channel tells.
+/// Records the events of a channel.
 ///
 /// `@unchecked Sendable`: used on the channel's reactor alone.
 final class RecordingChannelDelegate: ByteChannelDelegate, @unchecked Sendable {
@@ -130,7 +130,7 @@ final class RecordingChannelDelegate: ByteChannelDelegate, @unchecked Sendable {
     func channelDidClose(_ channel: ByteChannel, error: TransportError?) { ends.append(error) }
 }
 
-/// Makes accounts of one budget, and counts them.
+/// Creates accounts of one budget, and counts them.
 final class RecordingMemoryAccounts: MemoryAccountProvider {
     let budget: MemoryBudget
     let limit: Int
@@ -147,8 +147,7 @@ final class RecordingMemoryAccounts: MemoryAccountProvider {
     }
 }
 
-/// Runs tests on the thread of a reactor that they have for themselves: they neither wait for others that have the pool, nor
-/// keep it from them.
+/// Runs tests on the thread of a dedicated reactor: they neither wait for other tests in the pool nor block them.
 struct ApartFromOthers: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 

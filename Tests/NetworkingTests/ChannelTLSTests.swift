@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 import Transports
 
-/// A channel that speaks TLS with a session at the other end of its socket.
+/// A TLS channel, with a session at the other end of its socket.
 @Suite("A channel with TLS", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ChannelTLSTests {
     /// The client's end; used by the test alone, while the reactor has the server's.
@@ -46,7 +46,7 @@ struct ChannelTLSTests {
             for _ in 0..<3 { await turn() }
         }
 
-        /// Takes what has come, after the other side had a turn.
+        /// Receives what has arrived, after the other side had a turn.
         func turn() async {
             await rig.settle()
             let count = session.receive(from: rig.peer, atMost: 256 << 10, into: plain)
@@ -56,7 +56,7 @@ struct ChannelTLSTests {
         func send(_ bytes: [UInt8]) -> Int { bytes.withUnsafeBytes { session.send($0, to: rig.peer) } }
     }
 
-    @Test("what was written before hands are shaken is sent when they are, and what comes is read")
+    @Test("output before the handshake is sent after it, and input is decrypted")
     func plainText() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
@@ -74,7 +74,7 @@ struct ChannelTLSTests {
         #expect(await rig.on { rig.channel.isOpen && rig.ears.ends.isEmpty })
     }
 
-    @Test("when all is said and sent the reactor rests")
+    @Test("the reactor rests when all output is sent")
     func rests() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
@@ -85,12 +85,12 @@ struct ChannelTLSTests {
         #expect(await rig.isAtRest())
     }
 
-    @Test("who breaks off is an error, whatever was still to be read")
+    @Test("a broken connection is an error, whatever input is left")
     func brokenOff() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
         await client.begin()
-        // What the peer has not read makes its end a reset.
+        // Unread bytes at the peer turn its end into a reset.
         await rig.on { rig.write(1_000) }
         rig.closePeer()
         #expect(await eventually { await rig.on { rig.ears.ends.count } == 1 })
@@ -98,7 +98,7 @@ struct ChannelTLSTests {
         withExtendedLifetime(client) {}
     }
 
-    @Test("a large message arrives whole, through a socket that takes it in parts")
+    @Test("a large message arrives complete, through a socket that accepts it in parts")
     func large() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
@@ -112,7 +112,7 @@ struct ChannelTLSTests {
         #expect(await rig.on { ears.becameWritable } == 1)
     }
 
-    @Test("the end of our side is said in TLS and on the socket, behind what was written")
+    @Test("the local end is signalled in TLS and on the socket, after the output")
     func end() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
@@ -131,7 +131,7 @@ struct ChannelTLSTests {
         #expect(await rig.on { rig.ears.ends } == [nil])
     }
 
-    @Test("the client's end of TLS is an end in order; bytes that are no TLS are an error that says so")
+    @Test("a client's TLS close is an orderly end; bytes outside of TLS are an error that says so")
     func otherEnd() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig)
@@ -157,7 +157,7 @@ struct ChannelTLSTests {
         #expect(words.take() == Array("speak TLS".utf8))
     }
 
-    @Test("who shows a certificate has its name")
+    @Test("a client certificate provides the peer's name")
     func subject() async throws {
         let rig = try await ChannelRig(isStarted: false)
         let client = try await Client(rig, asksForClients: true)

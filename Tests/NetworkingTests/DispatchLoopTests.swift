@@ -5,7 +5,7 @@ import Testing
 
 /// The timers of a loop on a Dispatch queue.
 @Suite(.timeLimit(.minutes(5))) struct DispatchLoopTests {
-    /// What timers note; touched on the loop alone.
+    /// Records of timers; used on the loop alone.
     private final class Notes: @unchecked Sendable {
         var numbers: [Int] = []
         var done: CheckedContinuation<Void, Never>?
@@ -16,7 +16,7 @@ import Testing
         weak var timer: LoopTimer?
     }
 
-    @Test("timers that are cancelled are let go long before they are due")
+    @Test("cancelled timers are released long before they are due")
     func cancelled() async {
         let loop = DispatchLoop(name: "timers")
         let held = await loop.perform {
@@ -30,7 +30,7 @@ import Testing
         #expect(held <= 64)
     }
 
-    @Test("timers fire in the order of their deadlines, in whichever they were made; cancelled ones do not")
+    @Test("timers fire in the order of their deadlines, whatever the order of creation; cancelled ones do not fire")
     func order() async {
         let loop = DispatchLoop(name: "timers")
         let notes = Notes()
@@ -41,7 +41,7 @@ import Testing
                     notes.timers.append(
                         loop.schedule(after: .milliseconds(number)) {
                             notes.numbers.append(number)
-                            // The last one, made by another.
+                            // The last one, created by another.
                             guard number == 40 else { return }
                             _ = loop.schedule(after: .zero) {
                                 notes.numbers.append(41)
@@ -57,7 +57,7 @@ import Testing
         #expect(await loop.perform { notes.numbers } == [5, 10, 15, 30, 40, 41])
     }
 
-    @Test("what a timer leaves for the end of its turn is done before the next one")
+    @Test("work that a timer schedules for the end of its turn runs before the next timer")
     func turns() async {
         final class Task: EndOfTurnTask {
             let work: () -> Void

@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 import Transports
 
-/// A TLS 1.3 client that asks for new keys without end and reads nothing.
+/// A TLS 1.3 client that requests new keys endlessly and reads nothing.
 @Suite(.timeLimit(.minutes(5))) struct KeyUpdateTests {
     private final class Silent: ByteChannelDelegate, @unchecked Sendable {
         let ended: AsyncStream<TransportError?>.Continuation
@@ -20,10 +20,10 @@ import Transports
     /// The connection that the server sees; used on its reactor alone.
     private final class Seen: @unchecked Sendable { var channel: ByteChannel? }
 
-    /// Shakes hands, then asks for new keys `most` times, or until the socket takes nothing for a while. Returns the socket.
+    /// Completes the handshake, then requests new keys `most` times, or until the socket accepts nothing for a while. Returns the socket.
     private static func flood(_ address: SocketAddress, most: Int) -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        // Small, so that answers soon wait at the server.
+        // Small, so that responses soon wait at the server.
         var size: Int32 = 8 << 10
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4)
         var limit = timeval(tv_sec: 1, tv_usec: 0)
@@ -54,7 +54,7 @@ import Transports
         let seen = Seen()
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
             channel.limits = limits
-            // Small too, so that few answers fill it.
+            // Small too, so that few responses fill it.
             channel.socket.set(SO_SNDBUF, to: 4 << 10)
             try? channel.secure(with: context)
             try? channel.start(Silent(ended))
@@ -67,19 +67,19 @@ import Transports
         await listener.close()
     }
 
-    @Test("is not read from while it does not take the answers")
+    @Test("a client that requests keys is not read from while it does not receive the responses")
     func pauses() async throws {
         try await flood(limits: ChannelLimits(high: 64 << 10, low: 16 << 10)) { reactor, seen, _ in
             func pending() async -> Int { await reactor.perform { seen.channel?.pendingBytes ?? -1 } }
             while await pending() <= 64 << 10 { await Task.yield() }
-            // Each of these comes after a turn, in which the reactor would read more if it did.
+            // Each of these calls follows a turn, in which the reactor could read more.
             for _ in 0..<50 { _ = await pending() }
-            // Over the mark by no more than one read brings; all answers are over 700 KiB.
+            // At most one read above the watermark; all responses are over 700 KiB.
             #expect(await pending() < 300 << 10)
         }
     }
 
-    @Test("is ended at the limit of what waits")
+    @Test("a client that requests keys is disconnected at the limit of pending output")
     func ends() async throws {
         try await flood(limits: ChannelLimits(high: 16 << 20, low: 64 << 10, limit: 128 << 10)) { _, _, ended in
             for await error in ended {

@@ -5,9 +5,9 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("A listener", .timeLimit(.minutes(5)))
+@Suite("Listeners", .timeLimit(.minutes(5)))
 struct ListenerTests {
-    /// Another descriptor of the socket that listens on a port, as a process has that is just being made: it closes it a moment later.
+    /// Another descriptor of the socket that listens on a port, as a process has during its creation: it closes it a moment later.
     private static func copy(listeningOn port: Int) -> Int32? {
         for descriptor in Int32(3)..<4096 {
             let socket = Socket(descriptor: descriptor)
@@ -22,7 +22,7 @@ struct ListenerTests {
         return nil
     }
 
-    @Test("frees its port when it is closed, also while a process that is being made still has its socket")
+    @Test("a listener frees its port when it closes, also while a new child process still has its socket")
     func freesPort() async throws {
         let reactors = try ReactorGroup.servers(count: 1).reactors
         let first = try Listener.bind(host: "127.0.0.1", port: 0, reactors: reactors) { $0.close() }
@@ -45,7 +45,7 @@ struct ListenerTests {
         SocketAddress(host: host, port: port, isIPv6: host.contains(":"))
     }
 
-    /// Connects to each host at the port of a listener, and gives the hosts that its peers have there.
+    /// Connects to each host at the port of a listener, and returns the hosts of the accepted peers.
     private func peers(of listener: Listener, _ seen: Journal, from hosts: [String]) async throws -> [String] {
         for host in hosts {
             let channel = try await Connector.connect(host: host, port: listener.address.port, on: ReactorGroup.client)
@@ -55,9 +55,7 @@ struct ListenerTests {
         return seen.entries.sorted()
     }
 
-    @Test(
-        "on :: takes connections over IPv6 and over IPv4, whose peers have their address of IPv4",
-        .enabled(if: hasIPv6))
+    @Test("a listener on :: accepts IPv6 and IPv4, with IPv4 addresses for IPv4 peers", .enabled(if: hasIPv6))
     func bothFamilies() async throws {
         let reactors = try ReactorGroup.servers(count: 2).reactors
         let seen = Journal()
@@ -79,7 +77,7 @@ struct ListenerTests {
     }
 
     @Test(
-        "on a name with several addresses takes connections at each that the machine has, at one port",
+        "a listener on a name accepts at each of the name's addresses on this machine, at one port",
         .enabled(if: hasIPv6))
     func severalAddresses() async throws {
         let reactors = try ReactorGroup.servers(count: 2).reactors
@@ -95,7 +93,7 @@ struct ListenerTests {
         #expect(listener.addresses == [Self.address("::1", port), Self.address("127.0.0.1", port)])
         #expect(try await peers(of: listener, seen, from: ["127.0.0.1", "::1"]) == ["127.0.0.1", "::1"])
         await listener.close()
-        // One that is in use is an error, and leaves no socket behind.
+        // A used one is an error, and leaves no socket behind.
         let other = try Listener.bind(host: "127.0.0.1", port: 0, reactors: reactors) { $0.close() }
         let both = [Self.address("::1", other.address.port), other.address]
         let error = #expect(throws: TransportError.self) {
@@ -107,11 +105,11 @@ struct ListenerTests {
         await other.close()
     }
 
-    @Test("a client goes on to the next address when one is refused or does not answer, and does not wait for it")
+    @Test("a client tries the next address when one is refused or does not answer in time")
     func nextAddress() async throws {
         let reactor = try Reactor(name: "test-race")
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { $0.close() }
-        // A socket that listens with no room for more: the kernel drops further attempts.
+        // A listening socket with a full backlog: the kernel drops further attempts.
         let address = Self.address("127.0.0.1")
         let listening = try Socket.open(for: address)
         defer { listening.close() }

@@ -6,7 +6,7 @@ import Transports
 
 @Suite("Groups of reactors")
 struct ReactorGroupTests {
-    @Test("there is one for each core that this process may use")
+    @Test("a group has one reactor for each core that this process may use")
     func cores() throws {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("Cpus_allowed:") })
@@ -15,7 +15,7 @@ struct ReactorGroupTests {
         #expect(try ReactorGroup.servers().reactors.count == ReactorGroup.coreCount)
     }
 
-    @Test("a group of none, or of more than 1024, is refused with the number", arguments: [0, 1025, -1])
+    @Test("a group with an invalid count, zero or above 1024, is rejected with the number", arguments: [0, 1025, -1])
     func wrongCount(count: Int) {
         let error = #expect(throws: TransportError.self) { try ReactorGroup.servers(count: count) }
         #expect(error?.message.contains("\(count) reactors") == true)

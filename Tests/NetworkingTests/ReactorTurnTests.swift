@@ -7,7 +7,7 @@ import Testing
 import Transports
 
 @Suite(.timeLimit(.minutes(5))) struct ReactorTurnTests {
-    /// Notes where in a row of work its first byte came.
+    /// Records the position of its first byte in a sequence of work.
     private final class Noter: ByteChannelDelegate, @unchecked Sendable {
         let log: Log
         init(_ log: Log) { self.log = log }
@@ -20,7 +20,7 @@ import Transports
 
     private final class Log: Sendable { let entries = Mutex<[Int]>([]) }
 
-    @Test("sockets are looked at between slices of a long row of work, which keeps its order")
+    @Test("sockets are polled between slices of a long sequence of work, which keeps its order")
     func jobs() async throws {
         let reactor = try Reactor(name: "test-slices")
         let log = Log()
@@ -31,7 +31,7 @@ import Transports
             host: "127.0.0.1", port: listener.address.port, on: try ReactorGroup.clients().reactors[0])
         let (begin, begun, sent) = (ThreadSemaphore(), ThreadSemaphore(), ThreadSemaphore())
         await client.reactor.perform { try? client.start(Noter(Log())) }
-        // The row is complete before the first of it runs, and the byte comes while that runs.
+        // The sequence is complete before its first item runs, and the byte arrives during that.
         reactor.execute { begin.wait() }
         for number in 0..<1000 {
             reactor.execute {
@@ -56,7 +56,7 @@ import Transports
         await listener.close()
     }
 
-    /// Takes its time with each read, and counts them.
+    /// Spends time on each read, and counts the reads.
     private final class Burner: ByteChannelDelegate, @unchecked Sendable {
         let reads: Atomic<Int>
         init() { reads = Atomic(0) }
@@ -73,7 +73,7 @@ import Transports
         while MonotonicClock.now < end {}
     }
 
-    @Test("what other reactors ask for has as much time as a hundred busy sockets")
+    @Test("work from other reactors gets as much time as a hundred busy sockets")
     func share() async throws {
         let reactor = try Reactor(name: "test-share")
         let burner = Burner()
@@ -92,23 +92,23 @@ import Transports
             clients.append(client)
         }
         var fewest = Int.max
-        // A turn is measured with the clock, and goes on while others have the processor: then it may take all of a slice, and
-        // sockets, which are each read from once a turn, get more. One try of these is left alone.
+        // A turn is measured with the clock, which also advances while other threads use the processor: then one item may use up a slice,
+        // and sockets, which are each read once a turn, get more. Only one undisturbed attempt is needed.
         for _ in 0..<20 where fewest >= 1_500 {
             let before = burner.reads.load(ordering: .relaxed)
             reactor.execute { for _ in 0..<200 { reactor.execute { Self.burn() } } }
             await reactor.perform {}
-            // This one is behind all of them.
+            // This one is queued behind all of them.
             await reactor.perform {}
             fewest = min(fewest, burner.reads.load(ordering: .relaxed) - before)
         }
-        // A tenth of the time, as it would have with two milliseconds a turn, would be 2,000 reads.
+        // A tenth of the time, as with two milliseconds a turn, would be 2,000 reads.
         #expect(fewest < 1_500)
         for client in clients { await client.reactor.perform { client.close() } }
         await listener.close()
     }
 
-    @Test("the watchdog tells what holds a reactor, and when it is over")
+    @Test("the watchdog reports the work that blocks a reactor, and its end")
     func watchdog() async throws {
         let reactor = try Reactor(name: "test-held")
         let gate = ThreadSemaphore()
@@ -134,7 +134,7 @@ import Transports
         #expect(reactor.stallCount == 1)
     }
 
-    @Test("the watchdog tells of work without a name that others sent it")
+    @Test("the watchdog reports unnamed work that other threads sent")
     func watchdogOfUnnamedWork() async throws {
         let reactor = try Reactor(name: "test-held-unnamed")
         let gate = ThreadSemaphore()
@@ -148,7 +148,7 @@ import Transports
         #expect(first?.activity == "tasks, actors and work sent from other threads")
     }
 
-    @Test("work that is queued keeps its order, however much of it is taken between")
+    @Test("queued work keeps its order, however much runs in between")
     func queue() {
         var queue = WorkQueue<Int>()
         var taken: [Int] = []

@@ -7,16 +7,16 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What a reactor does in a turn, and when it rests", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Turns of a reactor, and its rest", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
 struct ReactorWorkTests {
-    /// Notes what was done, in order.
+    /// Records completed work, in order.
     private final class Log: Sendable {
         private let entries = Mutex<[String]>([])
         func record(_ text: String) { entries.withLock { $0.append(text) } }
         var all: [String] { entries.withLock { $0 } }
     }
 
-    @Test("a clock runs with the machine's until it is turned on, and keeps what it was turned on by")
+    @Test("a clock follows real time until it is advanced, and keeps the added time")
     func clock() async throws {
         let reactor = try Reactor(name: "test-clock")
         #expect(reactor.timeAhead == 0)
@@ -29,7 +29,7 @@ struct ReactorWorkTests {
         #expect(now - before < 60_000_000_000)
     }
 
-    @Test("a reactor's thread has its name, for those who look at the process")
+    @Test("a reactor's thread is named, for process inspection")
     func name() async throws {
         let reactor = try Reactor(name: "test-name")
         #expect(reactor.name == "test-name")
@@ -37,7 +37,7 @@ struct ReactorWorkTests {
         #expect(name == "test-name\n")
     }
 
-    @Test("whether work runs at once or later depends on who asks")
+    @Test("run(_:) runs work at once on the reactor, and later from elsewhere")
     func run() async throws {
         let reactor = try Reactor(name: "test-run")
         let log = Log()
@@ -54,7 +54,7 @@ struct ReactorWorkTests {
         #expect(log.all == ["at once", "true true", "later", "from elsewhere"])
     }
 
-    @Test("timers fire by the clock, in the order of their times, unless they are cancelled or their owner has gone")
+    @Test("timers fire by the clock, in deadline order, unless they are cancelled or their owner is freed")
     func timers() async throws {
         let reactor = try Reactor(name: "test-timers")
         let log = Log()
@@ -85,7 +85,7 @@ struct ReactorWorkTests {
         withExtendedLifetime(owner) {}
     }
 
-    @Test("a timer wakes a reactor that has nothing else to do, not before its time")
+    @Test("a timer wakes an idle reactor, not before its deadline")
     func wakes() async throws {
         let reactor = try Reactor(name: "test-wakes")
         let (stream, fired) = AsyncStream.makeStream(of: UInt64.self)
@@ -102,7 +102,7 @@ struct ReactorWorkTests {
         func resume() { work() }
     }
 
-    @Test("what is to be done at the end of a turn is done in it, also what is added there")
+    @Test("end-of-turn work runs in its turn, also when added during it")
     func endOfTurn() async throws {
         let reactor = try Reactor(name: "test-end")
         let log = Log()
@@ -121,7 +121,7 @@ struct ReactorWorkTests {
         #expect(log.all == ["work", "first", "second", "next"])
     }
 
-    @Test("those in line go on in their order, each once")
+    @Test("resumables run in order, each once")
     func line() async throws {
         let reactor = try Reactor(name: "test-line")
         let log = Log()
@@ -138,7 +138,7 @@ struct ReactorWorkTests {
         while MonotonicClock.now < end {}
     }
 
-    /// Stands in line again so often, and then says so.
+    /// Schedules itself again a number of times, and then reports it.
     ///
     /// `@unchecked Sendable`: used on its reactor alone.
     private final class Long: Resumable, @unchecked Sendable {
@@ -157,14 +157,14 @@ struct ReactorWorkTests {
     }
 
     @Test(
-        "what is more than a turn has time for goes on by itself, though nobody wakes the reactor",
+        "work that exceeds a turn continues automatically, without a wakeup",
         arguments: [
             "sent", "jobs", "line", "end",
         ])
     func goesOn(part: String) async throws {
         let reactor = try Reactor(name: "test-goes-on")
         let done = Journal()
-        // All of it is there before any of it runs.
+        // All of it is queued before any of it runs.
         reactor.execute {
             for number in 1...200 {
                 let isLast = number == 200
@@ -176,7 +176,7 @@ struct ReactorWorkTests {
                 case "sent": reactor.execute(work)
                 case "jobs": Task(executorPreference: reactor.tasks) { work() }
                 case "line": if isLast { reactor.scheduleResume(Long(reactor, done)) }
-                // In a turn that has ended, so for the next one.
+                // Scheduled in a turn that has ended, so for the next one.
                 default:
                     if isLast { reactor.atEndOfTurn(Chore { reactor.scheduleResume(Chore { done.record("done") }) }) }
                 }
@@ -185,9 +185,7 @@ struct ReactorWorkTests {
         #expect(await eventually { done.entries == ["done"] })
     }
 
-    @Test(
-        "a reactor that has nothing to do waits, also with a paused connection that has something to read",
-        arguments: [true, false])
+    @Test("an idle reactor waits, also with a paused connection that has input", arguments: [true, false])
     func rests(isStarted: Bool) async throws {
         let rig = try await ChannelRig(isStarted: isStarted)
         await rig.on {
@@ -200,7 +198,7 @@ struct ReactorWorkTests {
         #expect(await rig.on { rig.ears.received } == [])
     }
 
-    @Test("a reactor's clock is held until all who held it have let go")
+    @Test("a reactor's clock is held until all holders have released it")
     func heldTime() throws {
         let reactor = try Reactor(name: "test-hold")
         var held = [reactor.isTimeHeld]
@@ -211,7 +209,7 @@ struct ReactorWorkTests {
         #expect(held == [false, true, true, true, false])
     }
 
-    @Test("the watchdog rests when nothing has moved for a second, and the first turn ends that")
+    @Test("the watchdog rests after a second without activity, and the first turn ends that")
     func watchdogRests() async throws {
         let watchdog = Watchdog()
         watchdog.watch(try Reactor(name: "test-quiet"))
@@ -224,7 +222,7 @@ struct ReactorWorkTests {
     }
 
     @Test(
-        "the watchdog tells in which part of a turn a reactor is held",
+        "the watchdog names the part of a turn that blocks a reactor",
         arguments: [
             ("sockets", "reading from connections"), ("line", "resuming connections with more input"),
             ("work", "tasks, actors and work sent from other threads"), ("timers", "timers"),
@@ -259,7 +257,7 @@ struct ReactorWorkTests {
         reactor.onStall = nil
     }
 
-    @Test("what the watchdog tells is a sentence")
+    @Test("the watchdog reports in sentences")
     func sentences() {
         let stall = ReactorStall(reactor: "reactor-1", activity: "timers", milliseconds: 130, isOver: false)
         #expect(stall.description == "reactor-1 is blocked, for 130 ms so far: timers")
@@ -269,14 +267,14 @@ struct ReactorWorkTests {
 
     // MARK: Connecting
 
-    @Test("a connection whose task is cancelled before it begins is not made")
+    @Test("a connection whose task is cancelled before its start is not made")
     func cancelledBefore() async throws {
         let reactor = try Reactor(name: "test-cancelled")
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { _ in }
         let port = listener.address.port
         let outcome = Journal()
         let attempt = Task {
-            // Cancelled before it begins: nothing between suspends.
+            // Cancelled before it starts: nothing in between suspends.
             withUnsafeCurrentTask { $0?.cancel() }
             do {
                 _ = try await Connector.connect(host: "127.0.0.1", port: port, on: reactor)
@@ -285,18 +283,18 @@ struct ReactorWorkTests {
                 outcome.record("\(type(of: error))")
             }
         }
-        // One that is made has no end: that is to be seen before a time limit.
+        // A connection that is made never ends: this shows before a time limit.
         #expect(await eventually { !outcome.entries.isEmpty })
         attempt.cancel()
         #expect(outcome.entries == ["CancellationError"])
         await listener.close()
     }
 
-    @Test("who does not respond in time is named, and the attempt leaves nothing behind")
+    @Test("a host that does not respond in time is named, and the attempt leaves nothing behind")
     func timedOut() async throws {
-        // Its own, on which no other timer is or was.
+        // A dedicated reactor without other timers.
         let reactor = try Reactor(name: "test-timed-out")
-        // A socket that listens with no room for more: the kernel drops further attempts.
+        // A listening socket with a full backlog: the kernel drops further attempts.
         let address = SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false)
         let listening = try Socket.open(for: address)
         defer { listening.close() }
@@ -320,7 +318,7 @@ struct ReactorWorkTests {
         #expect(await reactor.perform { reactor.liveTimerCount } == 0)
     }
 
-    @Test("a host without an address that can be listened on is refused by name")
+    @Test("a host without a local address is rejected by name when listening")
     func listeningElsewhere() throws {
         let reactor = ReactorGroup.client
         let error = #expect(throws: TransportError.self) {
@@ -330,7 +328,7 @@ struct ReactorWorkTests {
         #expect(error?.message.hasPrefix("listening on 192.0.2.1:0: ") == true)
     }
 
-    @Test("each reactor of a listener takes connections on the same port")
+    @Test("each reactor of a listener accepts connections on the same port")
     func onePort() async throws {
         let reactors = try ReactorGroup.servers(count: 2).reactors
         let seen = Mutex<Set<String>>([])
@@ -338,7 +336,7 @@ struct ReactorWorkTests {
             seen.withLock { _ = $0.insert(channel.reactor.name) }
         }
         #expect(listener.address.port > 0)
-        // The kernel spreads connections by chance.
+        // The kernel distributes connections at random.
         for _ in 0..<200 where seen.withLock({ $0.count }) < 2 {
             let channel = try await Connector.connect(
                 host: "127.0.0.1", port: listener.address.port, on: ReactorGroup.client)
@@ -346,7 +344,7 @@ struct ReactorWorkTests {
         }
         #expect(await eventually { seen.withLock { $0.count } == 2 })
         await listener.close()
-        // And none of them afterwards.
+        // Afterwards connections are refused.
         let error = await #expect(throws: TransportError.self) {
             _ = try await Connector.connect(host: "127.0.0.1", port: listener.address.port, on: ReactorGroup.client)
         }

@@ -26,29 +26,31 @@ import Transports
     }
 
     @Test(
-        "an address of IPv4 that IPv6 maps is that of IPv4",
+        "an IPv4-mapped IPv6 address equals its IPv4 address",
         arguments: ["::ffff:192.0.2.1", "::FFFF:c000:201", "0:0:0:0:0:ffff:192.0.2.1"])
     func mapped(_ text: String) throws {
         let wanted = SocketAddress(host: "192.0.2.1", port: 80, isIPv6: false)
         #expect(SocketAddress(literal: text, port: 80) == wanted)
-        // As the system tells of a peer that comes to a socket of both families.
+        // As the system reports a peer at a socket of both families.
         let system = SocketAddress(host: text, port: 80, isIPv6: true)
         #expect(system.withSystemAddress { bytes, _ in SocketAddress(bytes) } == wanted)
     }
 
-    @Test("anything else is none", arguments: ["", "localhost", "127.0.0", "1.2.3.4.5", "::g", "[::1]", "256.1.1.1"])
+    @Test(
+        "other texts are not addresses",
+        arguments: ["", "localhost", "127.0.0", "1.2.3.4.5", "::g", "[::1]", "256.1.1.1"])
     func names(_ text: String) {
         #expect(SocketAddress(literal: text, port: 80) == nil)
     }
 
-    @Test("an address of another family is none")
+    @Test("an address of another family is rejected")
     func otherFamily() {
         var local = sockaddr()
         local.sa_family = sa_family_t(AF_UNIX)
         #expect(SocketAddress(&local) == nil)
     }
 
-    @Test("ports go from 0 to 65535", arguments: [(-1, false), (0, true), (65_535, true), (65_536, false)])
+    @Test("ports range from 0 to 65535", arguments: [(-1, false), (0, true), (65_535, true), (65_536, false)])
     func ports(_ port: Int, _ isGood: Bool) {
         for host in ["127.0.0.1", "localhost"] {
             if isGood {
@@ -61,7 +63,7 @@ import Transports
         }
     }
 
-    @Test("a name has each of its addresses once, with the port that was asked for")
+    @Test("a name resolves to each of its addresses once, with the requested port")
     func localhost() throws {
         let addresses = try SocketAddress.resolve(host: "localhost", port: 4_711)
         #expect(Set(addresses).count == addresses.count)
@@ -69,7 +71,7 @@ import Transports
         #expect(addresses.allSatisfy { $0.port == 4_711 && ["127.0.0.1", "::1"].contains($0.host) })
     }
 
-    @Test("a name that does not resolve is named")
+    @Test("the error for an unknown name contains the name")
     func unknown() {
         let error = #expect(throws: TransportError.self) {
             try SocketAddress.resolve(host: "no such host", port: 80)

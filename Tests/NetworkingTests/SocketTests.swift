@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("What the kernel says of a socket", .timeLimit(.minutes(5)))
+@Suite("Kernel state of a socket", .timeLimit(.minutes(5)))
 struct SocketTests {
     /// Two ends of a connection.
     private static func pair() throws -> (Socket, Socket) {
@@ -21,7 +21,7 @@ struct SocketTests {
     }
 
     @Test(
-        "what the peer's kernel has no room for is waiting, also when all that was sent is acknowledged; then nothing is"
+        "bytes that do not fit into the peer's kernel are waiting, also when all sent bytes are acknowledged; later none are"
     )
     func delivery() async throws {
         let (here, there) = try Self.pair()
@@ -42,7 +42,7 @@ struct SocketTests {
         #expect(here.delivery?.acknowledged == before + sent)
     }
 
-    @Test("of an end that is no connection nothing is known")
+    @Test("a socket without a connection has no delivery state")
     func noConnection() throws {
         #expect(Socket(descriptor: -1).delivery == nil)
     }

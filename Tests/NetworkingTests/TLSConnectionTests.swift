@@ -59,7 +59,7 @@ struct TLSPair {
         bytes.withUnsafeBytes { session.send($0, to: session === server ? here : there) }
     }
 
-    /// Shakes hands; nothing waits afterwards.
+    /// Completes the handshakes; nothing is pending afterwards.
     func startHandshakes() {
         server.startHandshake(on: here)
         client.startHandshake(on: there)
@@ -72,7 +72,7 @@ struct TLSPair {
 
 @Suite("A TLS session over a pair of sockets")
 struct TLSConnectionTests {
-    @Test("a client begins, a server waits, and both know when hands are shaken")
+    @Test("a client starts, a server waits, and both detect the end of the handshake")
     func handshake() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -81,7 +81,7 @@ struct TLSConnectionTests {
         #expect(pair.client.receivedBytes == 0)
         pair.client.startHandshake(on: pair.there)
         #expect(!pair.client.isEstablished && !pair.server.isEstablished)
-        // Nothing of it is plain text, but something came.
+        // None of it is plain text, but something arrived.
         #expect(pair.receive(pair.server).count == -Int(EAGAIN))
         #expect(pair.server.receivedBytes > 100)
         pair.startHandshakes()
@@ -91,7 +91,7 @@ struct TLSConnectionTests {
         #expect(pair.client.unsentBytes == 0 && pair.server.unsentBytes == 0)
     }
 
-    @Test("before the handshake ends nothing is taken of what is to be sent")
+    @Test("before the handshake ends no output is accepted")
     func early() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -100,7 +100,7 @@ struct TLSConnectionTests {
         #expect(pair.send([], from: pair.client) == 0)
     }
 
-    @Test("what is sent arrives, in one read, records or not", arguments: [1, 3, 16_384, 16_385, 100_000])
+    @Test("output arrives in one read, in any number of records", arguments: [1, 3, 16_384, 16_385, 100_000])
     func plainText(count: Int) throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -118,7 +118,7 @@ struct TLSConnectionTests {
         }
     }
 
-    @Test("records that came in part are kept until the rest is here", arguments: [1, 7, 100])
+    @Test("partial records are buffered until the rest arrives", arguments: [1, 7, 100])
     func inParts(size: Int) throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -130,7 +130,7 @@ struct TLSConnectionTests {
         #expect(received == bytes)
     }
 
-    @Test("what the socket does not take waits here, and is sent before anything else")
+    @Test("output that the socket does not accept is buffered, and sent before other output")
     func unsent() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -155,7 +155,7 @@ struct TLSConnectionTests {
         #expect(last == 1)
     }
 
-    @Test("of a large text 256 KiB and no record more are made into records at once")
+    @Test("at most 256 KiB plus one record of a large text is encrypted at once")
     func batch() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -164,7 +164,7 @@ struct TLSConnectionTests {
         #expect(taken >= 240 << 10 && taken <= 272 << 10)
     }
 
-    @Test("several pieces are sent until one is not taken as a whole")
+    @Test("several pieces are sent until one is not fully accepted")
     func pieces() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -184,14 +184,14 @@ struct TLSConnectionTests {
         pair.startHandshakes()
         #expect(send([[1], [], [2, 3]]) == 3)
         #expect(pair.receive(pair.server).bytes == [1, 2, 3])
-        // The first is taken as far as a batch goes, and the second not at all.
+        // One batch of the first piece is accepted, and nothing of the second.
         let large = [UInt8](repeating: 6, count: 1 << 20)
         let taken = send([large, [9]])
         #expect(taken > 0 && taken < large.count)
         #expect(send([[9]]) == -Int(EAGAIN))
     }
 
-    @Test("a socket that is gone is an error, for what is sent and for what waits")
+    @Test("a closed socket is an error, for new and for buffered output")
     func gone() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -210,11 +210,11 @@ struct TLSConnectionTests {
         #expect(waiting.client.flush(to: waiting.there) == EPIPE)
     }
 
-    @Test("a side that says it is done is told from one whose bytes end")
+    @Test("an orderly TLS close is distinguished from the end of the bytes")
     func end() throws {
         let pair = try TLSPair()
         defer { pair.close() }
-        // Before hands are shaken there is nothing to say.
+        // Before the handshake there is no close message.
         pair.client.sendCloseNotify(on: pair.there)
         #expect(pair.receive(pair.server).count == -Int(EAGAIN))
         #expect(pair.server.receivedBytes == 0)
@@ -227,13 +227,12 @@ struct TLSConnectionTests {
         #expect(pair.receive(pair.client).count == 0)
         #expect(pair.client.isEnded)
         #expect(pair.client.failure == nil && pair.server.failure == nil)
-        // And the end of the socket.
+        // The end of the socket as well.
         pair.there.shutdownWriting()
         #expect(pair.receive(pair.server).count == 0)
     }
 
-    @Test(
-        "a server answers plain text with what it was given for that", arguments: ["GET / HTTP/1.1\r\n", "ABC", "ZAZ"])
+    @Test("a server answers plain text with its configured response", arguments: ["GET / HTTP/1.1\r\n", "ABC", "ZAZ"])
     func plainTextToServer(text: String) throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -243,13 +242,13 @@ struct TLSConnectionTests {
         var answer = [UInt8](repeating: 0, count: 100)
         let count = answer.withUnsafeMutableBytes { pair.there.receive(into: $0) }
         #expect(answer.prefix(max(0, count)) == Array("speak TLS".utf8)[...])
-        // Nothing more goes either way.
+        // No more bytes travel in either direction.
         pair.server.sendCloseNotify(on: pair.here)
         #expect(pair.send([1], from: pair.server) < 0)
         #expect(answer.withUnsafeMutableBytes { pair.there.receive(into: $0) } == -Int(EAGAIN))
     }
 
-    @Test("a client says that the server does not use TLS, and sends nothing")
+    @Test("a client reports that the server does not use TLS, and sends nothing")
     func plainTextToClient() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -261,7 +260,7 @@ struct TLSConnectionTests {
     }
 
     @Test(
-        "what is neither TLS nor a word is an error of TLS",
+        "bytes that are neither TLS nor HTTP are a TLS error",
         arguments: [[0, 1, 2, 3, 4, 5], [0x41, 0x42, 0x5B, 1, 2]])
     func noise(bytes: [UInt8]) throws {
         let pair = try TLSPair()
@@ -277,7 +276,7 @@ struct TLSConnectionTests {
         #expect(pair.server.failure == failure)
     }
 
-    @Test("words count only at the beginning")
+    @Test("plain text is recognized only at the start")
     func wordsLater() throws {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -287,7 +286,7 @@ struct TLSConnectionTests {
         #expect(pair.server.failure?.message.contains("does not use TLS") == false)
     }
 
-    @Test("a certificate for another host is refused by name, unless nobody is to be checked")
+    @Test("a certificate for another host is rejected by name, unless verification is off")
     func otherHost() throws {
         let pair = try TLSPair(host: "example.org")
         defer { pair.close() }
@@ -311,7 +310,7 @@ struct TLSConnectionTests {
         #expect(literal.client.failure?.message.contains("the certificate was rejected: ") == true)
     }
 
-    @Test("the subject of a peer is known when it shows a certificate")
+    @Test("the subject of a peer is available when it presents a certificate")
     func subject() throws {
         let pair = try TLSPair(TLSPair.server(asksForClients: true), TLSPair.client(hasCertificate: true))
         defer { pair.close() }
@@ -325,7 +324,7 @@ struct TLSConnectionTests {
         #expect(anonymous.server.isEstablished && anonymous.server.peerSubject == nil)
     }
 
-    @Test("a second connection to a host takes up the session of the first; one to another host does not")
+    @Test("a second connection to a host resumes the session of the first; one to another host does not")
     func resumed() throws {
         let serving = try TLSPair.server()
         let asking = try TLSPair.client { $0.serverName = nil }

@@ -7,9 +7,9 @@ import Transports
 
 @testable import Networking
 
-@Suite("What a TLS context holds connections to")
+@Suite("Properties of a TLS context")
 struct TLSContextTests {
-    @Test("TLS 1.2 at least, no compression, no renegotiation, memory released when idle", arguments: [true, false])
+    @Test("TLS 1.2 or later, no compression, no renegotiation, memory released when idle", arguments: [true, false])
     func options(isServer: Bool) throws {
         let context = try isServer ? TLSPair.server() : TLSPair.client()
         #expect(context.isServer == isServer)
@@ -19,22 +19,22 @@ struct TLSContextTests {
         #expect(SSL_CTX_ctrl(context.pointer, 130, 0, nil) == 0x0303)  // SSL_CTRL_GET_MIN_PROTO_VERSION
         // Partial writes, moving buffers, buffers released when idle.
         #expect(SSL_CTX_ctrl(context.pointer, 33, 0, nil) & 0x13 == 0x13)
-        // SSL_CTRL_GET_SESS_CACHE_MODE: none at a server; at a client its own, and none inside.
+        // SSL_CTRL_GET_SESS_CACHE_MODE: none at a server; at a client an external cache, and no internal one.
         #expect(SSL_CTX_ctrl(context.pointer, 45, 0, nil) == (isServer ? 0 : 0x201))
     }
 
-    @Test("a client's context is the same one for the same settings")
+    @Test("a client's context is shared for equal settings")
     func shared() throws {
-        // Others may have asked for so many between that it was thrown away.
+        // Other tests may have requested so many in between that it was evicted.
         let isSame = try (0..<5).contains { _ in try TLSPair.client() === TLSPair.client() }
         #expect(isSame)
         #expect(try TLSPair.client() !== TLSPair.client { $0.serverName = "other" })
     }
 
-    @Test("64 hosts' sessions are kept, and a new one of a host that is known takes the old one's place")
+    @Test("64 hosts' sessions are stored, and a new session of a known host replaces the old one")
     func sessions() throws {
         let context = try TLSPair.client { $0.serverName = nil }
-        // One that nobody else has.
+        // Settings that no other test uses.
         let fresh = try TLSPair.client {
             $0.trust = .insecure
             $0.privateKeyFile = "no certificate, so it is not read"
@@ -59,7 +59,7 @@ struct TLSContextTests {
         #expect(try !hasSession("other.example"))
     }
 
-    @Test("a session that is replaced by another is not freed while a connection takes it up")
+    @Test("a replaced session is not freed while a connection resumes it")
     func replacedMeanwhile() async throws {
         let context = try TLSPair.client {
             $0.trust = .insecure
@@ -86,7 +86,7 @@ struct TLSContextTests {
         #expect(SSL_get_session(ssl) != nil)
     }
 
-    /// The protocol that a server chooses of these, in the form of RFC 7301 §3.1; nil when it refuses.
+    /// The protocol that a server chooses of these, in the form of RFC 7301 §3.1; nil when it rejects.
     private static func chosen(of offers: [UInt8]) throws -> String? {
         let context = SSL_CTX_new(TLS_client_method())
         defer { SSL_CTX_free(context) }
@@ -94,7 +94,7 @@ struct TLSContextTests {
         return try chosen(by: try #require(SSL_new(context)))
     }
 
-    /// The same for a connection, which is freed.
+    /// The protocol that a connection chooses; the connection is freed.
     private static func chosen(by ssl: OpaquePointer) throws -> String? {
         let pair = try TLSPair()
         defer { pair.close() }
@@ -111,15 +111,15 @@ struct TLSContextTests {
         return String(decoding: UnsafeBufferPointer(start: text, count: Int(count)), as: UTF8.self)
     }
 
-    @Test("a client says that it speaks HTTP/1.1")
+    @Test("a client offers HTTP/1.1")
     func offered() throws {
         let ssl = try TLSPair.client { $0.trust = .insecure }.makeConnection(to: "offered.example")
-        // It keeps what it gets with the session that it was made for, which this one has not.
+        // The session stores its received settings, and this connection has no session.
         #expect(try Self.chosen(by: ssl) == "http/1.1")
     }
 
     @Test(
-        "a server speaks HTTP/1.1, wherever it stands among the offers, and refuses clients that do not",
+        "a server speaks HTTP/1.1, at any position among the offers, and rejects clients that do not",
         arguments: [
             (["http/1.1"], "http/1.1"), (["h2", "http/1.1"], "http/1.1"), (["h2", "http/1.1", "x"], "http/1.1"),
             (["http/1.0", "http/1.1"], "http/1.1"), (["h2"], nil), (["http/1.0"], nil), (["http/1.1x"], nil),
@@ -145,7 +145,7 @@ struct TLSContextTests {
         return path
     }
 
-    @Test("a file that cannot be a certificate or a key is named, with what is wrong with it, and nothing waits for it")
+    @Test("an invalid certificate or key file is named with its fault, and loading does not block")
     func badFiles() throws {
         let folder = "/tmp/trebuchet-\(getpid())-\(UInt64.random(in: 0 ... .max))"
         try #require(mkdir(folder, 0o700) == 0)
@@ -175,7 +175,7 @@ struct TLSContextTests {
         #expect(problem(missing, goodKey) == "certificate file '\(missing)': No such file or directory")
         let other = TestCertificate.path("other.key")
         #expect(problem(good, other)?.contains(other) == true)
-        // Nothing is left over for the next one.
+        // No state is left for the next one.
         _ = try TLSContext.server(TLSServerSettings(certificateChainFile: good, privateKeyFile: goodKey))
         // Those of clients are read in the same way.
         let error = #expect(throws: TransportError.self) {
@@ -187,7 +187,7 @@ struct TLSContextTests {
         #expect(error?.message == text)
     }
 
-    @Test("certificates that are read again and are no good leave the old ones in use")
+    @Test("invalid certificates in a reload leave the old ones in use")
     func reload() throws {
         let folder = "/tmp/trebuchet-\(getpid())-\(UInt64.random(in: 0 ... .max))"
         try #require(mkdir(folder, 0o700) == 0)

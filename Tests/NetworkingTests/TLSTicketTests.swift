@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 import Transports
 
-/// What a server keeps of sessions that its clients may resume.
+/// TLS session tickets, which let clients resume sessions.
 @Suite(.timeLimit(.minutes(5))) struct TLSTicketTests {
     private final class Quiet: ByteChannelDelegate {
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {}
@@ -15,7 +15,7 @@ import Transports
         func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
     }
 
-    /// Shakes hands by TLS 1.2 so often, each time with the session of the time before. Returns how often it was resumed.
+    /// Completes a TLS 1.2 handshake `times` times, each with the previous session. Returns the number of resumptions.
     private static func visit(_ address: SocketAddress, times: Int) -> Int {
         let context = SSL_CTX_new(TLS_client_method())
         defer { SSL_CTX_free(context) }
@@ -40,7 +40,7 @@ import Transports
         return resumed
     }
 
-    @Test("are in the clients' tickets alone: the server keeps none")
+    @Test("sessions are in the clients' tickets alone: the server stores none")
     func keepsNone() async throws {
         let context = try TLSContext.server(
             TLSServerSettings(

@@ -4,7 +4,7 @@ import Testing
 @testable import Networking
 
 @Suite struct TimeSliceTests {
-    @Test("a first look that comes too late ends the slice, and the next look comes after one piece")
+    @Test("a late first check ends the slice, and the next check follows one piece")
     func late() {
         var slice = TimeSlice(budget: 1_000_000)
         var isDue = false
@@ -18,7 +18,7 @@ import Testing
         #expect(lastClockReading &+ 60_000_000_000 > MonotonicClock.now)
     }
 
-    /// Pieces until a look is due.
+    /// Pieces until a check is due.
     private static func piecesToLook(_ slice: inout TimeSlice) -> Int {
         var count = 1
         while !slice.isCheckDue() { count += 1 }
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(
-        "the first look of a slice that did not begin with one goes by the last look of anybody",
+        "the first check of a slice without a start time uses the last check of any slice",
         arguments: [
             // Budget 1000: long ago is more than half of it, and too long ago is all of it.
             (0, false, 16), (500, false, 16), (501, false, 1), (999, false, 1), (1_000, true, 1), (5_000, true, 1),
@@ -44,7 +44,7 @@ import Testing
         #expect(slice.isUsedUp(at: 1_001_000, &lastClockReading))
     }
 
-    @Test("a slice is used up when its time is over, from where it began")
+    @Test("a slice is used up when its time is over, counted from its start")
     func from() {
         var slice = TimeSlice(budget: 1_000, from: 5_000)
         var lastClockReading: UInt64 = 0
@@ -57,9 +57,9 @@ import Testing
     }
 
     @Test(
-        "the clock is looked at about eight times in the budget, by what the last pieces took",
+        "the clock is checked about eight times in the budget, by the duration of the last pieces",
         arguments: [
-            // One piece took so long of 8,000: the next look is after as many as take 1,000, and after 16 at most.
+            // One piece took so long of 8,000: the next check follows as many as take 1,000, and 16 at most.
             (8_000, 1), (1_000, 1), (501, 1), (500, 2), (333, 3), (100, 10), (62, 16), (1, 16), (0, 16),
         ] as [(UInt64, Int)])
     func stride(took: UInt64, stride: Int) {
@@ -69,18 +69,18 @@ import Testing
         _ = slice.isUsedUp(at: 1_000 + took, &lastClockReading)
         #expect(slice.stride == stride)
         #expect(Self.piecesToLook(&slice) == stride)
-        // Those that follow take four times as long each: a look comes after a quarter of them.
+        // The following ones take four times as long each: a check follows a quarter of them.
         _ = slice.isUsedUp(at: 1_000 + took + 4 * max(took, 1) * UInt64(stride), &lastClockReading)
         #expect(slice.stride == max(1, min(16, Int(1_000 / (4 * max(took, 1))))))
     }
 
     @Test(
-        "who had large pieces before has a look at the beginning, who had small ones has that time for nothing",
+        "a slice that had large pieces before checks the clock at its start, one with small pieces does not",
         arguments: [(1, true), (7, true), (8, false), (16, false)])
     func earlier(stride: Int, looksAtFirst: Bool) {
         var slice = TimeSlice(budget: 60_000_000_000, stride: stride)
         #expect(Self.piecesToLook(&slice) == stride)
-        // Long after the last look of anybody: used up, unless it has looked itself.
+        // Long after the last check of any slice: used up, unless this slice has checked before.
         var lastClockReading: UInt64 = 0
         #expect(slice.isUsedUp(at: MonotonicClock.now, &lastClockReading) == !looksAtFirst)
     }

@@ -22,11 +22,11 @@ import Testing
         #expect(queue.popDue(at: 49) == nil)
     }
 
-    @Test("timers that are left when cancelled ones are swept away fire in order")
+    @Test("the timers that remain after a sweep of cancelled ones fire in order")
     func sweepWithSomeLeft() {
         var queue = TimerQueue()
         var fired: [UInt64] = []
-        // Each seventh is left; the deadlines go to and fro.
+        // Every seventh remains; the deadlines are not sorted.
         let deadlines = (0..<1_000 as Range<UInt64>).map { $0 * 7_919 % 1_009 }
         for (number, deadline) in deadlines.enumerated() {
             let timer = LoopTimer(deadline: deadline) { fired.append(deadline) }

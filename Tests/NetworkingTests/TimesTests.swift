@@ -4,7 +4,7 @@ import Testing
 @testable import Networking
 @testable import Transports
 
-@Suite("Durations as numbers, and what waits for a time")
+@Suite("Durations as numbers, and timers")
 struct TimesTests {
     @Test(
         "a duration in nanoseconds is never below 0, and has a limit",
@@ -31,7 +31,7 @@ struct TimesTests {
         #expect(duration.milliseconds == number)
     }
 
-    @Test("the clock goes forward, in nanoseconds")
+    @Test("the clock advances, in nanoseconds")
     func clock() {
         let (before, began) = (MonotonicClock.now, ContinuousClock.now)
         while ContinuousClock.now - began < .milliseconds(2) {}
@@ -40,7 +40,7 @@ struct TimesTests {
         #expect(passed < 60_000_000_000)
     }
 
-    @Test("64 cancelled timers are kept, and let go when one more comes")
+    @Test("64 cancelled timers are retained, and released when one more is added")
     func sweptAtFirst() {
         var queue = TimerQueue()
         weak var first: LoopTimer?
@@ -57,11 +57,11 @@ struct TimesTests {
         #expect(queue.liveCount == 1)
     }
 
-    @Test("where many are live the next look is at twice as many")
+    @Test("with many live timers the next sweep is at twice as many")
     func sweptLater() {
         var queue = TimerQueue()
         for number in 0..<64 { queue.insert(LoopTimer(deadline: UInt64(number)) {}) }
-        // The 65th makes it look: 64 are live, so the next look is at 128.
+        // The 65th triggers a sweep: 64 are live, so the next sweep is at 128.
         weak var cancelled: LoopTimer?
         do {
             let timer = LoopTimer(deadline: 1_000) {}
@@ -78,7 +78,7 @@ struct TimesTests {
         #expect(queue.nextDeadline() == 0)
     }
 
-    @Test("a timer that is due is one whose deadline is now, and it fires once")
+    @Test("a timer is due at its deadline, and fires once")
     func due() {
         var queue = TimerQueue()
         let timer = LoopTimer(deadline: 10) {}
@@ -92,7 +92,7 @@ struct TimesTests {
         #expect(queue.nextDeadline() == nil)
     }
 
-    @Test("timers in any order fire in the order of their deadlines, whatever is taken between")
+    @Test("timers in any order fire in the order of their deadlines, whatever is removed in between")
     func heap() {
         var queue = TimerQueue()
         var waiting: [UInt64] = []
@@ -101,7 +101,7 @@ struct TimesTests {
             seed ^= seed << 13
             seed ^= seed >> 7
             seed ^= seed << 17
-            // More come than go, then more go than come.
+            // More are added than removed, then more are removed than added.
             if seed % 5 < (round < 1_500 ? 3 : 2) {
                 let deadline = seed >> 40
                 waiting.append(deadline)

@@ -4,11 +4,11 @@ import Glibc
 import Testing
 
 @Suite struct WriteQueueTests {
-    /// A socket that takes so many bytes at each call, or gives an error, in this order; then it takes nothing.
+    /// A socket that accepts the given number of bytes at each call, or fails, in this order; then it accepts nothing.
     private struct WriteQueueReader {
         var answers: [Int]
         var got: [UInt8] = []
-        /// How many pieces each call had.
+        /// The number of pieces of each call.
         var pieces: [Int] = []
 
         init(_ answers: [Int]) { self.answers = answers }
@@ -30,12 +30,12 @@ import Testing
 
     private static func shared(_ bytes: [UInt8]) -> SharedBytes { bytes.withUnsafeBytes { SharedBytes($0) } }
 
-    @Test("counts what waits and what of it is shared, however it goes", arguments: [1, 2, 3, 4, 5, 7, 11, 100])
+    @Test("a queue counts pending and shared bytes, however they are sent", arguments: [1, 2, 3, 4, 5, 7, 11, 100])
     func counts(step: Int) {
         var queue = WriteQueue()
         #expect(queue.isEmpty)
         var all: [UInt8] = []
-        // Each kind twice in a row, and pieces of one byte.
+        // Each kind twice in succession, and pieces of one byte.
         for (number, (size, isShared)) in [(3, false), (2, false), (4, true), (1, true), (5, false), (1, true)]
             .enumerated()
         {
@@ -44,7 +44,7 @@ import Testing
             if isShared { queue.append(Self.shared(bytes)) } else { Self.append(bytes, to: &queue) }
         }
         #expect([queue.count, queue.sharedCount, queue.ownCount] == [16, 6, 10])
-        // 5 own, 4 shared, 1 shared, 5 own, 1 shared: a shared piece counts until its last byte is gone.
+        // 5 own, 4 shared, 1 shared, 5 own, 1 shared: a shared piece counts until its last byte is sent.
         let sharedLeft = [6, 6, 6, 6, 6, 6, 6, 6, 6, 2, 1, 1, 1, 1, 1, 1, 0]
         var taker = WriteQueueReader([])
         while !queue.isEmpty {
@@ -55,7 +55,7 @@ import Testing
             #expect(queue.ownCount == max(0, queue.count - queue.sharedCount))
         }
         #expect(taker.got == all)
-        // And from anew.
+        // Again from an empty queue.
         Self.append([9], to: &queue)
         #expect(queue.count == 1)
         taker = WriteQueueReader([1])
@@ -63,7 +63,7 @@ import Testing
         #expect(taker.got == [9])
     }
 
-    @Test("gives all pieces at once, 32 at most, and stops only where the socket takes no more")
+    @Test("a queue offers up to 32 pieces at once, and stops only when the socket accepts no more")
     func pieces() {
         var queue = WriteQueue()
         for number in 0..<70 { queue.append(Self.shared([UInt8(number)])) }
@@ -73,7 +73,7 @@ import Testing
         #expect(taker.got == Array(0..<70))
     }
 
-    @Test("is called with nothing when nothing waits")
+    @Test("an empty queue makes one call without pieces")
     func nothing() {
         var queue = WriteQueue()
         queue.append(Self.shared([]))
@@ -82,14 +82,14 @@ import Testing
         var taker = WriteQueueReader([])
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.pieces == [])
-        // What comes behind the empty piece is sent.
+        // Bytes after the empty piece are sent.
         Self.append([1], to: &queue)
         taker = WriteQueueReader([1])
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.got == [1])
     }
 
-    @Test("an interrupted call is made again, a full socket is no error, all others are")
+    @Test("an interrupted call is repeated, a full socket is no error, all other errors are")
     func errors() {
         for (answers, error, calls) in [
             ([-Int(EINTR), -Int(EINTR), 4], 0, 3), ([-Int(EAGAIN)], 0, 1), ([2, -Int(EAGAIN)], 0, 2),
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("own bytes are gathered in one piece until that has 64 KiB", arguments: [(64 << 10, 2), ((64 << 10) - 1, 1)])
+    @Test("unshared bytes are gathered in one piece of up to 64 KiB", arguments: [(64 << 10, 2), ((64 << 10) - 1, 1)])
     func gathered(first: Int, pieces: Int) {
         var queue = WriteQueue()
         Self.append([UInt8](repeating: 1, count: first), to: &queue)
@@ -116,7 +116,7 @@ import Testing
         #expect(taker.got.last == 2)
     }
 
-    @Test("a piece of which a part was sent may grow")
+    @Test("a partially sent piece may grow")
     func grows() {
         var queue = WriteQueue()
         Self.append([1, 2, 3], to: &queue)
@@ -127,11 +127,11 @@ import Testing
         taker.answers = [3]
         #expect(queue.flush { taker.take($0) } == 0)
         #expect(taker.got == [1, 2, 3, 4, 5])
-        // One piece, gone with its last byte.
+        // One piece, removed with its last byte.
         #expect(taker.pieces == [1, 1, 1])
     }
 
-    @Test("shared bytes are let go when their last byte has left")
+    @Test("shared bytes are released when their last byte is sent")
     func released() {
         var queue = WriteQueue()
         weak var held: SharedBytes?

@@ -2,39 +2,39 @@ internal import Synchronization
 internal import TestSupport
 package import TrebuchetCluster
 
-/// An engine of which some, or all, can be made to hang or to fail.
+/// A coordination store of which some or all operations can be made to hang or fail.
 package final class FaultyEngine: ClusterEngine {
     package struct Faults {
         package var isAway = false
         package var hangsAppends = false
         package var hangsReads = false
-        /// Logs are read at a replica that has nothing yet.
+        /// Reads of logs return nothing, as from a replica that is behind.
         package var readsNothing = false
         package var failsAppends = false
-        /// The engine answers appends with an error, as without memory.
+        /// Appends fail with an error, as when the coordination store is out of memory.
         package var refusesAppends = false
-        /// The engine answers appends as if another node had owned the slot since.
+        /// Appends fail as if another node had owned the slot since.
         package var fencesAppends = false
-        /// Appends are written, and their answers do not come yet.
+        /// Appends are written, but their responses are delayed.
         package var hangsAnswers = false
         package var failsRenewals = false
-        /// What is written is written, and nobody hears of it.
+        /// Appends are written, but their responses are lost.
         package var losesAnswers = false
-        /// Of so many appends from now on the same is true.
+        /// The number of next appends whose responses are lost.
         package var losesNextAnswers = 0
-        /// The next appends, this many, are not written and get no answer.
+        /// The number of next appends that are not written and get no response.
         package var losesNextAppends = 0
-        /// What is written counts only once it is confirmed.
+        /// Writes count only once they are confirmed.
         package var confirms = false
         package var failsSnapshots = false
-        /// How many connections to the engine there have been.
+        /// The number of connections to the coordination store so far.
         package var connections = 0
         package var givesNoSlots = false
-        /// Messages do not get on.
+        /// Messages are delayed.
         package var holdsMessages = false
-        /// Messages are taken, and never arrive.
+        /// Messages are accepted, but never delivered.
         package var losesMessages = false
-        /// What was sent, to whom, is kept.
+        /// Sent messages are recorded with their recipients.
         package var keepsMessages = false
 
         package init(givesNoSlots: Bool = false) { self.givesNoSlots = givesNoSlots }
@@ -60,26 +60,26 @@ package final class FaultyEngine: ClusterEngine {
     package var confirmsWrites: Bool { faults.withLock { $0.confirms } }
     package var connectionCount: Int { faults.withLock { $0.connections } }
 
-    /// Messages that were taken.
+    /// The number of accepted messages.
     package var messageCount: Int { sent.withLock { $0 } }
-    /// Messages that do not get on just now.
+    /// The number of messages that are currently delayed.
     package var heldCount: Int { held.withLock { $0 } }
-    /// Logs that are being read just now.
+    /// The number of logs that are currently being read.
     package var readCount: Int { reading.withLock { $0 } }
-    /// How many reads of logs were asked for.
+    /// The number of requested reads of logs.
     package var readTotal: Int { read.withLock { $0 } }
-    /// How many appends were asked for.
+    /// The number of requested appends.
     package var appendCount: Int { asked.withLock { $0 } }
-    /// Calls `body` when an append was lost, before its caller gets the error.
+    /// Calls `body` when an append was lost, before its caller receives the error.
     package func afterLostAppend(_ body: @escaping @Sendable () async -> Void) { lostAppend.withLock { $0 = body } }
-    /// Appends that are written and have no answer just now.
+    /// The number of appends that are written and not yet answered.
     package var unansweredCount: Int { unanswered.withLock { $0 } }
-    /// How often a member has looked who lives.
+    /// The number of times a member has listed the live nodes.
     package var roundCount: Int { rounds.withLock { $0 } }
 
     package func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }
 
-    /// What was sent to a node since messages are kept.
+    /// The messages sent to a node since recording began.
     package func messages(to node: ClusterNode) -> [[UInt8]] {
         kept.withLock { $0.filter { $0.node == node }.map(\.message) }
     }
@@ -89,7 +89,7 @@ package final class FaultyEngine: ClusterEngine {
         if isFailing { throw ClusterEngineError(.unavailable, "at 10.1.2.3, say") }
     }
 
-    /// Waits without spinning: many reads that spin take both cores from the answers under test for seconds.
+    /// Waits without spinning: many spinning reads would keep both cores from the responses under test for seconds.
     private func wait(while hangs: (Faults) -> Bool) async {
         _ = await eventually(within: .seconds(600)) { faults.withLock { !hangs($0) } }
     }

@@ -5,7 +5,7 @@ package import Transports
 package import Trebuchet
 package import TrebuchetCluster
 
-/// A server that is one of several nodes of this process.
+/// A server that is one of several nodes in this process.
 package final class Node: Sendable {
     package let server: TrebuchetServer
     package let member: ClusterMember
@@ -15,11 +15,11 @@ package final class Node: Sendable {
     private let place = Mutex<SocketAddress?>(nil)
 
     /// - Parameters:
-    ///   - way: through which it uses the engine.
+    ///   - way: the engine through which it uses the coordination store.
     ///   - clock: the clock of its leases. The member reads it an hour ahead: at 0 each handover would count as overdue.
-    ///   - isReached: whether other nodes reach it directly.
-    ///   - store: of actors that are its own.
-    ///   - log: told the lines of its log.
+    ///   - isReached: whether other nodes connect to it directly.
+    ///   - store: the store of actors that live on this node only.
+    ///   - log: receives the lines of its log.
     ///   - expose: exposes actors on it, before it listens.
     package init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
@@ -40,7 +40,7 @@ package final class Node: Sendable {
         expose(server)
     }
 
-    /// Short rounds, so that tests do not take long, and leases that no busy machine outlasts.
+    /// Short rounds, so that tests are quick, and leases long enough for a busy machine.
     package static var settings: ClusterMemberSettings {
         var settings = ClusterMemberSettings()
         settings.leaseDuration = .seconds(20)
@@ -55,7 +55,7 @@ package final class Node: Sendable {
         place.withLock { $0 = found }
     }
 
-    /// Where it listens, or did.
+    /// The address at which it listens or has listened.
     package var address: SocketAddress {
         get throws {
             guard let address = place.withLock({ $0 }) else {
@@ -65,7 +65,7 @@ package final class Node: Sendable {
         }
     }
 
-    /// Options of clients whose calls may take as long as a busy machine needs for them.
+    /// Client options with a call timeout long enough for a busy machine.
     package static var options: TrebuchetClient.Options {
         var options = TrebuchetClient.Options()
         options.callTimeout = .seconds(240)
@@ -76,7 +76,7 @@ package final class Node: Sendable {
         try await Self.client(of: [self], options)
     }
 
-    /// A client that knows all of them.
+    /// A client that knows the addresses of all given nodes.
     package static func client(
         of nodes: [Node], _ options: TrebuchetClient.Options = Node.options
     ) async throws -> TrebuchetClient {
@@ -90,12 +90,12 @@ package final class Node: Sendable {
 
     package func owns(_ name: String) -> Bool { member.lease(of: ClusterSlot(of: name)) != nil }
 
-    /// Names that it owns.
+    /// Returns names that the node owns.
     package func names(_ prefix: String, _ count: Int = 1) -> [String] {
         Array((0...).lazy.map { "\(prefix)/\($0)" }.filter { self.owns($0) }.prefix(count))
     }
 
-    /// As if its process had been killed, and the time of its leases had passed.
+    /// Stops the node as if its process had been killed and its leases had expired.
     package func kill() async throws {
         await server.cut()
         try engine.expire(member.node)
@@ -106,7 +106,7 @@ package final class Node: Sendable {
         await server.cut()
     }
 
-    /// Runs `body` with nodes that own all slots, each its part, and ends them.
+    /// Starts the nodes, waits until they own all slots in equal parts, runs `body` and stops them.
     package static func with(
         _ nodes: [Node], isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void
     ) async throws {
@@ -121,9 +121,9 @@ package final class Node: Sendable {
         for node in nodes { await node.stop() }
     }
 
-    /// Waits until nodes own all slots, each its part: none moves any more.
+    /// Waits until the nodes own all slots in equal parts and no slot moves.
     ///
-    /// - Returns: false when they do not.
+    /// - Returns: false when the time for this has passed.
     package static func ownAll(_ nodes: [Node], isolation: isolated (any Actor)? = #isolation) async -> Bool {
         await eventually {
             nodes.allSatisfy {

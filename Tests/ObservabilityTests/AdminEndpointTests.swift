@@ -9,7 +9,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// The address for operators, and those who are no operators at it.
+/// The admin endpoint, and unauthorized peers of it.
 @Suite(.timeLimit(.minutes(5))) struct AdminEndpointTests {
     private static let token = "a-token-of-twenty-b."
 
@@ -32,10 +32,10 @@ import TrebuchetTesting
         status(try await RawPeer.get(path, at: address, fields, host: host))
     }
 
-    // MARK: Where
+    // MARK: Addresses
 
     @Test(
-        "an address that others reach is refused without TLS and a token",
+        "an address reachable from other machines is refused without TLS and a token",
         arguments: [
             ("0.0.0.0", nil), ("::", nil), ("192.0.2.1", nil), ("0.0.0.0", token), ("example.org", token), ("", nil),
             ("127.0.0.1", "too short"), ("127.0.0.1", ""),
@@ -48,7 +48,7 @@ import TrebuchetTesting
         #expect(error?.code == .addressInvalid)
     }
 
-    @Test("there is one address for operators, of this machine, and none after the end")
+    @Test("there is one admin endpoint, local to this machine, and none after the end")
     func one() async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
         let address = try server.openAdmin(host: "localhost", port: 0)
@@ -59,7 +59,7 @@ import TrebuchetTesting
         #expect(throws: TransportError.self) { try server.openAdmin(port: 0) }
     }
 
-    @Test("with TLS and a token others may reach it, and it speaks nothing but TLS")
+    @Test("with TLS and a token the endpoint may be reachable from other machines, and accepts only TLS")
     func secured() async throws {
         let tls = TLSServerSettings(
             certificateChainFile: TestCertificate.path("server.pem"),
@@ -80,9 +80,9 @@ import TrebuchetTesting
         await server.shutdown()
     }
 
-    // MARK: What
+    // MARK: Content
 
-    @Test("operators are shown numbers, whether all is well, and what there is to ask for")
+    @Test("operators receive metrics, health checks and an overview of the paths")
     func paths() async throws {
         try await withAdmin { client, _, address in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -110,7 +110,8 @@ import TrebuchetTesting
         }
     }
 
-    @Test("it is ready from when it listens until it is to end, and clients are served until the delay is over")
+    @Test(
+        "a server is ready from listening to the start of its shutdown, and serves clients until the delay has passed")
     func readiness() async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
         await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
@@ -124,7 +125,7 @@ import TrebuchetTesting
         #expect(try await eventually { try await get("/readyz", address) == "503" })
         #expect(try await get("/healthz", address) == "200")
         #expect(try await RawPeer.get("/metrics", at: address).contains("\ntrebuchet_ready 0\n"))
-        // Whoever has not heard of it yet is let in.
+        // A client that has not noticed the change is accepted.
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))
         try await client.connect()
         #expect(try await client.resolve(Shelf.self, id: "shelf").put("a") == 1)
@@ -134,7 +135,7 @@ import TrebuchetTesting
         #expect(server.status == .stopped)
     }
 
-    @Test("a store that cannot be read makes it not ready, and says why to who asks for more")
+    @Test("an unreadable store makes a server unready, with the reason in the verbose form")
     func store() async throws {
         let store = BreakableStore()
         try await withAdmin(store: store) { _, server, address async throws in
@@ -143,32 +144,32 @@ import TrebuchetTesting
             #expect(try await get("/readyz", address) == "503")
             let answer = try await RawPeer.get("/readyz?verbose", at: address)
             #expect(answer.contains("[-] store: it cannot be read: ") && answer.contains("[+] server: ok"))
-            #expect(try await get("/livez", address) == "200", "to start it again would not help")
+            #expect(try await get("/livez", address) == "200", "a restart would not help")
             store.isBroken.withLock { $0 = false }
             #expect(try await get("/readyz", address) == "200")
         }
     }
 
-    @Test("a reactor that does not get on is named")
+    @Test("an unresponsive reactor is named")
     func held() async throws {
-        // Threads of its own: no other test is held.
+        // The clock has separate threads: no other test is blocked.
         try await withTestServer(clock: TestTime(reactors: 2)) { server in
-            await server.expose(Holder(actorSystem: server.actorSystem), as: "holder")
+            await server.expose(BlockingActor(actorSystem: server.actorSystem), as: "holder")
         } body: { client, server async throws in
             #expect(await eventually { await server.liveness().failureReason == nil })
-            let holder = try client.resolve(Holder.self, id: "holder")
+            let holder = try client.resolve(BlockingActor.self, id: "holder")
             let call = Task { try await holder.hold() }
-            await onThread { Holder.gate.began.wait() }
+            await onThread { BlockingActor.gate.began.wait() }
             let problem = await server.liveness().failureReason
             #expect(problem?.hasSuffix("no answer in 2.0 seconds") == true, "\(problem ?? "-")")
             await #expect(throws: TrebuchetError.self) { _ = try await server.prometheusMetrics() }
-            Holder.gate.end.signal()
+            BlockingActor.gate.end.signal()
             try await call.value
             #expect(await eventually { await server.liveness().failureReason == nil })
         }
     }
 
-    @Test("whether a server is ready is said in 2 seconds, also when all its reactors are held up")
+    @Test("readiness is reported within 2 seconds, even when all reactors are blocked")
     func allHeld() async throws {
         try await withTestServer(store: MemoryStore(), clock: TestTime(reactors: 8)) { _ in
         } body: { _, server async throws in
@@ -179,14 +180,14 @@ import TrebuchetTesting
             let took = ContinuousClock.now - began
             for _ in server.shards { gate.signal() }
             #expect(checks.contains { $0.name == "reactors" && $0.failureReason?.split(separator: ",").count == 8 })
-            // One after another they would take 16 s, and 16 s more for their writes; a busy machine takes some itself.
+            // In sequence they would take 16 s, and 16 s more for their writes; a busy machine needs some time as well.
             #expect(took < .seconds(12), "it took \(took)")
         }
     }
 
-    // MARK: Who is no operator
+    // MARK: Unauthorized peers
 
-    @Test("without the token, or with another one, nothing is shown but whether it is well")
+    @Test("without the right token only health checks are accessible")
     func tokens() async throws {
         try await withAdmin(token: Self.token) { _, _, address async throws in
             for path in ["/metrics", "/readyz?verbose", "/metrics?token=\(Self.token)"] {
@@ -211,7 +212,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("web pages get nothing, neither of other origins nor by a name that was made to lead here")
+    @Test("web pages are refused, by their origin and by a rebound host name")
     func pages() async throws {
         try await withAdmin { _, _, address in
             for origin in ["https://evil.example", "http://localhost:\(address.port)", "null"] {
@@ -231,7 +232,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "what is no small question ends with an error",
+        "a request with a body, another method or an excessive size ends with an error",
         arguments: [
             ("POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "413"),
             ("DELETE /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "405"),
@@ -253,13 +254,13 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who begins to ask and does not go on is ended when its time is over")
+    @Test("an incomplete request ends with a timeout")
     func slow() async throws {
         let clock = TestTime()
         try await withAdmin(clock: clock) { _, _, address async throws in
             let (silent, slow) = (try RawPeer(address), try RawPeer(address))
             slow.say("GET /metrics HTTP/1.1\r\nHost: loc")
-            // Behind both: they are there.
+            // Its response shows that both earlier connections have been accepted.
             #expect(try await get("/livez", address) == "200")
             await clock.advance(by: .seconds(11))
             #expect(status(await silent.readAll()) == "408")
@@ -267,14 +268,14 @@ import TrebuchetTesting
         }
     }
 
-    @Test("very many connections there take nothing from clients, and leave room when they have gone")
+    @Test("very many connections to the admin endpoint do not affect clients, and free their capacity when they close")
     func crowd() async throws {
         try await withAdmin { client, _, address in
             var crowd: [RawPeer] = []
             for _ in 0..<800 { crowd.append(try RawPeer(address)) }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             for number in 1...20 { #expect(try await shelf.put("a") == number) }
-            // Nobody keeps operators out who says nothing: who has been there longest gives way.
+            // Idle connections cannot lock operators out: the longest-idle one is evicted.
             for path in ["/livez", "/metrics"] { #expect(try await get(path, address) == "200") }
             #expect(await crowd[0].readAll().isEmpty)
             crowd = []
@@ -282,11 +283,11 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who asks for numbers again and again over one connection, and does not read, is not waited for")
+    @Test("a peer that sends many requests on one connection without reading does not block the server")
     func unread() async throws {
         try await withAdmin { client, _, address in
             let peer = try RawPeer(address, receiveBuffer: 4_096)
-            // As many as it may be sent without reading, and more.
+            // More requests than the server answers without a read.
             for _ in 0..<500 where peer.say("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n") < 0 { break }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             for number in 1...20 { #expect(try await shelf.put("a") == number) }
@@ -295,7 +296,7 @@ import TrebuchetTesting
     }
 }
 
-/// A store that answers or not.
+/// A store that can be made to fail.
 private final class BreakableStore: StateStore {
     let isBroken = Mutex(false)
     private let store = MemoryStore()
@@ -320,9 +321,9 @@ private final class BreakableStore: StateStore {
     }
 }
 
-/// Holds its reactor, as no actor should.
+/// Blocks its reactor, as no actor should.
 @Trebuchet
-distributed actor Holder {
+distributed actor BlockingActor {
     struct Gate {
         let began = ThreadSemaphore()
         let end = ThreadSemaphore()

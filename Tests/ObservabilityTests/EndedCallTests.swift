@@ -6,10 +6,10 @@ import TrebuchetTesting
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// What goes on in tasks that a call has begun is no part of it once it is answered.
+/// Tasks started by a call are not part of it after its response.
 @Suite(.timeLimit(.minutes(5))) struct EndedCallTests {
     @Test(
-        "the trace of a call ends with it: what a task calls that it has begun has no span of it",
+        "the trace of a call ends with it: calls from a task that it started have no span in it",
         arguments: [true, false])
     func traces(hearsOfCalls: Bool) async throws {
         let (listener, journal) = (RecordingEventHandler(hearsOfCalls ? [.spans, .calls] : .spans), Journal())
@@ -29,7 +29,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a change that a task makes behind the call that began it was made by code of the server")
+    @Test("a change by a task after the call that started it is attributed to server code")
     func changes() async throws {
         let journal = Journal()
         try await InspectorRig.with { server in
@@ -46,7 +46,7 @@ import TrebuchetTesting
     }
 }
 
-/// Answers too much, and goes on by itself.
+/// Returns oversized results, and starts tasks.
 @Trebuchet
 distributed actor Worker {
     @StreamedState var count: Int = 0
@@ -64,7 +64,7 @@ distributed actor Worker {
         return String(repeating: "a", count: 200_000)
     }
 
-    /// Begins something that goes on, as a game or a feed does, and asks another actor by its name now and then.
+    /// Starts a long-running task, as a game or a feed does, that calls another actor by name.
     distributed func ask(_ port: Int) {
         let journal = journal
         Task {

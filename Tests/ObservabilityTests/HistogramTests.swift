@@ -2,9 +2,10 @@ import Testing
 
 @testable import TrebuchetActors
 
-/// What is counted on a reactor, and the sum of several.
+/// The metrics of a reactor, and the sum of several.
 @Suite struct HistogramTests {
-    @Test("a time is counted in the first bucket that it fits in, and all times beyond the last in one")
+    @Test(
+        "a duration counts in the first bucket that contains it, and durations over the last bound count in one bucket")
     func buckets() {
         let counts = ShardMetrics()
         for time in [0, 50_000, 50_001, 10_000_000_000, 10_000_000_001, 1 << 40] as [UInt64] {
@@ -20,7 +21,7 @@ import Testing
         #expect(times.sum == 20_000_000_001 + 100_001 + 1 << 40)
     }
 
-    @Test("calls that are counted together are all quick when they were together, and else one of them is not")
+    @Test("calls counted together all count as quick when their total is quick, and otherwise one of them does not")
     func together() {
         let counts = ShardMetrics()
         counts.count(row: 5, 16, took: 50_000)
@@ -33,7 +34,7 @@ import Testing
         #expect(times?.count == 33 && times?.sum == 650_000)
     }
 
-    @Test("rows are made when they are first used, keep what was counted before, and have an end")
+    @Test("rows are created at first use, keep earlier counts, and are limited in number")
     func rows() {
         let counts = ShardMetrics()
         counts.count(row: 3, took: 7)
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("each method of a type has a row of its own, and each code of an error a place")
+    @Test("each method of a type has a separate row, and each error code a counter")
     func names() {
         let numbers = MethodHistogramIndex.all.map(\.number)
         #expect(Set(numbers).count == numbers.count)

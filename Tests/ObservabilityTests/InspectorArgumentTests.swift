@@ -5,9 +5,9 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// What calls were made with: shown, unless somebody has said that it is not to be; and how much is noted.
+/// The arguments of calls, which are shown unless they are redacted, and the recorder's rate limit.
 @Suite(.timeLimit(.minutes(5))) struct InspectorArgumentTests {
-    @Test("arguments are shown, but those of @Redacted methods, of types that are not inspectable, and long ones")
+    @Test("arguments are shown, except those of @Redacted methods, of types that are not inspectable, and long ones")
     func arguments() async throws {
         try await InspectorRig.with { server in
             await server.expose(Safe(actorSystem: server.actorSystem), as: "safe")
@@ -31,7 +31,7 @@ import TrebuchetTesting
             #expect(calls.map { $0["redacted"].flag } == [nil, true, true, true, nil])
             #expect((calls[0]["argumentBytes"].count ?? 0) > 5_000 && calls[0]["arguments"].value == nil)
             #expect(calls[4]["arguments"].list.map { $0.text ?? "\($0.count ?? 0)" } == ["shown", "2"])
-            // Nothing of its state either, in any form.
+            // Its state is hidden as well, in every form.
             let hidden = try await rig.answer("/inspect/actors/closed?earlier=1")
             #expect(hidden.contains(#""hidden":true"#) && !hidden.contains("hidden-3"), "\(hidden)")
             let shown = try await rig.json("/inspect/actors/safe?earlier=1")
@@ -39,14 +39,14 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the value that the versions follow from is shown, also when many have gone, and all others follow from it")
+    @Test("the base value of the oldest version is shown, also after many versions, and all others follow from it")
     func earlier() async throws {
         try await InspectorRig.with { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             _ = try await shelf.put("before")
             let first = try await rig.json("/inspect/actors/shelf?earlier=1")["recorded"]["earlier"].list
             #expect(first.map { $0["value"].texts } == [["before"]])
-            // Others are looked at meanwhile, so that no more are made at a time than are noted.
+            // Requests in between keep the rate below the recorder's limit.
             for number in 0..<300 {
                 _ = try await rig.json("/inspect/calls?limit=1")
                 _ = try await shelf.put("\(number)")
@@ -57,7 +57,7 @@ import TrebuchetTesting
                 let earlier = try #require(shown["earlier"].list.first)
                 #expect(
                     shown["versions"].list.count == size && shown["kept"].count == 200 && shown["room"].count == 200)
-                // It is what the oldest version follows from, and no other.
+                // It is the base of the oldest version, and of no other.
                 #expect(oldest["base"].count != nil && oldest["base"].count == earlier["version"].count)
                 #expect(oldest["previous"].count == oldest["base"].count)
                 let texts = earlier["value"].texts
@@ -67,7 +67,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("of very many calls at once some are noted, the rest is not, and later ones are again")
+    @Test("a burst of calls is recorded in part, and later calls are recorded again")
     func budget() throws {
         var budget = RecorderRateLimiter()
         let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
@@ -80,7 +80,7 @@ import TrebuchetTesting
         #expect(taken == 400 && rest == 100_000_000 && budget.isUsedUp && budget.pauses == 1)
         budget.renew()
         #expect(!budget.isUsedUp && budget.consume(.callStarted(call), at: 1_000_000_001).events == nil)
-        // Less than that goes on for ever.
+        // A lower rate is recorded indefinitely.
         for time in 1...50 {
             for _ in 0..<399 {
                 #expect(budget.consume(.callStarted(call), at: UInt64(time) * 2_000_000_000).events == nil)
@@ -89,7 +89,9 @@ import TrebuchetTesting
         #expect(budget.pauses == 1)
     }
 
-    @Test("a large state that changes seldom is encoded for who looks each time, and one that changes often is not")
+    @Test(
+        "a large state that changes rarely is encoded for each request of the inspector, and one that changes often is not"
+    )
     func largeStates() {
         let stream = ServerEvent.Stream(actor: "a", type: "A", target: "observeState")
         func version(_ bytesForReaders: Int) -> ServerEvent {
@@ -108,7 +110,7 @@ import TrebuchetTesting
         while now < end {
             made += 1
             let usedUp = often.consume(version(1 << 20), at: now)
-            // Of calls as many are noted as ever.
+            // The recording of calls is not affected.
             #expect(usedUp.events == nil)
             guard let rest = usedUp.values else {
                 now += 50_000_000
@@ -117,26 +119,26 @@ import TrebuchetTesting
             debts += 1
             now += rest
             often.settle()
-            // Who looks begins anew with the whole of it.
+            // The next request starts with the whole value.
             often.spend(bytes: 1 << 20)
         }
-        // About one a second, of 200.
+        // About one per second, of 200.
         #expect((5...25).contains(made) && debts > 3 && often.pauses == 0, "\(made)")
-        // What others observe is made for them.
+        // Versions with other subscribers are made for these.
         for time in 1...200 as ClosedRange<UInt64> {
             let usedUp = observed.consume(version(0), at: time * 50_000_000)
             #expect(usedUp.events == nil && usedUp.values == nil)
         }
     }
 
-    @Test("a server that has too much to do to note all of it says so, and notes what comes later")
+    @Test("an overloaded server reports that its recording is incomplete, and records later events")
     func pauses() async throws {
         try await InspectorRig.with { client, server, _ async throws in
-            // So little that a slow machine has more to do, too.
+            // A limit so low that even a slow machine exceeds it.
             let recorder = InspectorRecorder(server.context.events, on: server.shards, budget: RecorderRateLimiter(60))
-            func look(_ name: String) async throws -> Looked {
+            func look(_ name: String) async throws -> InspectedValue {
                 let look = try ActorDetailQuery(name, InspectorQuery("versions=200"))
-                return try Looked(try #require(try await server.inspectedActor(look, recorder)))
+                return try InspectedValue(try #require(try await server.inspectedActor(look, recorder)))
             }
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             _ = try await look("shelf")
@@ -145,7 +147,8 @@ import TrebuchetTesting
                     for _ in 0..<50 { group.addTask { _ = try await shelf.put("") } }
                     try await group.waitForAll()
                 }
-                return try await Looked(recorder.calls(CallListQuery(InspectorQuery("limit=1"))))["pauses"].count ?? 0
+                return try await InspectedValue(recorder.calls(CallListQuery(InspectorQuery("limit=1"))))["pauses"]
+                    .count ?? 0
                     > 0
             }
             #expect(isPaused)
@@ -157,7 +160,7 @@ import TrebuchetTesting
             #expect(isNoted)
             let versions = try await look("shelf")["recorded"]["versions"].list
             #expect(versions.contains { $0["partial"].flag == true })
-            let all = try await Looked(recorder.calls(CallListQuery(InspectorQuery("limit=2000"))))
+            let all = try await InspectedValue(recorder.calls(CallListQuery(InspectorQuery("limit=2000"))))
             #expect(all["kept"].count ?? 0 < 2_000)
             recorder.stop()
         }

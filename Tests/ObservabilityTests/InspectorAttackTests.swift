@@ -4,7 +4,7 @@ import Transports
 import Trebuchet
 import TrebuchetTesting
 
-/// Those who have no business at the inspector, and what they have put into what it shows.
+/// Unauthorized peers of the inspector, and hostile data in its responses.
 @Suite(.timeLimit(.minutes(5))) struct InspectorAttackTests {
     private static let paths = [
         "/inspect/overview", "/inspect/actors", "/inspect/actors/shelf", "/inspect/connections", "/inspect/calls",
@@ -19,7 +19,7 @@ import TrebuchetTesting
         for field in Self.protection { #expect(answer.contains("\r\n\(field)"), "\(what): \(field)") }
     }
 
-    @Test("without the token, with a guessed one, or with it in another place, nothing is shown")
+    @Test("without the right token in the right place nothing is shown")
     func tokens() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             let token = rig.inspector.token
@@ -34,7 +34,7 @@ import TrebuchetTesting
                     let answer = try await RawPeer.get(path, at: rig.address, [guess])
                     #expect(InspectorRig.status(answer) == "401", "\(path) \(guess)")
                     #expect(answer.contains("\r\nWWW-Authenticate: Bearer\r\n"))
-                    // Who has shown one is told that it is another one.
+                    // A peer with a wrong token receives a specific message.
                     let isWrong = guess.hasSuffix("000") || guess.hasSuffix(token.dropLast())
                     let texts = ["the token is not the one of this server\n", "the token is needed\n"]
                     #expect((isWrong ? [texts[0]] : texts).contains(InspectorRig.body(answer)))
@@ -45,7 +45,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("pages of other origins, and names that were made to lead here, get nothing, with the token too")
+    @Test("pages of other origins and rebound host names are refused, even with the token")
     func origins() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             let port = rig.address.port
@@ -63,7 +63,7 @@ import TrebuchetTesting
                 let answer = try await rig.answer("/inspect/overview", host: host)
                 #expect(InspectorRig.status(answer) == "403" && !answer.contains("serving"), "\(host)")
                 expectProtected(answer, host)
-                // Such a page would be one of its own origin.
+                // For the browser such a page has the same origin.
                 let page = try await rig.answer("/inspect/overview", "Origin: http://\(host)", host: host)
                 #expect(InspectorRig.status(page) == "403", "\(host)")
             }
@@ -73,7 +73,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a script in the name of an actor, in a state, in a method or in a principal stays a text")
+    @Test("a script in the name of an actor, in a state, in a method or in a principal remains text")
     func scripts() async throws {
         let name = #"</script><script>alert("\1")</script>&amp;"#
         let text = "<img src=x onerror=alert(1)>\u{1}\u{2028}\\\"&"
@@ -82,7 +82,7 @@ import TrebuchetTesting
         } _: { client, _, rig async throws in
             let path =
                 "/inspect/actors/" + name.utf8.map { "%" + String(256 + Int($0), radix: 16).dropFirst() }.joined()
-            // From here on it is noted.
+            // Recording starts here.
             _ = try await rig.answer(path)
             let shelf = try client.resolve(Shelf.self, id: name)
             try await shelf.signIn(as: text)
@@ -107,8 +107,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "the page is there without a token, says nothing of the server, and runs and loads what comes from there alone")
+    @Test("the page needs no token, contains no data of the server, and loads scripts and styles only from it")
     func page() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             for (path, type) in [
@@ -122,7 +121,7 @@ import TrebuchetTesting
                 #expect(answer.contains("script-src 'self'; style-src 'self'; connect-src 'self'; "))
                 #expect(answer.ranges(of: "\r\nContent-Security-Policy: ").count == 1)
                 #expect(!answer.contains("unsafe") && !answer.contains(rig.inspector.token))
-                // Nothing of it comes from elsewhere, or stands in it.
+                // It has neither external resources nor inline scripts.
                 let body = InspectorRig.body(answer)
                 #expect(!body.contains("<script>") && !body.contains("style=\"") && !body.contains("innerHTML"))
                 #expect(!body.replacing("http://www.w3.org/2000/svg", with: "").contains("//www."))
@@ -132,7 +131,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("it is read alone: nothing is taken, and nobody speaks with actors there")
+    @Test("the page is read-only: it accepts no data, and gives no access to actors")
     func readOnly() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             let token = "Authorization: Bearer \(rig.inspector.token)\r\n"

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetClient
 import TrebuchetTesting
 
-/// The actor that pages of the inspector observe.
+/// The actor observed by pages of the inspector.
 @Suite(.timeLimit(.minutes(5))) struct InspectorPageTests {
     /// A window of the inspector.
     private struct Window {
@@ -21,25 +21,25 @@ import TrebuchetTesting
             try await client.connect()
         }
 
-        func call(_ method: String, _ arguments: String...) async throws -> Looked {
+        func call(_ method: String, _ arguments: String...) async throws -> InspectedValue {
             let answer = try await client.call(
                 actor: name, target: method, arguments: arguments.map { Array($0.utf8) })
-            return Looked(value: try answer.map { try JSONSerialization.jsonObject(with: Data($0)) })
+            return InspectedValue(value: try answer.map { try JSONSerialization.jsonObject(with: Data($0)) })
         }
 
         func look(_ path: String) async throws { _ = try await call("look(at:)", "\"\(path)\"") }
 
-        /// The first of what is shown that is so.
-        func first(_ stream: String, where isSo: (Looked) -> Bool) async throws -> Looked {
+        /// The first shown value that meets the condition.
+        func first(_ stream: String, where isSo: (InspectedValue) -> Bool) async throws -> InspectedValue {
             for try await bytes in client.observe(actor: name, stream: stream) {
-                let shown = Looked(value: try JSONSerialization.jsonObject(with: Data(bytes)))
+                let shown = InspectedValue(value: try JSONSerialization.jsonObject(with: Data(bytes)))
                 if isSo(shown) { return shown }
             }
             throw RawPeer.Ended()
         }
     }
 
-    @Test("what is noted is shown as it comes, without asking again")
+    @Test("recorded events are shown as they occur, without another request")
     func follows() async throws {
         try await InspectorRig.with { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -57,7 +57,7 @@ import TrebuchetTesting
             for title in ["a", "b", "c"] { _ = try await shelf.put(title) }
             let made = try await versions["shown"]["recorded"]["versions"].list
             #expect(made.first?["calls"].list.first?["method"].text == "put(_:)")
-            // It shows something else from now on.
+            // From now on the window shows another path.
             async let calls = window.first("observeView") { $0["path"].text == "calls?limit=5" }
             try await window.look("calls?limit=5")
             #expect(try await calls["shown"]["calls"].list.first?["actor"].text == "shelf")
@@ -68,7 +68,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the log of one connection or one actor has what has happened with it, and nothing of others")
+    @Test("the log of one connection or one actor has only lines about it")
     func log() async throws {
         try await InspectorRig.with { server in
             await server.expose(Shelf(actorSystem: server.actorSystem), as: "other")
@@ -109,7 +109,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("without the right to write nothing is changed, and paths that lead nowhere are refused")
+    @Test("without write permission nothing is changed, and unknown paths are refused")
     func refused() async throws {
         try await InspectorRig.with { client, _, rig async throws in
             let window = try await Window(rig)
@@ -126,7 +126,7 @@ import TrebuchetTesting
                 let refusal = await #expect(throws: TrebuchetError.self) { try await window.look(path) }
                 #expect(refusal?.code == .invalidArguments, "\(path)")
             }
-            // Neither actors of the server nor the inspector's at the server.
+            // Neither actors of the server at the inspector, nor those of the inspector at the server.
             await #expect(throws: TrebuchetError.self) {
                 _ = try await window.client.resolve(Shelf.self, id: "shelf").put("a")
             }
@@ -138,7 +138,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("with the right to write a method is called, and a connection is cut")
+    @Test("with write permission a method is called, and a connection is closed")
     func writes() async throws {
         try await InspectorRig.with(writes: true) { client, _, rig async throws in
             let window = try await Window(rig)
@@ -154,7 +154,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a WebSocket needs the token, and is refused to other pages and names as all else is")
+    @Test("a WebSocket needs the token, and is refused to other origins and host names")
     func attacks() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             let token = rig.inspector.token

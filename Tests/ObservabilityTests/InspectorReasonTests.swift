@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// Sells what is on a shelf, or says why not.
+/// Sells items from a shelf, or throws the reason for a refusal.
 @Trebuchet
 distributed actor PricedItemShop {
     enum Problem: Error {
@@ -24,7 +24,7 @@ distributed actor PricedItemShop {
     @Redacted distributed func open(with code: String) {}
 }
 
-/// What is sent as differences.
+/// A state that is sent as deltas.
 @Trebuchet
 distributed actor PatchedStateActor {
     @StreamedState var lines: [String] = ["", "", "", ""]
@@ -32,16 +32,16 @@ distributed actor PatchedStateActor {
     distributed func write(_ line: String, at place: Int) { lines[place] = line }
 }
 
-/// What the inspector says of why something is not as somebody had thought.
+/// The reasons that the inspector shows for unexpected outcomes.
 @Suite(.timeLimit(.minutes(5))) struct InspectorReasonTests {
     private static func upgrade(_ protocols: String = "trebuchet.v3") -> String {
         "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             + "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: \(protocols)\r\n\r\n"
     }
 
-    /// The line of the log in which it says that a connection has ended.
-    private static func ending(of connection: Int, _ rig: InspectorRig) async throws -> Looked {
-        var found: Looked?
+    /// The log line about the end of a connection.
+    private static func ending(of connection: Int, _ rig: InspectorRig) async throws -> InspectedValue {
+        var found: InspectedValue?
         #expect(
             try await eventually {
                 let lines = try await rig.json("/inspect/log?connection=\(connection)")["lines"].list
@@ -51,11 +51,11 @@ distributed actor PatchedStateActor {
         return try #require(found)["fields"]
     }
 
-    private static func newest(_ rig: InspectorRig) async throws -> Looked {
-        try await rig.json("/inspect/actors/slate")["recorded"]["versions"].list.first ?? Looked(value: nil)
+    private static func newest(_ rig: InspectorRig) async throws -> InspectedValue {
+        try await rig.json("/inspect/actors/slate")["recorded"]["versions"].list.first ?? InspectedValue(value: nil)
     }
 
-    @Test("who takes nothing is named at each version that he has not got, and has skipped them when he is gone")
+    @Test("a slow connection is listed at each version that it lacks, and as having skipped these when it closes")
     func behind() async throws {
         try await InspectorRig.with { server in
             await server.expose(PatchedStateActor(actorSystem: server.actorSystem), as: "slate")
@@ -66,7 +66,7 @@ distributed actor PatchedStateActor {
             _ = await peer?.readHead()
             let observes = #"{"callID":"1","actorID":"slate","targetIdentifier":"observeLines"}"#
             peer?.say(message: #"{"type":"invocation","payload":\#(observes)}"#)
-            var connection: Looked?
+            var connection: InspectedValue?
             #expect(
                 try await eventually {
                     let all = try await rig.json("/inspect/connections")["connections"].list
@@ -76,7 +76,7 @@ distributed actor PatchedStateActor {
             let number = try #require(connection?["connection"].count)
             try await rig.follow("slate")
             let slate = try client.resolve(PatchedStateActor.self, id: "slate")
-            func connected() async throws -> Looked? {
+            func connected() async throws -> InspectedValue? {
                 try await rig.json("/inspect/connections")["connections"].list.first {
                     $0["connection"].count == number
                 }
@@ -103,9 +103,9 @@ distributed actor PatchedStateActor {
             #expect(version["behind"].count == 1 && version["behindBy"].list.map(\.count) == [number])
             #expect(version["skipped"].count == 0)
             let stuck = try await connected()
-            // The kernel may have taken more since, but not all.
+            // The kernel may have accepted more since, but not all.
             #expect(stuck?["heldBytes"].count ?? 0 > 0)
-            // It goes without having read any of that.
+            // The peer closes without having read any of that.
             peer = nil
             let fields = try await Self.ending(of: number, rig)
             #expect(fields["cause"].text == "lost" && fields["code"].count == 1006)
@@ -114,14 +114,14 @@ distributed actor PatchedStateActor {
         }
     }
 
-    @Test("why the server has closed a connection is said in the log, and counted")
+    @Test("the reason for closing a connection is logged and counted")
     func endings() async throws {
         try await InspectorRig.with(writes: true) { client, server, rig async throws in
             _ = try await rig.json("/inspect/connections")
             let peer = try RawPeer(try #require(server.address))
             peer.say(Self.upgrade())
             _ = await peer.readHead()
-            // A length that fits in less.
+            // An extended length for a payload that needs none.
             peer.say([0x81, 0xFE, 0, 1, 0, 0, 0, 0, 0x20])
             _ = await peer.readAll()
             let other = TrebuchetClient(
@@ -143,7 +143,7 @@ distributed actor PatchedStateActor {
             let closed = try await Self.ending(of: numbers[0], rig)
             #expect(closed["cause"].text == "client")
             var text = ""
-            // Metrics throw while other tests of this process hold a reactor.
+            // Metrics throw while other tests of this process block a reactor.
             _ = await eventually {
                 text = (try? await server.prometheusMetrics()) ?? ""
                 return !text.isEmpty
@@ -154,7 +154,7 @@ distributed actor PatchedStateActor {
         }
     }
 
-    @Test("of an error that a method throws is said what it is called and its number, and why arguments do not fit")
+    @Test("an error thrown by a method is shown with its type and number, and invalid arguments with the reason")
     func errors() async throws {
         try await InspectorRig.with { server in
             await server.expose(PricedItemShop(actorSystem: server.actorSystem), as: "till")
@@ -179,10 +179,10 @@ distributed actor PatchedStateActor {
                     nil, nil, "ObservabilityTests.Shelf.Refused", "\(problem).notYours", "\(problem).soldOut",
                 ])
             #expect(calls[1]["reason"].text?.contains("String") == true)
-            // What it was called with is nobody's business, so neither is why that does not fit.
+            // The arguments are redacted, and therefore also the reason.
             #expect(calls[0]["error"].text == "invalidArguments" && calls[0]["reason"].text == nil)
             #expect(!InspectorRig.body(answer).contains("notYours(\\\"swordfish"))
-            // The number leads to the line that has the text, for which there is none where the client got it.
+            // The number leads to the log line with the text; there is no such line for an error that the client received.
             let lines = listener.events.compactMap { if case .logMessage(_, let text) = $0 { text } else { nil } }
             for call in calls.suffix(2) {
                 let number = try #require(call["errorNumber"].text)
@@ -194,7 +194,7 @@ distributed actor PatchedStateActor {
         }
     }
 
-    @Test("which other actors a call needs is said")
+    @Test("the other actors that a call has called are shown")
     func others() async throws {
         try await InspectorRig.with { server in
             await server.expose(PricedItemShop(actorSystem: server.actorSystem), as: "till")
@@ -203,7 +203,7 @@ distributed actor PatchedStateActor {
         } _: { client, server, rig async throws in
             _ = try await rig.json("/inspect/calls")
             let till = try client.resolve(PricedItemShop.self, id: "till")
-            // One that is called in place, and one that is made when it is called.
+            // An actor called in place, and one activated by its call.
             for name in ["shelf", "made/one"] { _ = try await till.sell("a", at: name) }
             let calls = try await rig.json("/inspect/actors/till")["calls"].list
             #expect(calls.map { $0["others"].texts } == [["made/one"], ["shelf"]])

@@ -7,9 +7,9 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// What is noted while somebody looks, and that it is while somebody looks alone.
+/// The events recorded while the inspector is in use, and only then.
 @Suite(.timeLimit(.minutes(5))) struct InspectorRecorderTests {
-    @Test("calls are noted from the first look on, with who made them and how they ended, and followed by their places")
+    @Test("calls are recorded from the first request on, with caller and outcome, and can be read from a position")
     func calls() async throws {
         try await InspectorRig.with { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -24,7 +24,7 @@ import TrebuchetTesting
             #expect(calls.map { $0["error"].text } == ["application", nil, nil])
             #expect(calls.prefix(2).allSatisfy { $0["principal"].text == "ada" })
             #expect(calls.allSatisfy { $0["actor"].text == "shelf" && ($0["seconds"].value as? Double ?? 0) > 0 })
-            // What they were made with, and nothing of what they were answered with.
+            // With their arguments, and without their results.
             #expect(calls.prefix(2).map { $0["arguments"].texts } == [["secret"], ["secret"]])
             #expect(calls.allSatisfy { $0["result"].value == nil })
             let last = try #require(shown["last"].count)
@@ -38,7 +38,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("actors whose names look the same, and have other bytes, are two")
+    @Test("actors whose names look the same and have different bytes are separate")
     func sameLook() async throws {
         let names = ["Ren\u{e9}", "Rene\u{301}"]
         try await InspectorRig.with { server in
@@ -47,7 +47,7 @@ import TrebuchetTesting
             let paths = ["Ren%C3%A9", "Rene%CC%81"]
             for path in paths { try await rig.follow(path) }
             _ = try await client.resolve(Shelf.self, id: names[1]).put("a")
-            var shown: [[Looked]] = []
+            var shown: [[InspectedValue]] = []
             for path in paths { shown.append(try await rig.json("/inspect/actors/\(path)")["calls"].list) }
             #expect(shown.map(\.count) == [0, 1])
             for (name, path) in zip(names, paths) {
@@ -57,12 +57,12 @@ import TrebuchetTesting
         }
     }
 
-    @Test("of very many calls the last are kept")
+    @Test("the last of very many calls are retained")
     func ring() async throws {
         try await InspectorRig.with { client, _, rig async throws in
             _ = try await rig.json("/inspect/calls")
             let shelf = try client.resolve(Shelf.self, id: "shelf")
-            // Of those that come too fast not each is noted.
+            // Calls in too quick succession are not all recorded.
             while try await rig.json("/inspect/calls?limit=1")["last"].count ?? 0 < 2_100 {
                 for _ in 0..<500 { _ = try await shelf.put("") }
             }
@@ -73,8 +73,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "an actor is shown with its state, and each version with its patch, the calls that made it and who was sent it")
+    @Test("an actor is shown with its state, and each version with its patch, its calls and its recipients")
     func versions() async throws {
         try await InspectorRig.with { client, server, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -86,7 +85,7 @@ import TrebuchetTesting
             #expect(first["states"].list.first?["value"].texts == [long])
             #expect(first["states"].list.first?["subscribers"].count == 0)
             #expect(first["recorded"]["versions"].list.isEmpty)
-            // Nobody observes it but who looks.
+            // The inspector is the only observer.
             try await shelf.signIn(as: "ada")
             _ = try await shelf.put("alone")
             let port = try #require(server.address).port
@@ -111,16 +110,16 @@ import TrebuchetTesting
         }
     }
 
-    @Test("each of very many calls at once is named by the version that it has a part in")
+    @Test("each of very many concurrent calls is listed in the version to which it contributed")
     func merged() async throws {
         try await InspectorRig.with { client, _, rig async throws in
             _ = try await rig.json("/inspect/actors/shelf")
             let shelf = try client.resolve(Shelf.self, id: "shelf")
-            // Where nobody else observes a state that is so large, not each version is made for who looks.
+            // For a state of this size the inspector records all versions only when it has another observer.
             var observer = await shelf.observeBooks().makeAsyncIterator()
             #expect(await observer.next() == [])
             try await withThrowingTaskGroup(of: Void.self) { group in
-                // Larger than what a turn sends at once, so that some become one version.
+                // Larger than the data that a turn sends, so that some changes are conflated.
                 for _ in 0..<40 { group.addTask { _ = try await shelf.put(String(repeating: "a", count: 20_000)) } }
                 try await group.waitForAll()
             }
@@ -133,7 +132,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("half a minute after the last look nothing is noted, and what was is gone")
+    @Test("half a minute after the last request recording stops, and the recorded data is removed")
     func forgotten() async throws {
         let clock = TestTime()
         try await InspectorRig.with(clock: clock) { client, _, rig async throws in
@@ -142,7 +141,7 @@ import TrebuchetTesting
             _ = try await shelf.put("a")
             await clock.advance(by: .seconds(16))
             #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 1)
-            // Looking goes on from the last look.
+            // The time counts from the last request.
             await clock.advance(by: .seconds(16))
             _ = try await shelf.put("b")
             #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.count == 2)
@@ -150,7 +149,7 @@ import TrebuchetTesting
             let made = try #require(try await rig.json("/inspect/overview")["versions"].count)
             await clock.advance(by: .seconds(31))
             _ = try await shelf.put("c")
-            // None was made, as nobody is there to be sent it.
+            // No version was made, as the state has no observer.
             #expect(try await rig.json("/inspect/overview")["versions"].count == made)
             #expect(try await rig.json("/inspect/calls")["last"].count == 0)
             #expect(try await rig.json("/inspect/actors/shelf")["recorded"]["versions"].list.isEmpty)
@@ -159,7 +158,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a line of the log has the time at which it happened, also of a call that took long")
+    @Test("a log line has the time of its event, even for the end of a long call")
     func oldCall() {
         var ring = RecentCallBuffer()
         let peer = ServerEvent.Peer(connection: 1, address: nil, principal: nil)
@@ -167,7 +166,7 @@ import TrebuchetTesting
             ServerEvent.Call(number: number, peer: peer, actor: "a", type: "A", method: "f()")
         }
         ring.recordStart(call(1))
-        // As many others as are known by their numbers.
+        // As many other calls as the buffer finds by number.
         for number in 2...5_000 as ClosedRange<UInt64> {
             ring.recordStart(call(number))
             ring.recordEnd(call(number), .zero, nil)
@@ -178,7 +177,7 @@ import TrebuchetTesting
         #expect(ended.outcome.members.contains { $0.0 == "time" && "\($0.1)" != "null" })
     }
 
-    @Test("calls of an actor that may not be inspected are noted from the first look at it on, as those of all")
+    @Test("calls of an actor that is not inspectable are recorded from the first request on, like those of others")
     func hidden() async throws {
         try await InspectorRig.with { server in
             await server.expose(Closed(actorSystem: server.actorSystem), as: "closed", inspectable: false)
@@ -192,7 +191,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who looks changes nothing: an actor that nobody uses goes, also when it is looked at")
+    @Test("inspection has no side effects: an idle actor is deactivated even while it is inspected")
     func lookingKeeps() async throws {
         let clock = TestTime()
         try await InspectorRig.with(clock: clock) { server in
@@ -201,7 +200,7 @@ import TrebuchetTesting
             }
         } _: { client, server, rig async throws in
             for name in ["shelves/a", "shelves/b"] { _ = try await client.resolve(Shelf.self, id: name).put("a") }
-            // Who observes does keep it.
+            // A subscriber does keep its actor active.
             let observed = try client.resolve(Shelf.self, id: "shelves/c")
             var books = await observed.observeBooks().makeAsyncIterator()
             #expect(await books.next() == [])
@@ -213,19 +212,19 @@ import TrebuchetTesting
                 await clock.advance(by: .seconds(1))
             }
             #expect(try await !isThere("shelves/b"))
-            #expect(try await !isThere("shelves/a"), "it is kept by who looks, 20 times as long as it may be idle")
+            #expect(try await !isThere("shelves/a"), "inspection keeps the actor active, for 20 times its idle time")
             #expect(try await isThere("shelves/c"))
         }
     }
 
-    @Test("where there are few calls all are noted, also while somebody looks at an actor with a large state")
+    @Test("all calls are recorded at a low rate, even while an actor with a large state is inspected")
     func largeState() async throws {
         try await InspectorRig.with { server in
             await server.expose(Bulky(actorSystem: server.actorSystem), as: "bulky")
         } _: { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
             let bulky = try client.resolve(Bulky.self, id: "bulky")
-            // As a page does, each second; here a few times at once.
+            // A page requests it each second; here several requests follow in quick succession.
             for _ in 0..<3 {
                 _ = try await rig.json("/inspect/actors/bulky")
                 try await bulky.touch()
@@ -236,7 +235,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what happens on other reactors is noted while the first one is held up")
+    @Test("events of other reactors are recorded while the first one is blocked")
     func heldReactor() async throws {
         try await withTestServer(clock: TestTime(reactors: 2)) { _ in
         } body: { _, server async throws in
@@ -265,7 +264,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that was replaced is followed anew, and one that is gone is not there")
+    @Test("a replaced actor is recorded from the beginning, and a removed one is not found")
     func replaced() async throws {
         try await InspectorRig.with { client, server, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -284,7 +283,7 @@ import TrebuchetTesting
     }
 }
 
-/// Has much in its state.
+/// An actor with a large state.
 @Trebuchet
 distributed actor Bulky {
     @StreamedState var texts: [String] = (0..<400).map { _ in String(repeating: "a", count: 10_000) }

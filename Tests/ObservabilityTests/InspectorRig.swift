@@ -6,13 +6,13 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// An inspector with somebody who looks.
+/// An inspector and access to it.
 struct InspectorRig {
     let inspector: TrebuchetServer.Inspector
 
     var address: SocketAddress { inspector.address }
 
-    /// The whole answer, with its head.
+    /// The whole response, with its head.
     func answer(_ path: String, _ fields: String..., host: String = "localhost") async throws -> String {
         let fields = ["Authorization: Bearer \(inspector.token)"] + fields
         return try await RawPeer.get(path, at: address, fields, host: host)
@@ -23,13 +23,13 @@ struct InspectorRig {
         answer.firstRange(of: "\r\n\r\n").map { String(answer[$0.upperBound...]) } ?? ""
     }
 
-    func json(_ path: String) async throws -> Looked {
+    func json(_ path: String) async throws -> InspectedValue {
         let answer = try await answer(path)
         #expect(Self.status(answer) == "200", "\(path): \(answer.prefix(400))")
-        return Looked(value: try JSONSerialization.jsonObject(with: Data(Self.body(answer).utf8)))
+        return InspectedValue(value: try JSONSerialization.jsonObject(with: Data(Self.body(answer).utf8)))
     }
 
-    /// Looks until the actor has answered: from then on its versions are noted, however much the machine has to do.
+    /// Requests the actor until it has responded: from then on its versions are recorded, also on a busy machine.
     func follow(_ name: String) async throws {
         let isFollowed = try await eventually {
             try await json("/inspect/actors/\(name)")["states"].list.allSatisfy { $0["problem"].text == nil }
@@ -37,14 +37,14 @@ struct InspectorRig {
         #expect(isFollowed)
     }
 
-    /// A server with an actor `shelf`, a client and an inspector.
+    /// Runs `body` with a server with an actor `shelf`, a client and an inspector.
     static func with(
         reactors: Int = 2, store: (any StateStore)? = nil, clock: TestTime? = nil,
         writes: Bool = false,
         prepare: (TrebuchetServer) async throws -> Void = { _ in },
         _ body: (TrebuchetClient, TrebuchetServer, InspectorRig) async throws -> Void
     ) async throws {
-        // So that callers are told apart, and can sign in.
+        // Callers are identified, and can sign in.
         var access = AccessPolicy.open
         access.identifiesCallers = true
         try await withTestServer(
@@ -58,20 +58,20 @@ struct InspectorRig {
     }
 }
 
-/// A part of what was shown.
-struct Looked {
+/// A part of a response.
+struct InspectedValue {
     let value: Any?
 
     init(value: Any?) { self.value = value }
 
-    /// What would be sent.
+    /// The value as it would be sent.
     init(_ json: InspectorJSON) throws {
         value = try JSONSerialization.jsonObject(with: Data(json.bytes))
     }
 
-    subscript(name: String) -> Looked { Looked(value: (value as? [String: Any])?[name]) }
+    subscript(name: String) -> InspectedValue { InspectedValue(value: (value as? [String: Any])?[name]) }
 
-    var list: [Looked] { (value as? [Any])?.map { Looked(value: $0) } ?? [] }
+    var list: [InspectedValue] { (value as? [Any])?.map { InspectedValue(value: $0) } ?? [] }
     var text: String? { value as? String }
     var texts: [String] { list.compactMap(\.text) }
     var count: Int? { (value as? NSNumber)?.intValue }

@@ -4,9 +4,9 @@ import Transports
 import Trebuchet
 import TrebuchetTesting
 
-/// What the inspector shows.
+/// The data shown by the inspector.
 @Suite(.timeLimit(.minutes(5))) struct InspectorTests {
-    @Test("the overview has what was counted, and who is there")
+    @Test("the overview shows counters and connections")
     func overview() async throws {
         try await InspectorRig.with { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -25,7 +25,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("connections are shown with address, principal, streams and what is held for them, in pages")
+    @Test("connections are shown in pages, with address, principal, streams and buffered bytes")
     func connections() async throws {
         try await InspectorRig.with { client, server, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -51,14 +51,14 @@ import TrebuchetTesting
         }
     }
 
-    @Test("of very many actors a page is shown, found by name and type, in the order of their names")
+    @Test("very many actors are shown in pages, searchable by name and type, sorted by name")
     func actors() async throws {
         let many = 20_000
         try await InspectorRig.with { server in
             let system = server.actorSystem
-            await server.expose(Holder(actorSystem: system), as: "holder")
+            await server.expose(BlockingActor(actorSystem: system), as: "holder")
             server.expose(Shelf.self, as: "made/*") { _ in Shelf(actorSystem: system) }
-            // In parts, each with tasks of its own.
+            // In parallel, a part of them in each task.
             await withTaskGroup(of: Void.self) { group in
                 for part in 0..<16 {
                     group.addTask {
@@ -76,7 +76,7 @@ import TrebuchetTesting
             #expect(all["actors"].list[0]["name"].text == "holder" && all["actors"].list[1]["name"].text == "made/one")
             #expect(all["actors"].list.map { $0["onDemand"].flag }.prefix(3) == [false, true, false])
             let types = all["types"].list
-            #expect(types.map { $0["type"].text } == ["ObservabilityTests.Holder", "ObservabilityTests.Shelf"])
+            #expect(types.map { $0["type"].text } == ["ObservabilityTests.BlockingActor", "ObservabilityTests.Shelf"])
             #expect(types.map { $0["actors"].count } == [1, many + 2])
             #expect(all["patterns"].list.map { $0["names"].text } == ["made/*"])
             let last = try await rig.json("/inspect/actors?page=\(many / 100 - 1)&size=100&search=many%2F")
@@ -89,28 +89,28 @@ import TrebuchetTesting
             #expect(found["actors"].list[0]["reactor"].text != nil)
             let none = try await rig.json("/inspect/actors?type=helf")
             #expect(none["found"].count == 0 && none["actors"].list.isEmpty)
-            let holders = try await rig.json("/inspect/actors?type=ObservabilityTests.Holder")
+            let holders = try await rig.json("/inspect/actors?type=ObservabilityTests.BlockingActor")
             #expect(holders["actors"].list.map { $0["name"].text } == ["holder"])
         }
     }
 
-    @Test("the store is shown where there is one, and nodes where there are some")
+    @Test("the store is shown if there is one, and the nodes of a cluster")
     func storeAndNodes() async throws {
         try await InspectorRig.with { _, _, rig async throws in
             #expect(try await rig.json("/inspect/store")["store"]["type"].text == nil)
             #expect(try await rig.json("/inspect/nodes")["nodes"].list.isEmpty)
         }
         try await InspectorRig.with(store: MemoryStore()) { server in
-            await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept")
+            await server.expose(PersistedShelf(actorSystem: server.actorSystem), as: "kept")
         } _: { client, _, rig async throws in
-            _ = try await client.resolve(KeptShelf.self, id: "kept").put("a")
+            _ = try await client.resolve(PersistedShelf.self, id: "kept").put("a")
             let store = try await rig.json("/inspect/store")["store"]
             #expect(store["type"].text == "MemoryStore" && store["writes"].count == 1)
             #expect(store["failures"].count == 0 && store["failing"].text == nil)
         }
     }
 
-    @Test("what is asked for wrongly is answered with what is wrong, and what is not there is not made")
+    @Test("an invalid request is answered with the problem, and unknown actors are not created")
     func wrong() async throws {
         try await InspectorRig.with { server in
             let system = server.actorSystem
@@ -134,7 +134,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("there is one inspector, none after the end, and its token is another each time")
+    @Test("a server has at most one inspector, none after its end, and a new token each time")
     func one() async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
         let inspector = try server.openInspector()
@@ -142,7 +142,7 @@ import TrebuchetTesting
         #expect(inspector.token.utf8.count == 64)
         #expect(inspector.urlWithToken == "http://\(inspector.address)/#token=\(inspector.token)")
         #expect(throws: TransportError.self) { try server.openInspector() }
-        // Beside the address for operators.
+        // Beside the admin endpoint.
         try server.openAdmin(port: 0)
         await server.shutdown()
         #expect(throws: (any Error).self) { try RawPeer(inspector.address) }

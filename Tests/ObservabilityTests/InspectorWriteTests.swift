@@ -5,7 +5,7 @@ import Transports
 import Trebuchet
 import TrebuchetTesting
 
-/// What the inspector changes, where it may, and how long it waits.
+/// Changes through the inspector, their permission and their timeouts.
 @Suite(.timeLimit(.minutes(5))) struct InspectorWriteTests {
     private func post(_ path: String, _ rig: InspectorRig, _ fields: String...) async throws -> String {
         let peer = try RawPeer(rig.address)
@@ -17,7 +17,8 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a method is called as whom somebody says, its outcome is shown, and the log has who asked, without arguments")
+        "a method is called with the given principal, its outcome is shown, and the log has the principal, without arguments"
+    )
     func call() async throws {
         let lines = RecordingEventHandler(.server)
         try await InspectorRig.with(writes: true) { server in
@@ -47,7 +48,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a connection is cut, and its client comes back")
+    @Test("a connection is closed, and its client reconnects")
     func cut() async throws {
         try await InspectorRig.with(writes: true) { client, _, rig async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -65,31 +66,31 @@ import TrebuchetTesting
         }
     }
 
-    @Test("while a method holds up the actor, it is said so in time, and what is known is shown")
+    @Test("while a method blocks its actor, this is reported in time, and the known data is shown")
     func busy() async throws {
-        // On reactors of its own, which nobody else waits for.
+        // On separate reactors, which no other test uses.
         try await InspectorRig.with(clock: TestTime()) { server in
-            await server.expose(Stuck(actorSystem: server.actorSystem), as: "stuck")
+            await server.expose(BlockingCounter(actorSystem: server.actorSystem), as: "stuck")
         } _: { client, _, rig async throws in
-            let stuck = try client.resolve(Stuck.self, id: "stuck")
+            let stuck = try client.resolve(BlockingCounter.self, id: "stuck")
             let held = Task { try await stuck.hold() }
-            await onThread { Stuck.gate.began.wait() }
+            await onThread { BlockingCounter.gate.began.wait() }
             var shown = ""
-            // On a machine that has much to do the connection may end before the answer comes.
+            // On a busy machine the connection may end before the response arrives.
             for _ in 0..<5 where shown.isEmpty { shown = try await rig.answer("/inspect/actors/stuck") }
             #expect(shown.contains("may be blocked"), "\(shown)")
             #expect(InspectorRig.status(try await rig.answer("/inspect/calls")) == "200")
             #expect(try await rig.json("/inspect/actors")["all"].count == 2)
-            Stuck.gate.end.signal()
+            BlockingCounter.gate.end.signal()
             try await held.value
             #expect(try await rig.json("/inspect/actors/stuck")["states"].list.first?["value"].count == 1)
         }
     }
 }
 
-/// Holds up its reactor, and who else lives there.
+/// Blocks its reactor and the other actors on it.
 @Trebuchet
-distributed actor Stuck {
+distributed actor BlockingCounter {
     static let gate = (began: ThreadSemaphore(), end: ThreadSemaphore())
 
     @StreamedState var times: Int = 0

@@ -4,7 +4,7 @@ import Testing
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Docs/Reference/Metrics.md against the metrics of a server.
+/// Compares Docs/Reference/Metrics.md with the metrics of a server.
 @Suite struct MetricsPageTests {
     private struct DocumentedMetric: Equatable {
         var type = ""

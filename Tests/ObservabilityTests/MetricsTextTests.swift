@@ -5,9 +5,9 @@ import Testing
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Numbers as Prometheus reads them.
+/// Metrics in the text format of Prometheus.
 @Suite(.timeLimit(.minutes(5))) struct MetricsTextTests {
-    @Test("numbers, labels and times are written as the format has them")
+    @Test("numbers, labels and durations are written in the format")
     func text() {
         var text = MetricsText()
         text.appendMetric("a_total", .counter, "What.", 3)
@@ -36,7 +36,7 @@ import Testing
             lines.suffix(3) == [#"d_seconds_bucket{le="+Inf"} 2"#, "d_seconds_sum 6.0001e-05", "d_seconds_count 2"])
     }
 
-    @Test("two types of one name are one series, and what was never called is none")
+    @Test("two types with one name are one series, and a method without calls has none")
     func merged() {
         let counts = ShardMetrics()
         counts.count(row: 10, took: 1)
@@ -52,10 +52,10 @@ import Testing
         let names = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.map {
             $0.split(separator: " ").dropLast()
         }
-        #expect(Set(names).count == names.count, "each series once")
+        #expect(Set(names).count == names.count, "each series is written once")
     }
 
-    @Test("what the system says of this process is there")
+    @Test("the system's metrics of this process are present")
     func process() throws {
         let process = try #require(ProcessMetrics.read())
         #expect(process.processorSeconds > 0 && process.residentBytes > 1 << 20 && process.threads > 1)
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(
-        "promtool finds nothing to complain of, with all there can be",
+        "promtool reports no problem, with all metrics present",
         .enabled(
             if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"),
             "there is no promtool: scripts/bootstrap --prometheus"))
@@ -89,7 +89,7 @@ import Testing
         }
         let outcome = try await check()
         #expect(outcome.status == 0 && outcome.output.isEmpty && outcome.error.isEmpty, "\(outcome)")
-        // It would find something.
+        // This change makes it report one.
         try Data((text + "trebuchet_ready{ 2\n").utf8).write(to: URL(fileURLWithPath: file))
         #expect(try await check().status != 0)
     }

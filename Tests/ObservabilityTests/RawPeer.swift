@@ -2,7 +2,7 @@ import Glibc
 import Platform
 import Transports
 
-/// A socket that says what it likes, and reads when it likes.
+/// A socket that sends arbitrary bytes, and reads when the test requests it.
 final class RawPeer: Sendable {
     struct Ended: Error {}
 
@@ -28,14 +28,14 @@ final class RawPeer: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Says as much of it as the peer takes.
+    /// Sends as many of the bytes as the peer accepts.
     @discardableResult
     func say(_ text: String) -> Int {
         let bytes = Array(text.utf8)
         return bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// A message of a client's, as a text whose frame says how long it is.
+    /// Sends a client message as a text frame with its length.
     func say(message text: String) {
         let count = text.utf8.count
         let length: [UInt8] = count < 126 ? [0x80 | UInt8(count)] : [0xFE, UInt8(count >> 8), UInt8(count & 0xFF)]
@@ -46,7 +46,7 @@ final class RawPeer: Sendable {
         _ = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// All until the peer ends the connection, away from the pool, which has few threads.
+    /// Reads until the peer closes the connection, outside the pool, which has few threads.
     func readAll() async -> String {
         let descriptor = descriptor
         return await onThread {
@@ -60,7 +60,7 @@ final class RawPeer: Sendable {
         }
     }
 
-    /// What comes up to the first empty line.
+    /// Reads up to the first empty line.
     func readHead() async -> String {
         let descriptor = descriptor
         return await onThread {
@@ -73,7 +73,7 @@ final class RawPeer: Sendable {
         }
     }
 
-    /// Asks for something over a connection of its own, and gives the whole answer.
+    /// Sends a request over a separate connection, and returns the whole response.
     static func get(
         _ path: String, at address: SocketAddress, _ fields: [String] = [], host: String = "localhost",
         method: String = "GET"

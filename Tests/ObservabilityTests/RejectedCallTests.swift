@@ -6,12 +6,12 @@ import TrebuchetTesting
 @testable import Trebuchet
 @testable import TrebuchetClient
 
-/// What is told and kept of calls that were refused, or that ended otherwise than their methods did.
+/// Events and recorded data of calls that were refused, or that ended differently from their methods.
 @Suite(.timeLimit(.minutes(5))) struct RejectedCallTests {
-    /// One character for who counts characters, 80 KB for who stores it.
+    /// One character, but 80 KB of storage.
     private static let long = "x" + String(repeating: "\u{301}", count: 40_000)
 
-    @Test("what is kept and echoed of a refused call has a limit in bytes, whatever it is called")
+    @Test("the recorded and echoed data of a refused call is limited in bytes, whatever its name")
     func longNames() async throws {
         let listener = RecordingEventHandler(.calls)
         try await InspectorRig.with { server in
@@ -34,7 +34,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what else is kept for who looks has a limit in bytes, too")
+    @Test("other recorded data of the inspector is limited in bytes as well")
     func longLines() {
         var ring = RecentCallBuffer()
         let lines = [
@@ -45,7 +45,7 @@ import TrebuchetTesting
         #expect("\(ring)".utf8.count < 40_000)
     }
 
-    @Test("a text is cut where a scalar begins, and one that is short enough is left alone")
+    @Test("a text is cut at the start of a scalar, and a short one is not changed")
     func cutting() {
         #expect(
             "héllo".prefix(bytes: 2) == "h" && "héllo".prefix(bytes: 3) == "hé" && "héllo".prefix(bytes: 6) == "héllo")
@@ -53,7 +53,7 @@ import TrebuchetTesting
         #expect(Self.long.prefix(bytes: 128).utf8.count == 127)
     }
 
-    @Test("a call of a method that is not there, and one with the wrong number of arguments, are told of")
+    @Test("a call of an unknown method and one with the wrong number of arguments are reported")
     func told() async throws {
         let listener = RecordingEventHandler(.calls)
         try await InspectorRig.with { server in
@@ -73,7 +73,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a call that its client was told an error of has not succeeded for the inspector and for traces",
+        "a call whose client receives an error is not successful for the inspector and for traces",
         arguments: [false, true])
     func tooLarge(isLater: Bool) async throws {
         let listener = RecordingEventHandler([.calls, .spans])
@@ -99,7 +99,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "what a method was called with that is @Redacted is in no line of the log, nor in the inspector's, also when it throws it"
+        "arguments of @Redacted methods appear neither in the log nor in the inspector, even when the method throws them"
     )
     func redactedError() async throws {
         let lines = RecordingEventHandler(.server)

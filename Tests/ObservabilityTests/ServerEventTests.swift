@@ -4,7 +4,7 @@ import Transports
 import Trebuchet
 import TrebuchetTesting
 
-/// What a server tells those who listen.
+/// The events that a server sends to its event handlers.
 @Suite(.timeLimit(.minutes(5))) struct ServerEventTests {
     private func withShelf(
         _ listener: RecordingEventHandler, access: AccessPolicy = .open, journal: Journal = Journal(),
@@ -19,7 +19,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls are told with who, where and what, in place and in tasks, and not what with")
+    @Test("events of calls have caller, actor and method, in place and in tasks, and no arguments")
     func calls() async throws {
         let listener = RecordingEventHandler(.calls)
         try await withShelf(listener) { shelf, client, _ async throws in
@@ -38,7 +38,7 @@ import TrebuchetTesting
         #expect(!"\(listener.events)".contains("secret"))
     }
 
-    @Test("a call that is refused says why, to those who listen")
+    @Test("the event of a refused call has the reason")
     func refused() async throws {
         let listener = RecordingEventHandler(.calls)
         try await withTestServer(access: AccessPolicy(authorize: { _, _, target in target != "put(_:)" })) { server in
@@ -59,7 +59,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "each call that changed an observed state is named by one version, whether it ran in place, in a task, or many came at once"
+        "each call that changed an observed state is listed in exactly one version, in place, in a task or concurrent"
     )
     func causes() async throws {
         let listener = RecordingEventHandler([.calls, .versions, .streams])
@@ -70,7 +70,7 @@ import TrebuchetTesting
             _ = try await shelf.put("in place")
             _ = try await shelf.putLater("in a task")
             try await withThrowingTaskGroup(of: Void.self) { group in
-                // Each change is larger than what a turn sends at once, so that some become one version.
+                // Each change is larger than the data that a turn sends, so that some are conflated.
                 for _ in 0..<40 { group.addTask { _ = try await shelf.put(String(repeating: "a", count: 20_000)) } }
                 try await group.waitForAll()
             }
@@ -80,7 +80,7 @@ import TrebuchetTesting
         let named = listener.versions.flatMap(\.calls)
         #expect(calls.count == 42)
         #expect(Set(named) == calls)
-        #expect(named.count == calls.count, "none is named twice")
+        #expect(named.count == calls.count, "no call is listed twice")
         #expect(listener.versions.allSatisfy { $0.stream.actor == "shelf" && $0.stream.target == "observeBooks" })
         let begun = listener.events.compactMap { event -> ServerEvent.StreamStart? in
             if case .streamStarted(_, _, let beginning) = event { beginning } else { nil }
@@ -88,14 +88,14 @@ import TrebuchetTesting
         #expect(begun == [.initial])
     }
 
-    @Test("a version of a persisted state names its calls too, and writes are told")
+    @Test("a version of a persisted state lists its calls as well, and writes are reported")
     func persisted() async throws {
         let listener = RecordingEventHandler([.calls, .versions, .store])
         try await withTestServer(store: MemoryStore()) { server in
             server.addEventHandler(listener)
-            await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept")
+            await server.expose(PersistedShelf(actorSystem: server.actorSystem), as: "kept")
         } body: { client, _ async throws in
-            let shelf = try client.resolve(KeptShelf.self, id: "kept")
+            let shelf = try client.resolve(PersistedShelf.self, id: "kept")
             var seen = await shelf.observeBooks().makeAsyncIterator()
             #expect(await seen.next() == [])
             for number in 1...3 { #expect(try await shelf.put("\(number)") == number) }
@@ -109,7 +109,7 @@ import TrebuchetTesting
         #expect(!writes.isEmpty && writes.allSatisfy { $0 == nil })
     }
 
-    @Test("connections are told from their beginning to their end, with who signs in meanwhile")
+    @Test("connections are reported from start to end, with sign-ins in between")
     func connections() async throws {
         let listener = RecordingEventHandler(.connections)
         var access = AccessPolicy.open
@@ -135,7 +135,7 @@ import TrebuchetTesting
             told == ["opened \(number) 127.0.0.1", "\(number) is ada", "\(number) is nobody", "closed \(number) true"])
     }
 
-    @Test("a server tells that it is to end before it has ended, and then nothing more")
+    @Test("a server reports the start and the end of its shutdown, and then nothing more")
     func end() async throws {
         let listener = RecordingEventHandler(.server)
         let server = TrebuchetServer(transport: .webSocket(port: 0), log: { _ in })
@@ -153,7 +153,7 @@ import TrebuchetTesting
         #expect(told == ["draining", "ended"])
     }
 
-    @Test("limits that are reached are told by the names of their settings, and counted")
+    @Test("a reached limit is reported with the name of its setting, and counted")
     func limits() async throws {
         let listener = RecordingEventHandler(.limits)
         var limits = ServerLimits()
@@ -166,7 +166,7 @@ import TrebuchetTesting
             _ = try await shelf.put("a")
             for _ in 0..<2 { await #expect(throws: TrebuchetError.self) { try await shelf.put("b") } }
             var metrics = ""
-            // Metrics throw while other tests of this process hold a reactor.
+            // Metrics throw while other tests of this process block a reactor.
             _ = await eventually {
                 metrics = (try? await server.prometheusMetrics()) ?? ""
                 return !metrics.isEmpty
@@ -181,9 +181,9 @@ import TrebuchetTesting
     }
 }
 
-/// As `Shelf`, kept.
+/// A persisted `Shelf`.
 @Trebuchet
-distributed actor KeptShelf {
+distributed actor PersistedShelf {
     @StreamedState(persisted: true) var books: [String] = []
 
     distributed func put(_ book: String) -> Int {

@@ -24,7 +24,7 @@ import TrebuchetTesting
         ServerEvent.Call(number: 3, peer: peer, actor: "lists/a b", type: "Demo.List", method: "add(_:)")
     }
 
-    @Test("a line has time, level, what happened and its fields, in text and in JSON")
+    @Test("a line has time, level, message and fields, as text and as JSON")
     func formats() throws {
         let record = try #require(LogRecord(.callEnded(call, took: .milliseconds(1_500), error: .timeout)))
         let time = LogTime.text(seconds: 1_777_636_800, milliseconds: 7)
@@ -44,7 +44,7 @@ import TrebuchetTesting
         #expect(object?["error"] as? String == "timeout")
     }
 
-    @Test("nobody writes a line or a field of his own, whatever he is called")
+    @Test("client data cannot forge a line or a field")
     func injection() throws {
         let evil = "a\n2026-05-01T12:00:00.000Z error hacked\u{1b}[2J\u{202e}\" level=\"critical"
         let peer = ServerEvent.Peer(connection: 1, address: nil, principal: evil)
@@ -58,7 +58,7 @@ import TrebuchetTesting
         #expect((object?["principal"] as? String)?.contains("level=\"critical") == true)
     }
 
-    @Test("a level leaves out what matters less, and is told of nothing that it would leave out")
+    @Test("a level omits less important lines, and the log does not receive their events")
     func levels() {
         #expect(!ServerLog(level: .notice).kinds.contains(.connections))
         #expect(ServerLog(level: .info).kinds.contains(.connections))
@@ -76,7 +76,7 @@ import TrebuchetTesting
         #expect(lines.all.map { $0.split(separator: " ", maxSplits: 1).last ?? "" } == ["error there"])
     }
 
-    @Test("of refusals there is a line a second, with how many there were beside it")
+    @Test("refusals are logged once a second, with the number of the others")
     func pauses() {
         var pauses = LogRateLimiter()
         let second: UInt64 = 1_000_000_000
@@ -88,7 +88,7 @@ import TrebuchetTesting
         #expect(pauses.admitLine("refused", at: 7 * second) == 0)
     }
 
-    @Test("who does not read the log holds nobody up, and is told how many lines there were no room for")
+    @Test("a blocked log output does not block others, and the dropped lines are counted")
     func unread() async {
         let lines = Lines()
         let gate = ThreadSemaphore()
@@ -100,7 +100,7 @@ import TrebuchetTesting
         for _ in 0..<30 { queue.append(line) }
         gate.signal()
         await onThread { queue.flush(within: .seconds(60)) }
-        // One more may have been taken out of the queue before it was full.
+        // One more line may have been taken out of the queue before it was full.
         let kept = lines.all.count { $0 == line }
         #expect((10...11).contains(kept))
         #expect(lines.all.contains { $0.hasPrefix("\(30 - kept) lines of the log were left out") })
@@ -109,8 +109,7 @@ import TrebuchetTesting
         #expect(lines.all.last == "again")
     }
 
-    @Test(
-        "a server's log says who came, what was called and why somebody was refused, and no argument, token or result")
+    @Test("a server's log has connections, calls and refusals, and no argument, token or result")
     func server() async throws {
         let lines = Lines()
         let log = ServerLog(level: .trace, format: .json, write: lines.add)

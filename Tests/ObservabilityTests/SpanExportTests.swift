@@ -8,10 +8,10 @@ import TrebuchetTesting
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Spans on their way to a collector, whatever that does.
+/// The export of spans to a collector, with all its failures.
 @Suite(.timeLimit(.minutes(5))) struct SpanExportTests {
-    /// What an exporter says, whose times are short.
-    private final class Said: Sendable {
+    /// The log lines of an exporter with short timeouts.
+    private final class ExporterLog: Sendable {
         private let texts = Mutex<[String]>([])
 
         var lines: [String] { texts.withLock { $0 } }
@@ -24,7 +24,7 @@ import TrebuchetTesting
             return try OTLPExporter(url: url, pace: pace) { line in self.texts.withLock { $0.append(line) } }
         }
 
-        /// How many spans its lines speak of.
+        /// The number of spans that its lines count as lost.
         var count: Int { lines.reduce(0) { $0 + (Int($1.prefix { $0.isNumber }) ?? 0) } }
     }
 
@@ -32,7 +32,7 @@ import TrebuchetTesting
         TraceSpan(.storeWrite(actor: "a"), TraceContext(), of: nil, beganAt: 1, duration: 1)
     }
 
-    @Test("a collector gets the spans as OTLP in JSON")
+    @Test("a collector receives the spans as OTLP in JSON")
     func otlp() async throws {
         let collector = try Collector()
         defer { collector.stop() }
@@ -67,16 +67,16 @@ import TrebuchetTesting
         #expect((refuse?["status"] as? [String: Any])?["code"] as? Int == 2)
     }
 
-    @Test("what there is no room for is left out, counted and said, and the rest is sent")
+    @Test("spans over the queue limit are dropped, counted and logged, and the others are sent")
     func slow() async throws {
         let gate = ThreadSemaphore()
         let collector = try Collector(gate: gate)
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url)
         for _ in 0..<10_000 { exporter.export(span) }
         let left = exporter.counts.leftOut
-        // 4,096 wait, and those of one batch may be on their way.
+        // 4,096 spans wait, and those of one batch may be in transit.
         #expect((10_000 - 4_096 - 512...10_000 - 4_096).contains(left), "\(left)")
         for _ in 0..<20 { gate.signal() }
         await exporter.flush(timeout: .seconds(60))
@@ -86,12 +86,12 @@ import TrebuchetTesting
         #expect(said.lines.allSatisfy { $0.hasSuffix("spans were recorded faster than the collector accepts them") })
     }
 
-    @Test("a collector that is away or refuses costs the spans, and lines say so", arguments: [true, false])
+    @Test("an unavailable or refusing collector costs the spans, which is logged", arguments: [true, false])
     func away(isAway: Bool) async throws {
         let collector = try Collector(.answers(503))
         if isAway { collector.stop() }
         defer { if !isAway { collector.stop() } }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url)
         try await withTraced(exporter, sampling: 1) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -104,11 +104,11 @@ import TrebuchetTesting
         if !isAway { #expect(said.lines.allSatisfy { $0.hasSuffix("the collector responded with 503") }) }
     }
 
-    @Test("who is away is not asked again and again, and the log is not filled")
+    @Test("an unavailable collector is not contacted constantly, and the log is not flooded")
     func pause() async throws {
         let collector = try Collector(.answers(503))
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url) { $0.afterFailure = .seconds(3_600) }
         exporter.export(span)
         #expect(await eventually { said.count == 1 })
@@ -120,12 +120,12 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a collector that takes what it is sent and does not get on with its answer, or never ends it, costs a batch",
-        arguments: [Collector.Manner.silent, .trickles, .floods])
-    func hanging(manner: Collector.Manner) async throws {
+        "a collector that accepts a batch and never completes its response costs the batch",
+        arguments: [Collector.Behavior.silent, .trickles, .floods])
+    func hanging(manner: Collector.Behavior) async throws {
         let collector = try Collector(manner)
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url) { $0.response = .milliseconds(300) }
         try await withTraced(exporter, sampling: 1) { client, _ async throws in
             let shelf = try client.resolve(Shelf.self, id: "shelf")
@@ -141,11 +141,11 @@ import TrebuchetTesting
         #expect(said.lines.allSatisfy { $0.contains(reason) && $0.utf8.count < 300 }, "\(said.lines)")
     }
 
-    @Test("who ends does not wait for a collector longer than it wants to")
+    @Test("an exporter's shutdown does not wait for a collector longer than its timeout")
     func end() async throws {
         let collector = try Collector(.silent)
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url) { $0.response = .seconds(30) }
         for _ in 0..<3_000 { exporter.export(span) }
         #expect(await eventually { collector.requests.count == 1 })
@@ -156,11 +156,11 @@ import TrebuchetTesting
         #expect(said.lines.last?.hasSuffix("shutdown timed out") == true)
     }
 
-    @Test("to an https: collector nothing goes that has not been encrypted, nor to one that nobody vouches for")
+    @Test("an https: collector receives nothing unencrypted, and nothing without a trusted certificate")
     func encrypted() async throws {
         let collector = try Collector()
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter("https://127.0.0.1:\(collector.port)") { $0.response = .milliseconds(300) }
         exporter.export(span)
         await exporter.flush(timeout: .seconds(60))
@@ -170,7 +170,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "what is no address of a collector is refused, and a password in it is not shown",
+        "an invalid address of a collector is refused, and a password in it is not shown",
         arguments: [
             "", "localhost:4318", "ftp://a", "http://", "http://ada:hidden@localhost:4318", "http://a/#hidden",
             "http://a/\r\nhidden: 1", "https://ada:hid@den@b/", "http://[::1/", "http://a:70000",
@@ -183,11 +183,11 @@ import TrebuchetTesting
         #expect(!url.contains("@") || !message.contains("hid"), "\(message)")
     }
 
-    @Test("a key in the query of its URL is sent to the collector, and to no log")
+    @Test("a key in the query of the URL is sent to the collector, and never logged")
     func query() async throws {
         let collector = try Collector(.answers(401))
         defer { collector.stop() }
-        let said = Said()
+        let said = ExporterLog()
         let exporter = try said.exporter(collector.url + "/in?key=hidden")
         exporter.export(span)
         await exporter.flush(timeout: .seconds(60))

@@ -8,11 +8,11 @@ import TrebuchetTesting
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Which traces calls are part of, and what is told of them.
+/// The traces of calls, and their events.
 @Suite(.timeLimit(.minutes(5))) struct TraceTests {
     static let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-    @Test("a traceparent is read and written as the W3C says")
+    @Test("a traceparent is read and written as the W3C specifies")
     func contexts() throws {
         let context = try #require(TraceContext(Self.traceparent))
         #expect(context.traceID == "4bf92f3577b34da6a3ce929d0e0e4736")
@@ -27,7 +27,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "what is no traceparent is none",
+        "an invalid traceparent is refused",
         arguments: [
             "", "00", traceparent + "-", traceparent + "0", "ff" + traceparent.dropFirst(2), traceparent.uppercased(),
             "cc" + traceparent.dropFirst(2) + "x", String(traceparent.dropLast()),
@@ -38,7 +38,7 @@ import TrebuchetTesting
         ])
     func malformed(text: String) { #expect(TraceContext(text) == nil) }
 
-    @Test("calls of a trace have spans at the server, in place and in tasks, children of their caller's")
+    @Test("traced calls have spans at the server, in place and in tasks, as children of their caller's span")
     func spans() async throws {
         let listener = RecordingEventHandler([.spans, .calls])
         let context = try #require(TraceContext(Self.traceparent))
@@ -66,7 +66,7 @@ import TrebuchetTesting
         #expect(listener.calls.map(\.trace?.traceID) == [context.traceID, context.traceID, context.traceID, nil])
     }
 
-    @Test("of a trace that is not kept there are no spans, and calls begin traces as often as is asked for")
+    @Test("an unsampled trace has no spans, and calls start traces at the sampling ratio")
     func sampling() async throws {
         let listener = RecordingEventHandler(.spans)
         try await withTraced(listener) { client, server async throws in
@@ -86,7 +86,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "counted down from one to the next as many begin a trace as of all that are drawn",
+        "counting down to the next sampled call starts as many traces as drawing for each call",
         arguments: [
             (0, 0...0), (0.01, 800...1_200), (0.25, 24_000...26_000), (0.4, 39_000...41_000), (0.75, 74_000...76_000),
             (1, 100_000...100_000),
@@ -104,7 +104,7 @@ import TrebuchetTesting
         #expect(later == 0)
     }
 
-    @Test("methods are within the span of their call, and what they call is a child of it")
+    @Test("methods run in the span of their call, and their calls are its children")
     func children() async throws {
         let listener = RecordingEventHandler(.spans)
         let told = Mutex<[TraceSpan]>([])
@@ -122,7 +122,7 @@ import TrebuchetTesting
             let spans = Dictionary(grouping: listener.spans, by: \.name).mapValues { $0.map(\.context) }
             #expect(spans["ObservabilityTests.Traced/here()"]?.first?.traceparent == seen[0])
             #expect(spans["ObservabilityTests.Traced/hereLater()"]?.first?.traceparent == seen[1])
-            // The call that the method made: its span is a child of that of the method.
+            // The call that the method made: its span is a child of the span of the method.
             let inner = try #require(listener.spans.first { $0.context.traceparent == seen[2] })
             let outer = try #require(spans["ObservabilityTests.Traced/ask(_:)"]?.first)
             #expect(inner.parentID == outer.spanID && inner.context.traceID == context.traceID)
@@ -134,7 +134,7 @@ import TrebuchetTesting
         #expect(parents.isSuperset(of: calls.map(\.context.spanID)))
     }
 
-    @Test("what an actor calls at a client is a child of its call, and the client's actor is within it")
+    @Test("a call by an actor to a client is a child of the actor's call, and the client's actor runs in it")
     func clientActors() async throws {
         let listener = RecordingEventHandler(.spans)
         let context = try #require(TraceContext(Self.traceparent))
@@ -152,7 +152,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client begins traces by itself when it is to")
+    @Test("a client starts traces by itself when configured")
     func client() async throws {
         let listener = RecordingEventHandler(.spans)
         var options = TrebuchetClient.Options()
@@ -165,17 +165,17 @@ import TrebuchetTesting
         #expect(listener.spans.allSatisfy { $0.parentID != nil })
     }
 
-    @Test("the time that an answer waits for the store is a child of the call")
+    @Test("the time that a response waits for the store is a child span of the call")
     func store() async throws {
         let listener = RecordingEventHandler(.spans)
         try await withTraced(listener, sampling: 1, store: MemoryStore()) { client, _ async throws in
-            let shelf = try client.resolve(KeptShelf.self, id: "kept")
-            // The first makes the actor.
+            let shelf = try client.resolve(PersistedShelf.self, id: "kept")
+            // The first call activates the actor.
             for number in 1...3 { #expect(try await shelf.put("\(number)") == number) }
         }
         let writes = listener.spans.filter { $0.name == "store write" }
         let calls = listener.spans.filter { $0.kind == .server }
-        // Also where the actor lives on another reactor.
+        // This also holds when the actor is on another reactor.
         #expect(calls.count == 3 && writes.count == 3)
         for write in writes {
             let call = calls.first { $0.context.spanID == write.parentID }
@@ -184,7 +184,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("lines of calls have the ID of their trace, whether or not spans are kept")
+    @Test("log lines of calls have the trace ID, whether or not spans are recorded")
     func log() async throws {
         let lines = Mutex<[String]>([])
         let log = ServerLog(level: .debug) { line in lines.withLock { $0.append(line) } }
@@ -199,7 +199,7 @@ import TrebuchetTesting
     }
 }
 
-/// Runs `body` with a server that tells somebody, and a client of it.
+/// Runs `body` with a server with an event handler, and a client of it.
 func withTraced(
     _ listener: any ServerEventHandler, sampling: Double = 0,
     options: TrebuchetClient.Options = TrebuchetClient.Options(), store: (any StateStore)? = nil,
@@ -210,7 +210,7 @@ func withTraced(
         server.setTraceSamplingRatio(sampling)
         await server.expose(Shelf(actorSystem: server.actorSystem), as: "shelf")
         await server.expose(Traced(actorSystem: server.actorSystem), as: "traced")
-        if store != nil { await server.expose(KeptShelf(actorSystem: server.actorSystem), as: "kept") }
+        if store != nil { await server.expose(PersistedShelf(actorSystem: server.actorSystem), as: "kept") }
     } body: { client, server async throws in
         try await body(client, server)
     }
@@ -222,7 +222,7 @@ extension RecordingEventHandler {
     }
 }
 
-/// Says which trace it is in.
+/// Returns the trace that it runs in.
 @Trebuchet
 distributed actor Traced {
     distributed func here() -> String? { TraceContext.current?.traceparent }
@@ -232,7 +232,7 @@ distributed actor Traced {
         return TraceContext.current?.traceparent
     }
 
-    /// What `here` says to a call of this method's, made over a connection of its own.
+    /// The result of `here`, called by this method over a separate connection.
     distributed func ask(_ port: Int) async throws -> String? {
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))
         try await client.connect()
@@ -241,6 +241,6 @@ distributed actor Traced {
         return answer
     }
 
-    /// What `here` says at a client.
+    /// The result of `here` at a client.
     distributed func askBack(_ other: Traced) async throws -> String? { try await other.here() }
 }

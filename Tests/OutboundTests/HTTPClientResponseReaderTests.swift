@@ -3,7 +3,7 @@ import Testing
 @testable import Outbound
 
 @Suite struct HTTPClientResponseReaderTests {
-    /// What an answer comes to when it arrives in pieces of so many bytes; nil for an error.
+    /// The response parsed from pieces of the given size; nil for an error.
     private func read(_ answer: String, pieces: Int) -> HTTPClientResponse? {
         var reader = HTTPClientResponseReader(limit: 1000)
         let bytes = Array(answer.utf8)
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "an answer is read however it is cut",
+        "a response is parsed from pieces of any size",
         arguments: [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
             ("HTTP/1.0 200 OK\r\n\r\nhello", "hello"), ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", ""),
@@ -31,9 +31,9 @@ import Testing
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0A\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
                 "0123456789"
             ),
-            // No line of a head would be so.
+            // Lines that a header could not have.
             ("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n{\n\u{0}\r}\n", "{\n\u{0}\r}\n"),
-            // What cannot be.
+            // Invalid responses.
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", nil), ("HTTP/1.1 200 OK\r\nContent-Le", nil),
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 4\r\n\r\nhello", nil),
             ("HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello", nil),

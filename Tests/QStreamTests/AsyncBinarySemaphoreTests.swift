@@ -4,9 +4,9 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct AsyncBinarySemaphoreTests {
-    /// Changed without any protection but the lock's.
+    /// Changed under the lock alone.
     private final class Counter: @unchecked Sendable {
-        // Unchecked: the lock under test is what guards it.
+        // Unchecked: the tested lock protects it.
         var value = 0
     }
 
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("those who wait get the lock in the order in which they came")
+    @Test("waiters get the lock in the order of their arrival")
     func fairness() async {
         let lock = AsyncBinarySemaphore(value: false)
         let log = Log<Int>()
@@ -55,7 +55,7 @@ import Testing
         #expect(log.values == Array(0..<10))
     }
 
-    @Test("a signal that nobody waits for is kept, once")
+    @Test("one signal without a waiter is stored")
     func signal() async {
         let signal = AsyncBinarySemaphore(value: false)
         await signal.signal()
@@ -68,11 +68,11 @@ import Testing
         #expect(signal.waitingCount == 0)
     }
 
-    @Test("a cancelled waiter gets out, does no work and takes no turn")
+    @Test("a cancelled waiter leaves, does no work and takes no turn")
     func cancellation() async throws {
         let lock = AsyncBinarySemaphore()
         await lock.wait()
-        let waiting = Task { try await lock.withLockCancelable { Issue.record("it has the lock") } }
+        let waiting = Task { try await lock.withLockCancelable { Issue.record("a cancelled waiter has the lock") } }
         await eventually("it waits") { lock.waitingCount == 1 }
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
@@ -82,7 +82,7 @@ import Testing
         #expect(await lock.withLockSendable { 9 } == 9)
     }
 
-    @Test("waiting without Cancelable goes on when the task is cancelled")
+    @Test("a wait without Cancelable continues when the task is cancelled")
     func uncancelled() async {
         let lock = AsyncBinarySemaphore(value: false)
         let waiting = Task { await lock.withLock { Task.isCancelled } }
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("a task may lock again where that is allowed; another task waits until it is out of both")
+    @Test("a reentrant lock lets its task lock again; another task waits until both sections end")
     func reentrancy() async {
         let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
         let log = Log<String>()
@@ -136,7 +136,7 @@ import Testing
         #expect(counter.value == 20)
     }
 
-    @Test("a task that was started inside, and comes late, waits like any other")
+    @Test("a task that was started inside a section and runs after it waits like any other")
     func stragglers() async {
         let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
         let latch = Latch()

@@ -18,7 +18,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a sequence that fails says so, and the last value stays")
+    @Test("a failed sequence reports its error, and the last value stays")
     func failingSequence() async {
         struct Broken: Error {}
         let (elements, continuation) = AsyncThrowingStream.makeStream(of: Int.self)
@@ -30,7 +30,7 @@ import Testing
         #expect(await stream.currentValue() == 1)
     }
 
-    @Test("a state relay is the head of a chain, with its value from the beginning and none twice")
+    @Test("a state relay is the head of a chain, with its initial value and none twice")
     func stateRelay() async {
         let relay = StateRelay(1)
         let log = Log<Int>()
@@ -60,7 +60,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await silent.value }
     }
 
-    @Test("asyncStream gives what comes later, tapAsyncStream the current value first, within its bound")
+    @Test("asyncStream gives later values, tapAsyncStream the current value first, within its bound")
     func asyncStreams() async {
         let subject = Subject(value: 0)
         let later = await subject.asyncStream()
@@ -80,7 +80,7 @@ import Testing
         #expect(await first(1, of: newest) == [3])
     }
 
-    @Test("a pipe holds the sender up until its value is taken")
+    @Test("a pipe suspends the sender until its value is received")
     func pipe() async {
         let relay = Relay<Int>()
         let pipe = await relay.asyncPipe()
@@ -104,7 +104,7 @@ import Testing
         #expect(await pusher.value == false)
     }
 
-    @Test("get gives the current value or the next; getNext the next; within a time, if that is wanted")
+    @Test("get gives the current value or the next; getNext the next; both with an optional time limit")
     func get() async throws {
         let stage = Stage()
         let subject = Subject(value: 1)

@@ -2,7 +2,7 @@
 import Relays
 import Testing
 
-/// Things that are easily got wrong in a push-based design; the number is only for reference.
+/// Typical faults of push-based designs; the number is only for reference.
 @Suite(.timeLimit(.minutes(5))) struct FaultTests {
     #if DEBUG
         @Test("1: a subscriber that sets its own subject stops a debug build with a report")
@@ -17,7 +17,7 @@ import Testing
             #expect(text.contains("deadlock: a task that still delivers a value sets the Subject"))
         }
 
-        @Test("1: so does one that sets it while it is given the current value, or around a corner")
+        @Test("1: a subscriber that sets its subject during its first value, or indirectly, stops a debug build too")
         func otherSelfDeadlocksTrap() async {
             await #expect(processExitsWith: .failure) {
                 let subject = Subject(value: 0)
@@ -37,7 +37,7 @@ import Testing
         }
     #endif
 
-    @Test("1: where it does not stop the program, the value is queued and nothing hangs")
+    @Test("1: where the program is not stopped, the value is queued and nothing hangs")
     func selfDeadlockQueues() async {
         await Deadlock.$policy.withValue(.queue) {
             let subject = Subject(value: 0)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test("2: debounce delivers what comes while its subscriber is busy")
+    @Test("2: debounce delivers values that arrive while its subscriber is busy")
     func debounceLoss() {
         let stage = Stage()
         let subject = Relay<Int>()
@@ -81,7 +81,7 @@ import Testing
         #expect(log.values == [1, 2])
     }
 
-    @Test("3: throttle delivers what comes while its subscriber is busy with the end of an interval")
+    @Test("3: throttle delivers values that arrive while its subscriber is busy with the end of an interval")
     func throttleLoss() {
         let stage = Stage()
         let relay = Relay<Int>()
@@ -120,7 +120,7 @@ import Testing
         #expect(log.values == [1, 2])
     }
 
-    @Test("5: a value whose delivery has begun does not reach a new subscriber")
+    @Test("5: a value whose delivery has started does not reach a new subscriber")
     func subscribeDuringSend() {
         let stage = Stage()
         let relay = Relay<Int>()
@@ -202,7 +202,7 @@ import Testing
         #expect(log.values == ["child", "child", "parent"])
     }
 
-    @Test("11: a consumer that leaves a pipe holds nobody up")
+    @Test("11: a consumer that leaves a pipe blocks no sender")
     func pipeLeft() async {
         let relay = Relay<Int>()
         let pipe = await relay.asyncPipe()
@@ -236,7 +236,7 @@ import Testing
         #expect(await mapped.currentValue() == 2)
     }
 
-    @Test("13: a timer does not make up for ticks that a slow subscriber missed")
+    @Test("13: a timer does not repeat the ticks that a slow subscriber missed")
     func timerBurst() {
         let stage = Stage()
         let log = Log<Duration>()
@@ -253,7 +253,7 @@ import Testing
         #expect(log.values == [50, 350, 400, 450].map { .milliseconds($0) })
     }
 
-    @Test("14: a subscriber behind dispatch may send up its own stream")
+    @Test("14: a subscriber behind dispatch may send to its own upstream")
     func dispatchFeedback() async {
         let subject = Subject(value: 0)
         let log = Log<Int>()

@@ -3,7 +3,7 @@ import Relays
 import Synchronization
 import Testing
 
-/// A million values through one stream: there are never more of them than places that keep one.
+/// A million values through one stream: no more of them exist than places that retain one.
 @Suite(.timeLimit(.minutes(5))) struct GrowthTests {
     #if TREBUCHET_THREAD_SANITIZER
         private let count = 20_000
@@ -11,7 +11,7 @@ import Testing
         private let count = 1_000_000
     #endif
 
-    /// How many values there are, and how many there were at most.
+    /// The number of existing values, and its maximum.
     private final class Population: Sendable {
         private let alive = Atomic(0)
         private let peak = Atomic(0)
@@ -39,7 +39,7 @@ import Testing
         deinit { population.remove() }
     }
 
-    @Test("through a stream that three share")
+    @Test("a shared stream retains at most two of a million values")
     func shared() async {
         let (population, received) = (Population(), Received())
         let subject = Subject<Member?>(value: nil)
@@ -48,13 +48,13 @@ import Testing
         for _ in 0..<3 { subscriptions.append(await shared.subscribe { _ in received.note() }) }
         for number in 0..<count { await subject.set(Member(number, of: population)) }
         #expect(received.count == 3 * count)
-        // The one that comes, and the one before.
+        // The new one, and the one before.
         #expect(population.most <= 2)
         #expect(subject.outlet.wavesUnderWay.isEmpty && subject.outlet.inletCount == 1)
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test("through a buffer whose reader is held up")
+    @Test("a buffer with a blocked reader retains its capacity and three more")
     func buffered() async {
         let (population, gate, last) = (Population(), StateRelay(false), StateRelay(-1))
         let subject = Subject<Member?>(value: nil)
@@ -63,7 +63,7 @@ import Testing
             for await isOpen in gate.stream where isOpen { break }
         }
         for number in 0..<count { await subject.set(Member(number, of: population)) }
-        // Those of the buffer, the one that is held up, the one that comes, and the subject's.
+        // The buffer's, the blocked one, the new one, and the subject's.
         #expect((17...19).contains(population.most), "\(population.most)")
         gate.update(true)
         for await number in last.stream where number == count - 1 { break }
@@ -71,7 +71,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("through a sequence, and through a relay of events, that keep sixteen")
+    @Test("sequences and event relays with sixteen places retain no more")
     func sequences() async throws {
         let (population, relay) = (Population(), EventRelay<Member>())
         let subject = Subject<Member?>(value: nil)

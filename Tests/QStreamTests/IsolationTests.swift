@@ -2,13 +2,13 @@ import Dispatch
 import QStream
 import Testing
 
-/// Where closures run: on the actor of who sends the value.
+/// The isolation of closures: the actor that sends the value.
 @Suite(.timeLimit(.minutes(5))) struct IsolationTests {
     private let log = Log<String>()
 
     private func record(_ name: String) { log.record(name + (Home.isHere ? "" : " elsewhere")) }
 
-    @Test("a value runs through operators and subscribers without leaving its sender's actor")
+    @Test("a value passes operators and subscribers without leaving its sender's actor")
     func operators() async { await operators(from: Sender()) }
 
     private func operators(from sender: isolated Sender) async {
@@ -44,11 +44,11 @@ import Testing
         await subject.set(2)
         let once = ["map", "filter", "compactMap", "scan", "flatMap"]
         #expect(log.values == once + ["subscribe"] + once + ["removeDuplicates", "subscribe"])
-        #expect(sender.home.jobs == jobs, "nobody has come back to the actor, as nobody has left it")
+        #expect(sender.home.jobs == jobs, "no job returned to the actor, since none left it")
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("so it does where streams meet, and where one leads to another")
+    @Test("a value also stays on the actor in joins, switches and bindings")
     func meetings() async { await meetings(from: Sender()) }
 
     private func meetings(from sender: isolated Sender) async {
@@ -80,7 +80,7 @@ import Testing
         withExtendedLifetime(subscriptions) {}
     }
 
-    @Test("a closure that says so runs elsewhere, and what is below a dispatch does")
+    @Test("a closure with another isolation runs there, and so does everything below a dispatch")
     func elsewhere() async { await elsewhere(from: Sender()) }
 
     private func elsewhere(from sender: isolated Sender) async {
@@ -117,7 +117,7 @@ private actor Sender {
     nonisolated var unownedExecutor: UnownedSerialExecutor { home.asUnownedSerialExecutor() }
 }
 
-/// Runs an actor on a queue of its own, which knows whether code runs on it.
+/// Runs an actor on a dedicated queue, which knows whether code runs on it.
 private final class Home: SerialExecutor {
     private static let key = DispatchSpecificKey<Bool>()
     private let queue = DispatchQueue(label: "IsolationTests")
@@ -126,7 +126,7 @@ private final class Home: SerialExecutor {
     init() { queue.setSpecific(key: Self.key, value: true) }
 
     static var isHere: Bool { DispatchQueue.getSpecific(key: key) == true }
-    /// How often something came to the actor.
+    /// The number of jobs of the actor.
     var jobs: Int { count.values.count }
 
     func enqueue(_ job: consuming ExecutorJob) {

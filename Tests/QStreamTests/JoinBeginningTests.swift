@@ -1,9 +1,9 @@
 import QStream
 import Testing
 
-/// How a diamond begins that is built while its source is sending: whole.
+/// The first value of a diamond that is built while its source sends: a consistent one.
 @Suite(.timeLimit(.minutes(5))) struct JoinBeginningTests {
-    /// A source with a value on its way: it has changed the one branch, and not yet the other.
+    /// A source during a send: it has updated one branch, and not yet the other.
     private struct HalfWay {
         let source = Subject(value: 1)
         let latch = Latch()
@@ -11,7 +11,7 @@ import Testing
         let hundreds: Streams.Derived<Int>
         private let subscription: AnySubscription
 
-        /// - Parameter between: what is done with the value after the one branch and before the other.
+        /// - Parameter between: runs with the value after the first branch and before the second.
         init(between: @escaping @Sendable (Streams.Derived<Int>, Subject<Int>) async -> Void = { _, _ in }) async {
             tens = await source.map { $0 * 10 }
             subscription = await source.subscribe { [tens, source, latch] _ in
@@ -21,7 +21,7 @@ import Testing
             hundreds = await source.map { $0 * 100 }
         }
 
-        /// Sends 2; returns when it is half way.
+        /// Sends 2; returns between the branches.
         func send() async -> Task<Void, Never> {
             let sending = Task { [source] in await source.set(2) }
             await eventually("the value is half way") { await latch.arrivals == 1 }
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Builds a diamond while a value is half way, and gives what comes out of it until that value is through.
+    /// Builds a diamond during a send, and returns its output up to the end of the send.
     private func beginning<A: Stream<Int>, B: Stream<Int>>(
         _ halfWay: HalfWay, _ sending: Task<Void, Never>, _ a: A, _ b: B
     ) async -> [String] {
@@ -45,7 +45,7 @@ import Testing
         return log.values
     }
 
-    @Test("a diamond built while a value is on its way begins when that has gone all ways")
+    @Test("a diamond built during a send starts when the value has passed all branches")
     func whole() async {
         for isReversed in [false, true] {
             let halfWay = await HalfWay()
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("so does one of operators that were built while the value was on its way")
+    @Test("a diamond of operators that were built during the send starts after it, too")
     func lateOperators() async {
         let halfWay = await HalfWay()
         let sending = await halfWay.send()
@@ -65,7 +65,7 @@ import Testing
         #expect(await beginning(halfWay, sending, late, halfWay.hundreds) == ["20/200", "30/300"])
     }
 
-    @Test("so does one below other joins, into which another source has sent meanwhile")
+    @Test("a diamond below other joins, which another source has updated meanwhile, starts after it, too")
     func belowJoins() async {
         let halfWay = await HalfWay()
         let other = Subject(value: 1)
@@ -75,7 +75,7 @@ import Testing
         #expect(await beginning(halfWay, sending, upper, halfWay.hundreds) == ["22/200", "32/300"])
     }
 
-    @Test("so does one of a collection, of the same stream twice")
+    @Test("a diamond of a collection, or of the same stream twice, starts after it, too")
     func collection() async {
         let halfWay = await HalfWay()
         let sending = await halfWay.send()
@@ -86,7 +86,7 @@ import Testing
         #expect(await building.value.currentValue() == [20, 200, 20])
     }
 
-    @Test("one that is no diamond begins at once, whatever is on its way")
+    @Test("a join that is not a diamond starts at once, whatever is being sent")
     func noDiamond() async {
         let halfWay = await HalfWay()
         let sending = await halfWay.send()
@@ -96,7 +96,7 @@ import Testing
         await sending.value
     }
 
-    @Test("who builds one and is cancelled does not wait; it begins all the same")
+    @Test("a cancelled builder of a diamond does not wait, and the diamond starts nevertheless")
     func cancelled() async {
         let halfWay = await HalfWay()
         let sending = await halfWay.send()
@@ -109,7 +109,7 @@ import Testing
         #expect(await diamond.currentValue()! == (20, 200))
     }
 
-    @Test("a subscriber of the source that builds one does not wait for itself, nor for a child task that does")
+    @Test("a subscriber of the source that builds a diamond waits neither for itself nor for its child task")
     func insideOut() async {
         for inChild in [false, true] {
             let log = Log<String>()
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test("diamonds that are built while other tasks send are whole from the first combination on")
+    @Test("diamonds built while other tasks send are consistent from their first combination on")
     func stress() async {
         let (source, other) = (Subject(value: 0), Subject(value: 0))
         let upper = await source.combineLatest(other).map { $0.0 }
@@ -140,7 +140,7 @@ import Testing
                 Task {
                     while !Task.isCancelled {
                         await subject.mutate { $0 += 1 }
-                        // Where nobody is in its way it would keep its thread.
+                        // Without contention the task would keep its thread.
                         await Task.yield()
                     }
                 }

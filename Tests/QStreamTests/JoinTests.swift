@@ -1,7 +1,7 @@
 import QStream
 import Testing
 
-/// Where streams meet: nothing torn, nothing lost.
+/// Joins of streams: no inconsistent and no lost values.
 @Suite(.timeLimit(.minutes(5))) struct JoinTests {
     @Test("a diamond never mixes a new value with an old one")
     func diamond() async {
@@ -15,7 +15,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("nor do diamonds in diamonds, of unequal depth")
+    @Test("nested diamonds of unequal depth never mix values")
     func nestedDiamonds() async {
         let source = Subject(value: 1)
         let log = Log<Bool>()
@@ -30,7 +30,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("nor does a diamond below a switchToLatest that switches to something deeper")
+    @Test("a diamond below a switchToLatest to a deeper stream never mixes values")
     func switchingDiamond() async {
         let source = Subject(value: 1)
         let deep = await source.combineLatest(await source.map { $0 }).map { $0.0 }.combineLatest(source).map { $0.0 }
@@ -44,7 +44,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a diamond stays whole while other tasks set other inputs")
+    @Test("a diamond stays consistent while other tasks set other inputs")
     func diamondsUnderLoad() async {
         let (source, other) = (Subject(value: 0), Subject(value: 0))
         let slow = await source.map { value in
@@ -74,7 +74,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("when set returns, the change has come out of every join below")
+    @Test("when set returns, the change has passed every join below")
     func completion() async {
         let (a, b) = (Subject(value: 0), Subject(value: 0))
         let sum = await a.combineLatest(b).combineLatest(a).map { $0.0.0 + $0.0.1 }
@@ -92,7 +92,7 @@ import Testing
         #expect(await sum.currentValue() == 600)
     }
 
-    @Test("several values of one wave come out as several combinations")
+    @Test("several values of one wave produce several combinations")
     func burst() async {
         let relay = Relay<Int>()
         let log = Log<String>()
@@ -137,7 +137,7 @@ import Testing
         withExtendedLifetime((joined, follow)) {}
     }
 
-    @Test("a merge begins with the current value of the last stream that has one")
+    @Test("a merge starts with the current value of the last stream that has one")
     func mergeCurrent() async {
         let (a, b, c) = (Subject(value: 1), Subject(value: 2), Relay<Int>())
         #expect(await Streams.Merge(a, b).currentValue() == 2)
@@ -150,7 +150,7 @@ import Testing
         #expect(await Streams.Merge([a.any(), b.any()]).currentValue() == 2)
     }
 
-    @Test("the values of a merge keep their order below it, whoever sends")
+    @Test("the values of a merge keep their order below it, whichever task sends")
     func mergeOrder() async {
         let relays = (0..<4).map { _ in Relay<Int>() }
         let (above, below) = (Log<Int>(), Log<Int>())

@@ -2,7 +2,7 @@
 import Relays
 import Testing
 
-/// What is freed when.
+/// Object lifetimes.
 @Suite(.timeLimit(.minutes(5))) struct MemoryTests {
     private final class Token: Sendable {}
 
@@ -28,7 +28,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a chain keeps its source alive, and nothing keeps both")
+    @Test("a chain keeps its source alive, and there is no cycle")
     func source() async {
         weak var held: Subject<Int>?
         var subscription: AnySubscription?
@@ -43,7 +43,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("switchToLatest lets go of the stream before, and of all when it goes")
+    @Test("switchToLatest releases the previous stream, and all streams at its own end")
     func switching() async {
         let (a, b) = (Subject(value: 1), Subject(value: 2))
         let choice = Subject(value: a)
@@ -56,7 +56,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a subscriber may end its own subscription, and gets nothing more")
+    @Test("a subscriber may end its own subscription, and gets no further value")
     func cancelInside() async {
         let subject = Subject(value: 0)
         let log = Log<Int>()
@@ -71,7 +71,7 @@ import Testing
         #expect(log.values == [1])
     }
 
-    @Test("what was cancelled while a value was on its way does not get it")
+    @Test("a subscription cancelled during a send does not get the value")
     func cancelDuring() async {
         let subject = Subject(value: 0)
         let log = Log<Int>()
@@ -83,7 +83,7 @@ import Testing
         withExtendedLifetime(first) {}
     }
 
-    @Test("a value is freed when nothing holds it any more")
+    @Test("a value is freed when its last reference is released")
     func values() async {
         let subject = Subject<Token?>(value: nil)
         let chain = await subject.map { $0 }.combineLatest(subject).tap { _ in }
@@ -99,7 +99,7 @@ import Testing
         withExtendedLifetime(chain) {}
     }
 
-    @Test("a relay made of a stream keeps the chain, and lets it go")
+    @Test("a relay derived from a stream retains the chain, and releases it")
     func relay() async throws {
         let subject = Subject(value: 1)
         var relay: StateRelay<Int>? = try await subject.map { $0 * 2 }.relay()
@@ -110,14 +110,14 @@ import Testing
         _ = relay
     }
 
-    @Test("readers of sequences, and sequences of streams, end with who holds them")
+    @Test("readers of sequences, and sequences of streams, end with their owners")
     func sequences() async {
         let subject = Subject(value: 1)
         for await value in await subject.tapAsyncStream() {
             #expect(value == 1)
             break
         }
-        await eventually("the sequence has let go") { subject.outlet.inletCount == 0 }
+        await eventually("the sequence has left the stream") { subject.outlet.inletCount == 0 }
 
         let relay = StateRelay(0)
         var stream: AsyncSequenceStream<Int>? = AsyncSequenceStream(relay)

@@ -3,7 +3,7 @@ import Testing
 
 /// Plain operators, tick by tick.
 @Suite(.timeLimit(.minutes(5))) struct OperatorMarbleTests {
-    @Test("the diagram of an untouched stream is its input")
+    @Test("the diagram of an unmodified stream is its input")
     func identity() {
         #expect(Stage().play("a--(bc)-d") { relays, _ in relays[0] } == "a--(bc)-d")
     }
@@ -13,7 +13,7 @@ import Testing
         #expect(Stage().play("a-b-c") { r, _ in await r[0].map { $0.uppercased() } } == "A-B-C")
     }
 
-    @Test("compactMap drops what becomes nil")
+    @Test("compactMap drops values that become nil")
     func compactMap() {
         #expect(Stage().play("1-x-3") { r, _ in await r[0].compactMap { Int($0) }.map { "\($0 + 1)" } } == "2---4")
         let output = Stage().play("1-x-3") { r, _ in
@@ -22,26 +22,26 @@ import Testing
         #expect(output == "2---4")
     }
 
-    @Test("flatMap sends each element by itself and has no current value")
+    @Test("flatMap sends each element separately and has no current value")
     func flatMap() async {
         #expect(Stage().play("a-b") { r, _ in await r[0].flatMap { [$0, $0] } } == "(aa)-(bb)")
         #expect(Stage().play("a-b") { r, _ in await r[0].map { [$0, "x"] }.flatMap() } == "(ax)-(bx)")
         #expect(await Subject(value: 1).flatMap { [$0] }.currentValue() == nil)
     }
 
-    @Test("scan gathers, with either label")
+    @Test("scan accumulates, with either label")
     func scan() {
         #expect(Stage().play("a-b-c") { r, _ in await r[0].scan("") { $0 + $1 } } == "a-(ab)-(abc)")
         #expect(
             Stage().play("a-b-c") { r, _ in await r[0].scan(initialResult: "x") { $0 + $1 } } == "(xa)-(xab)-(xabc)")
     }
 
-    @Test("selfScan sees the value before")
+    @Test("selfScan receives the previous value")
     func selfScan() {
         #expect(Stage().play("a-b-c") { r, _ in await r[0].selfScan { ($0 ?? "") + $1 } } == "a-(ab)-(bc)")
     }
 
-    @Test("filter, first and drop(while:) let through what they should")
+    @Test("filter, first and drop(while:) pass the matching values")
     func filters() {
         #expect(Stage().play("1-5-2-7") { r, _ in await r[0].filter { $0 > "3" } } == "--5---7")
         #expect(Stage().play("--a-b-c") { r, _ in await r[0].first() } == "--a----")
@@ -55,13 +55,13 @@ import Testing
         #expect(output == "1--4--7")
     }
 
-    @Test("merge sends the values of all in the order in which they come")
+    @Test("merge sends the values of all streams in the order of their arrival")
     func merge() {
         #expect(Stage().play("a--b", "-c-d") { r, _ in await r[0].merge(r[1]) } == "ac-(bd)")
         #expect(Stage().play("a--b", "-c-d") { r, _ in await r.merge() } == "ac-(bd)")
     }
 
-    @Test("combineLatest begins when all have a value")
+    @Test("combineLatest starts when all streams have a value")
     func combineLatest() {
         let output = Stage().play("a---b-", "--1--2") { r, _ in await r[0].combineLatest(r[1]).map { $0 + $1 } }
         #expect(output == "--(a1)-(b1)(b2)")
@@ -72,7 +72,7 @@ import Testing
         #expect(Stage().play("--a") { r, _ in await r[0].with(initialValue: "0") } == "0-a")
     }
 
-    @Test("switchToLatest follows the newest stream only")
+    @Test("switchToLatest follows only the newest stream")
     func switchToLatest() {
         let output = Stage().play("-a----b-----", "-1-2---3--4-", "7--8----9---") { r, _ in
             await r[0].map { name in name == "a" ? r[1] : r[2] }.switchToLatest()
@@ -97,7 +97,7 @@ import Testing
         #expect(log.values == ["it: a", "it: b"])
     }
 
-    @Test("keyDiffStream reports keys that went and came, not changed values")
+    @Test("keyDiffStream reports removed and added keys, not changed values")
     func keyDiff() async {
         let subject = Subject(value: ["a": 1])
         let log = Log<String>()

@@ -7,7 +7,7 @@ import Testing
 
 /// Streams at their ends and limits.
 @Suite(.timeLimit(.minutes(5))) struct StreamEndTests {
-    @Test("where a deadlock is queued, two changes in place are both made")
+    @Test("where a deadlock is queued, two changes in place are both applied")
     func mutatedTwice() async {
         await Deadlock.$policy.withValue(.queue) {
             let subject = Subject(value: 0)
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test("a task of a subscription that was cancelled ends")
+    @Test("a task of a cancelled subscription ends")
     func taskOutlives() async {
         var all: [Counter] = []
         for _ in 0..<20_000 {
@@ -43,7 +43,7 @@ import Testing
         #expect(haveEnded)
     }
 
-    @Test("a value that is set by a cancelled task arrives")
+    @Test("a value that a cancelled task sets arrives")
     func setCancelled() async {
         let subject = Subject(value: 0)
         let (a, b) = (await subject.map { $0 + 1 }, await subject.map { $0 + 2 })
@@ -57,7 +57,7 @@ import Testing
         #expect(value?.0 == 6 && value?.1 == 7)
     }
 
-    @Test("a long chain can be made, sent through, put below something deeper, and released")
+    @Test("a long chain can be built, used, moved below a deeper stream, and released")
     func longChain() async {
         await #expect(processExitsWith: .success) {
             let subject = Subject(value: 0)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("a chain that two hold is let go by the last of them")
+    @Test("a chain with two owners is released by the last of them")
     func sharedChain() async {
         let (subject, freed) = (OperatorState<Subject<Int>?>(nil), Counter())
         subject.exchange(Subject(value: 0) { freed.add(1) })
@@ -90,7 +90,7 @@ import Testing
         #expect(freed.value == 1)
     }
 
-    @Test("intervals as long as they may be are waited for")
+    @Test("intervals of the maximum length are awaited")
     func longIntervals() async {
         await #expect(processExitsWith: .success) {
             for interval in [Duration.seconds(1 << 40)] {
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("a merge of a stream with itself, and a join of one that sends while it is built, come to the newest")
+    @Test("a merge of a stream with itself, and a join of one that sends while it is built, reach the newest value")
     func merges() async {
         let subject = Subject(value: 0)
         let merged = await subject.merge(subject)
@@ -126,7 +126,7 @@ import Testing
         withExtendedLifetime(tap) {}
     }
 
-    @Test("a subscriber that waits for a task of its own that sets another input of the join")
+    @Test("a subscriber may wait for its task that sets another input of the join")
     func childSets() async {
         let (a, b) = (Subject(value: 0), Subject(value: 0))
         let both = await a.combineLatest(b)
@@ -140,7 +140,7 @@ import Testing
         withExtendedLifetime((tap, feedback)) {}
     }
 
-    @Test("a mapToFuture that is released does not begin its work any more", arguments: [0])
+    @Test("a released mapToFuture does not start its work", arguments: [0])
     func futureOutlives(_: Int) async {
         var all: [Counter] = []
         for _ in 0..<10_000 {
@@ -164,7 +164,7 @@ import Testing
         #expect(haveEnded)
     }
 
-    @Test("a reentrant lock: who waits, is cancelled and leaves does not hold up the others")
+    @Test("a cancelled waiter of a reentrant lock does not block the others")
     func reentrantLock() async {
         let lock = AsyncBinarySemaphore(allowTaskReentrancy: true)
         for _ in 0..<500 {
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test("at one moment: the value that comes as the interval is over, and the one that waits")
+    @Test("a value that arrives at the end of an interval is not lost, nor is the waiting one")
     func oneMoment() async {
         for _ in 0..<200 {
             let (clock, subject) = (TestClock(), Subject(value: 0))
@@ -214,7 +214,7 @@ import Testing
         }
     }
 
-    @Test("a stream of optionals keeps nil as a value")
+    @Test("a stream of optionals has nil as a value")
     func optionals() async {
         let subject = Subject<Int?>(value: nil)
         #expect(await subject.get() == .some(.none))

@@ -1,7 +1,7 @@
 import QStream
 import Testing
 
-/// What every stream promises: order, the current value, who gets what.
+/// The guarantees of every stream: order, the current value, delivery.
 @Suite(.timeLimit(.minutes(5))) struct StreamTests {
     @Test("tap gives the current value and then the others, in order")
     func tap() async {
@@ -13,7 +13,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("subscribe gives only what comes later")
+    @Test("subscribe gives only later values")
     func subscribe() async {
         let subject = Subject(value: 1)
         let log = Log<Int>()
@@ -33,7 +33,7 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test("a relay's values come out of map in order")
+    @Test("a relay's values leave map in order")
     func relayOrder() async {
         let relay = Relay<Int>()
         let log = Log<Int>()
@@ -58,7 +58,7 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test("every point of a chain has a current value")
+    @Test("every operator of a chain has a current value")
     func currentValues() async {
         let subject = Subject(value: 3)
         let doubled = await subject.map { $0 * 2 }
@@ -76,7 +76,7 @@ import Testing
         #expect(await Relay<Int>().currentValue() == nil)
     }
 
-    @Test("a value that is set by many tasks at once arrives everywhere, one after another, the same everywhere")
+    @Test("values set by many concurrent tasks arrive everywhere one after another, in the same order")
     func concurrentSets() async {
         let subject = Subject(value: 0)
         let (plain, mapped) = (Log<Int>(), Log<Int>())
@@ -93,7 +93,7 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test("mutate is one step, whoever else mutates")
+    @Test("mutate is one step, whatever other tasks mutate")
     func mutate() async throws {
         struct Refusal: Error {}
         let subject = Subject(value: 0)
@@ -116,7 +116,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("an optional subject begins with nil, and says when it is freed")
+    @Test("an optional subject starts with nil, and reports its release")
     func optionalSubject() async {
         let log = Log<String>()
         var subject: Subject<Int?>? = Subject<Int?>(value: nil) { log.record("freed") }
@@ -126,7 +126,7 @@ import Testing
         #expect(log.values == ["freed"])
     }
 
-    @Test("bind sets the other subject, with the current value first, as long as it is held")
+    @Test("bind sets the other subject, with the current value first, while it is retained")
     func bind() async {
         let source = Subject(value: 1)
         let (target, relay, sync) = (Subject(value: 0), Relay<Int>(), SyncContinuationSubject(value: 0))
@@ -147,7 +147,7 @@ import Testing
         withExtendedLifetime(logging) {}
     }
 
-    @Test("what is pushed from code that cannot wait arrives in order")
+    @Test("values pushed from synchronous code arrive in order")
     func syncContinuation() async {
         let subject = SyncContinuationSubject(value: 0)
         let log = Log<Int>()
@@ -158,7 +158,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("dispatch lets the sender go on, and keeps the order and the buffer's bound")
+    @Test("dispatch lets the sender continue, and keeps the order and the buffer's bound")
     func dispatch() async {
         let relay = Relay<Int>()
         let (log, newest) = (Log<Int>(), Log<Int>())
@@ -181,7 +181,7 @@ import Testing
         withExtendedLifetime((all, few)) {}
     }
 
-    @Test("a newer value cancels the task of the one before")
+    @Test("a newer value cancels the task of the previous one")
     func task() async {
         let subject = Subject(value: 1)
         let log = Log<String>()

@@ -4,7 +4,7 @@ import TestSupport
 @testable import QStream
 import Testing
 
-/// Eight writers and fifty readers of all kinds that come, go and are cancelled at random, over and over.
+/// Eight writers and fifty readers of all kinds that start, end and are cancelled at random, repeatedly.
 ///
 /// `TREBUCHET_LONG_TESTS=1` runs them for ten seconds too.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct StressTests {
@@ -12,7 +12,7 @@ import Testing
     private let writers = 8
     private let readers = 50
 
-    /// How long readers come and go.
+    /// The duration of the readers' activity.
     enum Extent: Sendable, CustomTestStringConvertible {
         case rounds(Int)
         case time(Duration)
@@ -35,7 +35,7 @@ import Testing
     private static var extents: [Extent] { [.rounds(12)] + (isLong ? [.time(.seconds(10))] : []) }
 
     @Test(
-        "values come in the order in which they were sent, none is lost or torn, no reader is stuck, nothing is left",
+        "values arrive in the order of sending, none is lost or inconsistent, no reader is stuck, nothing is retained",
         arguments: extents)
     func stress(extent: Extent) async {
         let wires = await StressWires(writers: writers)
@@ -56,7 +56,7 @@ import Testing
                         var random = RandomSource(seed: UInt64(reader))
                         var (round, received) = (0, 0)
                         while extent.goesOn(round, since: start) {
-                            // Each in turn: the rounds of a short run come upon all kinds.
+                            // Each in turn: the rounds of a short run cover all kinds.
                             let kind = StressReader.Kind.allCases[(reader + round) % StressReader.Kind.allCases.count]
                             let log = await StressReader(kind: kind, wires: wires).read(
                                 limit: Int.random(in: 1...40, using: &random),

@@ -11,7 +11,7 @@ import Testing
         let log = Log<String>()
         private let subscriptions: [AnySubscription]
 
-        /// - Parameter between: what is done with a value after the one branch and before the other.
+        /// - Parameter between: runs with a value after the first branch and before the second.
         init(between: @escaping @Sendable () async -> Void) async {
             let tens = await source.map { $0 * 10 }.any()
             let blocking = await source.subscribe { _ in await between() }
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("a switch to a stream that a value has passed on its way elsewhere comes out with that value")
+    @Test("a switch to a stream that a value has already passed takes that value")
     func halfWay() {
         let (stage, latch, circuits) = (Stage(), Latch(), Log<Circuit>())
         stage.perform { circuits.record(await Circuit { await latch.wait() }) }
@@ -31,14 +31,14 @@ import Testing
         stage.perform { await circuit.choice.set(circuit.tens) }
         stage.perform { await latch.open() }
         #expect(circuit.log.values == ["0/100", "20/200"])
-        // Between two values it comes out at once.
+        // Between two values it takes effect at once.
         stage.perform { await circuit.choice.set(Streams.Constant(7).any()) }
         stage.perform { await circuit.source.set(3) }
         stage.perform { await circuit.choice.set(circuit.tens) }
         #expect(circuit.log.values.suffix(3) == ["7/200", "7/300", "30/300"])
     }
 
-    @Test("a value that chooses among streams of its own source comes out in whole combinations")
+    @Test("a value that selects among streams of its own source produces consistent combinations")
     func ownWave() async {
         let source = Subject(value: 0)
         let log = Log<String>()
@@ -55,7 +55,7 @@ import Testing
         withExtendedLifetime(subscription) {}
     }
 
-    @Test("a child task that sends while its parent delivers does not wait for what waits for it")
+    @Test("a child task that sends during its parent's delivery does not wait for it")
     func childOfADelivery() async {
         let (a, b) = (Subject(value: 0), Subject(value: 0))
         let both = await Streams.Merge(a, b)
@@ -69,7 +69,7 @@ import Testing
         withExtendedLifetime((joined, follow)) {}
     }
 
-    @Test("switches between streams of a source end with a whole combination, whatever is sent meanwhile")
+    @Test("switches between streams of a source end with a consistent combination, whatever is sent meanwhile")
     func stress() async {
         let (source, other) = (Subject(value: 0), Subject(value: 0))
         let slow = await source.map { value in
@@ -87,7 +87,7 @@ import Testing
                 Task {
                     while !Task.isCancelled {
                         await subject.mutate { $0 += 1 }
-                        // Where nobody is in its way it would keep its thread.
+                        // Without contention the task would keep its thread.
                         await Task.yield()
                     }
                 }

@@ -4,7 +4,7 @@ import Testing
 /// Operators with a clock, tick by tick; a tick is a second.
 @Suite(.timeLimit(.minutes(5))) struct TimedMarbleTests {
     @Test(
-        "debounce sends the last value once it has been quiet",
+        "debounce sends the last value after a quiet interval",
         arguments: [
             ("a-------", "---a----"),
             ("abc-----", "-----c--"),
@@ -17,7 +17,7 @@ import Testing
 
     @Test("debounce loses nothing while its subscriber is busy")
     func busyDebounce() {
-        // b comes while a is still being dealt with (from 2 to 7) and is dealt with when a is done.
+        // b arrives while a is being processed (from 2 to 7) and is processed after it.
         let output = Stage().play("a--b---------", taking: 5) { r, clock in
             await r[0].debounce(for: .seconds(2), clock: clock)
         }
@@ -37,7 +37,7 @@ import Testing
         #expect(Stage().play(input) { r, clock in await r[0].throttle(for: .seconds(3), clock: clock) } == output)
     }
 
-    @Test("throttle can keep the first value back, too")
+    @Test("throttle can delay the first value, too")
     func throttleLater() {
         let output = Stage().play("ab-------") { r, clock in
             await r[0].throttle(for: .seconds(3), emitImmediately: false, clock: clock)
@@ -50,7 +50,7 @@ import Testing
         let output = Stage().play("ab-c------------", taking: 5) { r, clock in
             await r[0].throttle(for: .seconds(2), clock: clock)
         }
-        // a until 5, then c (newer than b), which came while a was being dealt with.
+        // a until 5, then c (newer than b), which arrived while a was being processed.
         #expect(output.filter { $0 != "-" }.last == "c")
         let queued = Stage().play("a-b-----c---------------", taking: 5) { r, clock in
             await r[0].throttle(for: .seconds(2), clock: clock)
@@ -92,7 +92,7 @@ import Testing
         #expect(result == output)
     }
 
-    @Test("a true that comes in front of a waiting false wins")
+    @Test("a true that arrives before a waiting false wins")
     func holdRace() {
         // The subscriber of the first true is busy until 5; the false is due at 4 and waits behind the second true.
         let output = Stage().play("TF-T------", taking: 5) { r, clock in
@@ -110,7 +110,7 @@ import Testing
         #expect(output == "(na)---n-b-c---n--")
     }
 
-    @Test("pulseOptional is one optional deep")
+    @Test("pulseOptional does not nest optionals")
     func pulseOptional() {
         let output = Stage().play("a--x--") { r, clock in
             await r[0].map { $0 == "x" ? nil : $0 }.pulseOptional(ofLength: .seconds(4), clock: clock)
@@ -135,7 +135,7 @@ import Testing
         #expect(stage.clock.sleeperCount == 0)
     }
 
-    @Test("a timer that shall not repeat ticks once")
+    @Test("a timer without repetition ticks once")
     func timerOnce() {
         let stage = Stage()
         let log = Log<Duration>()
@@ -177,7 +177,7 @@ import Testing
         #expect(output == "n--An-n--C--")
     }
 
-    @Test("what a released timed chain was waiting for does not come, and no task stays behind")
+    @Test("the pending value of a released timed chain does not arrive, and no task stays behind")
     func released() {
         let stage = Stage()
         let relay = Relay<Bool>()

@@ -4,7 +4,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct UtilityTests {
     struct Refusal: Error, Equatable {}
 
-    @Test("sequences are worked through one after another")
+    @Test("sequences are processed one element after another")
     func sequences() async throws {
         let numbers = [1, 2, 3, 4]
         #expect(await numbers.mapAsync { $0 * 2 } == [2, 4, 6, 8])
@@ -27,10 +27,10 @@ import Testing
         }
     }
 
-    @Test("concurrent work runs at the same time, in the order that is asked for")
+    @Test("concurrent work runs concurrently, with results in the requested order")
     func concurrent() async throws {
         let latch = Latch()
-        // Each waits for the last: one after another they would wait for ever.
+        // Each waits for the last: run one after another they would never end.
         await (1...4).forEachConcurrent { number in
             if number == 4 { await latch.open() } else { await latch.wait() }
         }
@@ -46,7 +46,7 @@ import Testing
         await #expect(throws: Refusal.self) { try await [1].mapConcurrent { _ -> Int in throw Refusal() } }
     }
 
-    @Test("a task sleeps for seconds as a number, and not when it is cancelled")
+    @Test("a task sleeps for a number of seconds, and not when it is cancelled")
     func seconds() async throws {
         let pause: @Sendable (Double) async throws -> Void = Task<Never, Never>.sleep(timeInterval:)
         try await pause(0.001)
@@ -101,7 +101,7 @@ import Testing
         #expect(log.values == ["cancelled"])
     }
 
-    @Test("cancelable gives up work that does not heed cancellation")
+    @Test("cancelable abandons work that ignores cancellation")
     func cancelableWork() async throws {
         let latch = Latch()
         let waiting = Task { try await cancelable { await latch.wait() } }
@@ -113,7 +113,7 @@ import Testing
         #expect(await Result { () async throws(Refusal) -> Int in throw Refusal() } == .failure(Refusal()))
     }
 
-    @Test("boxes hold what they are given")
+    @Test("boxes store the given values")
     func boxes() async {
         let actor = ValueActor(1)
         await actor.set(2)

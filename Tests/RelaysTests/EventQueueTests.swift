@@ -5,7 +5,7 @@ import Testing
 struct EventQueueTests {
     /// Offers 1, 2, … to a queue of three and reads it empty.
     @Test(
-        "a full queue does what its policy says",
+        "a full queue follows its policy",
         arguments: [
             (EventOverflowPolicy.dropOldest, 2, "1 2 wait", 0),
             (.dropOldest, 5, "3 4 5 wait", 2),
@@ -21,13 +21,13 @@ struct EventQueueTests {
         #expect(queue.droppedCount == dropped)
     }
 
-    @Test("a finished queue is read to its end and takes nothing more")
+    @Test("a finished queue is read to its end and accepts no more events")
     func finishing() {
         var queue = EventQueue<Int>(limit: 3, policy: .fail)
         _ = queue.offer(1)
         queue.finish()
         guard case .ignored = queue.offer(2) else {
-            Issue.record("a finished queue took an event")
+            Issue.record("a finished queue accepted an event")
             return
         }
         #expect(drain(&queue) == "1 end")

@@ -5,7 +5,7 @@ import Testing
 struct EventRelayMemoryTests {
     private final class Box: Sendable {}
 
-    @Test("a released subscription is gone from the relay, with its events")
+    @Test("a released subscription leaves the relay, with its events")
     func released() {
         let relay = EventRelay<Box>()
         var event: Box? = Box()
@@ -20,14 +20,14 @@ struct EventRelayMemoryTests {
         #expect(relay.subscriberCount == 0)
     }
 
-    @Test("ten thousand subscriptions that came and went leave none behind")
+    @Test("ten thousand released subscriptions leave none behind")
     func passing() {
         let relay = EventRelay<Int>()
         for _ in 0..<10_000 { _ = relay.subscribe(onOverflow: .dropOldest) }
         #expect(relay.subscriberCount == 0)
     }
 
-    @Test("an iterator keeps its subscription")
+    @Test("an iterator retains its subscription")
     func iteratorHolds() async throws {
         let relay = EventRelay<Int>()
         var iterator = relay.subscribe(onOverflow: .fail).makeAsyncIterator()

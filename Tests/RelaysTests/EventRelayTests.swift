@@ -26,7 +26,7 @@ struct EventRelayTests {
         #expect(try await collect(second) == ["b"])
     }
 
-    @Test("a subscriber that fails by overflow gets what was buffered, then the error, and is gone")
+    @Test("a subscriber that fails by overflow gets the buffered events, then the error, and is removed")
     func failing() async throws {
         let relay = EventRelay<Int>()
         let slow = relay.subscribe(bufferLimit: 2, onOverflow: .fail)
@@ -95,7 +95,7 @@ struct EventRelayTests {
         #expect(shares.allSatisfy { $0 == $0.sorted() })
     }
 
-    @Test("a cancelled reader ends, and what it did not read is there for the next")
+    @Test("a cancelled reader ends, and its unread events are available to the next")
     func cancellation() async throws {
         let relay = EventRelay<Int>()
         let subscription = relay.subscribe(onOverflow: .fail)
@@ -109,7 +109,7 @@ struct EventRelayTests {
         #expect(try await collect(subscription) == [1])
     }
 
-    @Test("cancelling readers while events are sent loses and doubles none of them")
+    @Test("cancellation of readers while events are sent neither loses nor duplicates events")
     func cancellationRaces() async throws {
         let relay = EventRelay<Int>()
         let subscription = relay.subscribe(bufferLimit: 10_000, onOverflow: .fail)

@@ -1,6 +1,6 @@
 import Testing
 
-/// Lets other tasks run until the condition holds; gives up (and records an issue) after two minutes.
+/// Lets other tasks run until the condition holds; records an issue after two minutes.
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
 ) async {

@@ -4,7 +4,7 @@ import Relays
 import Synchronization
 import Testing
 
-/// Eight writers and fifty readers that are cancelled at random, over and over.
+/// Eight writers and fifty readers that are cancelled at random, repeatedly.
 ///
 /// `TREBUCHET_LONG_TESTS=1` runs them for ten seconds each.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct RelayStressTests {
@@ -12,7 +12,7 @@ import Testing
     private let writers = 8
     private let readers = 50
 
-    /// How long readers come and go.
+    /// The duration of the readers' activity.
     private enum Extent: Sendable, CustomTestStringConvertible {
         case rounds(Int)
         case time(Duration)
@@ -29,14 +29,14 @@ import Testing
         [.rounds(rounds)] + (isLong ? [.time(.seconds(10))] : [])
     }
 
-    /// A value that says by whom it was written, and how much everybody had written by then.
+    /// A value with the write counts of all writers at its time.
     private struct Sample {
         var version = 0
         var written: [Int]
     }
 
     @Test(
-        "a state relay gives no value out of order, leaves no reader behind and leaks no place",
+        "a state relay gives no value out of order, leaves no reader behind and leaks no slot",
         arguments: extents(rounds: 40))
     private func state(extent: Extent) async {
         let relay = StateRelay(Sample(written: Array(repeating: 0, count: writers)))
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        "an event relay keeps each sender's order, leaves no reader behind and leaks no place",
+        "an event relay keeps each sender's order, leaves no reader behind and leaks no slot",
         arguments: extents(rounds: 12))
     private func events(extent: Extent) async {
         let relay = EventRelay<Event>()
@@ -99,7 +99,7 @@ import Testing
         #expect(reads > 0)
     }
 
-    /// Returns how many values were read. `read` gives nil for one that was out of order.
+    /// Returns the number of values read. `read` gives nil for one that was out of order.
     private func run(
         _ extent: Extent, write: @escaping @Sendable (_ writer: Int, _ number: Int) -> Void,
         read: @escaping @Sendable (_ limit: Int) async -> Int?

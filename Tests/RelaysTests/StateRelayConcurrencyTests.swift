@@ -49,7 +49,7 @@ struct StateRelayConcurrencyTests {
         #expect(relay.waitingReaderCount == 0)
     }
 
-    @Test("a reader whose task is cancelled already gets nothing")
+    @Test("a reader in a cancelled task gets nothing")
     func cancelledBefore() async {
         let relay = StateRelay(0)
         let reader = Task {
@@ -60,7 +60,7 @@ struct StateRelayConcurrencyTests {
         #expect(await reader.value == nil)
     }
 
-    @Test("cancelling readers while writers write neither hangs nor loses anybody")
+    @Test("cancellation of readers during writes neither hangs nor loses a reader")
     func cancellationRaces() async {
         let relay = StateRelay(0)
         let writer = Task {
@@ -91,7 +91,7 @@ struct StateRelayConcurrencyTests {
         #expect(relay.waitingReaderCount == 0)
     }
 
-    @Test("cancelling and finishing at the same time ends every reader once")
+    @Test("concurrent cancellation and finish end every reader once")
     func cancellationAgainstFinish() async {
         for _ in 0..<500 {
             let relay = StateRelay(0)

@@ -14,7 +14,7 @@ struct StateRelayMemoryTests {
         #expect(first == nil)
     }
 
-    @Test("a waiting reader does not keep its relay alive, and ends with it")
+    @Test("a waiting reader does not retain its relay, and ends with it")
     func waitingReader() async {
         var relay: StateRelay<Box>? = StateRelay(Box())
         weak let weakRelay = relay
@@ -31,7 +31,7 @@ struct StateRelayMemoryTests {
         await eventually("the value is freed") { value == nil }
     }
 
-    @Test("ten thousand readers that came and went leave nothing in the relay")
+    @Test("ten thousand released readers leave nothing in the relay")
     func passingReaders() async {
         let relay = StateRelay(0)
         for _ in 0..<100 {

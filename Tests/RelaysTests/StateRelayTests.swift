@@ -10,7 +10,7 @@ struct StateRelayTests {
         #expect(await reader.next() == 2)
     }
 
-    @Test("a reader that keeps up sees every value in order")
+    @Test("a reader at the writer's pace sees every value in order")
     func keepingUp() async {
         let relay = StateRelay(0)
         var reader = relay.stream.makeAsyncIterator()
@@ -54,7 +54,7 @@ struct StateRelayTests {
         #expect(relay.currentValue == ["a", "b"])
     }
 
-    @Test("an update in place that throws passes the error on and wakes the readers")
+    @Test("an update in place that throws rethrows the error and wakes the readers")
     func throwingUpdate() async {
         let relay = StateRelay(0)
         let reader = Task { await relay.stream.first { $0 == 1 } }
@@ -95,7 +95,7 @@ struct StateRelayTests {
         #expect(await reader.value == [1])
     }
 
-    @Test("a reader that comes after the end gets the last value and the end")
+    @Test("a reader that starts after the end gets the last value and the end")
     func lateReader() async {
         let relay = StateRelay(1)
         relay.finish()
@@ -128,7 +128,7 @@ struct StateRelayTests {
         }
     }
 
-    @Test("the version grows with each change, and the stream after one has what is newer")
+    @Test("the version grows with each change, and the stream after a version has the newer values")
     func version() async {
         let relay = StateRelay("a")
         #expect(relay.version == 1)

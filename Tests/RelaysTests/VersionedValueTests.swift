@@ -3,7 +3,7 @@ import Testing
 @testable import Relays
 
 struct VersionedValueTests {
-    @Test("a reader that has seen nothing gets the first value")
+    @Test("a new reader gets the first value")
     func firstValue() {
         let state = VersionedValue("a")
         #expect(describe(state.step(after: 0)) == "a v1")
@@ -26,7 +26,7 @@ struct VersionedValueTests {
         #expect(describe(state.step(after: 1)) == "end")
     }
 
-    @Test("nothing changes a finished state")
+    @Test("a finished state does not change")
     func frozen() {
         var state = VersionedValue("a")
         state.isFinished = true
@@ -40,7 +40,7 @@ struct VersionedValueTests {
         #expect(state.version == 1)
     }
 
-    @Test("what a throwing change did before it threw is a new version")
+    @Test("a change that throws publishes its partial result as a new version")
     func throwingChange() {
         var state = VersionedValue("a")
         #expect(throws: Refusal.self) {

@@ -5,10 +5,10 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Calls under way when the lease of their actor ends, and a write that was made has no answer yet.
+/// In-flight calls when the lease of their actor ends and a write is not yet answered.
 @Suite(.timeLimit(.minutes(5))) struct AbandonedCallTests {
-    /// Runs `body` with a client at one of two nodes, which observes an actor of the second and has called a method of it. The call is
-    /// written, the node owns nothing any more, and the answer of the engine has not come.
+    /// Runs `body` with a client at one of two nodes, which observes an actor of the second node and has called a method of it. The call
+    /// is written, the node owns no slots any more, and the response of the coordination store is outstanding.
     private func with(
         _ place: Int, calling target: String, _ body: (String, TextClient, FaultyEngine) async throws -> Void
     ) async throws {
@@ -34,7 +34,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "a call ends with unknownOutcome when its activation is given up, though the engine has not answered",
+        "a call ends with unknownOutcome when its activation ends before the coordination store has responded",
         arguments: [0, 1])
     func unknown(place: Int) async throws {
         try await with(place, calling: "add(_:)") { name, client, way in
@@ -49,11 +49,11 @@ import TrebuchetCluster
     }
 
     @Test(
-        "an @Idempotent call is answered by the next owner, behind the stream that shows it, and done once",
+        "an @Idempotent call is executed once and answered by the next owner, after the update that shows its effect",
         arguments: [0, 1])
     func idempotent(place: Int) async throws {
         try await with(place, calling: "addOnce(_:)") { name, client, way in
-            // What the engine answers the activation of before is nobody's answer any more.
+            // Late responses to the previous activation are discarded.
             way.set { $0 = .init() }
             let reply2 = try #require(await client.answer(1))
             #expect(reply2.contains(#""result":1"#), "\(client.texts)")
@@ -64,7 +64,9 @@ import TrebuchetCluster
         }
     }
 
-    @Test("@Idempotent calls wait while the engine is away, and are answered once it is back", arguments: [0, 1])
+    @Test(
+        "@Idempotent calls wait while the coordination store is unavailable, and are answered afterwards",
+        arguments: [0, 1])
     func away(place: Int) async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)

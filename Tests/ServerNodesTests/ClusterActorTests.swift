@@ -4,11 +4,11 @@ import Testing
 import Trebuchet
 import TrebuchetCluster
 
-/// Actors of one node that call and observe those of others.
+/// Actors of one node that call and observe actors of other nodes.
 @Suite(.timeLimit(.minutes(5))) struct ClusterActorTests {
     private static let tallies = (0..<24).map { "tallies/\($0)" }
 
-    @Test("an actor calls others by name, wherever they live", arguments: [false, true])
+    @Test("an actor calls other actors by name, whatever their node", arguments: [false, true])
     func calls(areReached: Bool) async throws {
         try await withNodes(["a", "b", "c"], areReached: areReached) { nodes in
             let client = try await nodes[0].client()
@@ -16,14 +16,14 @@ import TrebuchetCluster
                 let clerk = try client.resolve(CrossNodeCaller.self, id: "clerks/\(number)")
                 #expect(try await clerk.count(Self.tallies) == number * Self.tallies.count)
             }
-            // The same are reached through any node.
+            // The actors are reachable through any node.
             let other = try await nodes[2].client()
             for name in Self.tallies { #expect(try await other.resolve(Tally.self, id: name).add(0) == 6) }
             #expect(nodes.allSatisfy { node in Self.tallies.contains { node.owns($0) } })
         }
     }
 
-    @Test("calls of one actor to another begin in their order")
+    @Test("calls of one actor to another start in order")
     func order() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
@@ -36,7 +36,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("an actor observes others, and sees each change before the answer of its call")
+    @Test("an actor observes other actors, and receives each update before the response of its call")
     func observing() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
@@ -47,7 +47,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what actors do is the server's: it has no principal, and no rule for clients is asked")
+    @Test("calls of actors run as the server: without a principal, and without the rules for clients")
     func trusted() async throws {
         var access = AccessPolicy()
         access.identifiesCallers = true
@@ -68,8 +68,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a client cannot have the server call for it what it may not: a reference that it sends lends nobody's rights")
+    @Test("a client cannot make the server call an actor for it: a reference that it sends confers no authorization")
     func given() async throws {
         var access = AccessPolicy()
         access.identifiesCallers = true
@@ -79,7 +78,7 @@ import TrebuchetCluster
             let clerk = try client.resolve(CrossNodeCaller.self, id: nodes[0].names("clerks")[0])
             for node in nodes {
                 let tally = try client.resolve(Tally.self, id: node.names(1)[0])
-                // Made or not.
+                // Before and after the activation.
                 for isThere in [false, true] {
                     if isThere { _ = try await tally.add(1) }
                     let outcome: String
@@ -88,14 +87,14 @@ import TrebuchetCluster
                     } catch let error as TrebuchetError {
                         outcome = "\(error.code)"
                     }
-                    // What is here is called by whoever has called; what is elsewhere not at all.
+                    // A local actor is called with the caller's identity; a remote one is not called at all.
                     #expect(outcome == (isThere && node === nodes[0] ? "nobody" : "unavailable"))
                 }
             }
         }
     }
 
-    @Test("no actor changes for the others who the server is")
+    @Test("an actor cannot change the server's identity for other actors")
     func shared() async throws {
         var access = AccessPolicy()
         access.identifiesCallers = true
@@ -109,7 +108,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("limits of a client's connection are none of the server's")
+    @Test("limits of a client's connection do not apply to the server")
     func limits() async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 2
@@ -119,13 +118,13 @@ import TrebuchetCluster
             let client = try await nodes[0].client()
             let clerk = try client.resolve(CrossNodeCaller.self, id: nodes[0].names("clerks")[0])
             #expect(try await clerk.watchAll(Self.tallies) == Self.tallies.count)
-            // More than two under way at once, each waiting for the next: none may stand in a line behind the others.
+            // More than two in-flight calls, each waiting for the next: they must not be queued behind each other.
             #expect(try await clerk.again(nodes[0].names("clerks")[0], 20) == 20)
             #expect(try await clerk.again(nodes[1].names("clerks")[0], 20) == 20)
         }
     }
 
-    @Test("a reference that is kept leads to the next owner, and no call is done twice")
+    @Test("a stored reference leads to the next owner, and no call is executed twice")
     func ownerDies() async throws {
         try await withNodes(["a", "b", "c"]) { nodes in
             let client = try await nodes[0].client()
@@ -141,12 +140,12 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a reference that is kept leads to the next owner when a node is drained")
+    @Test("a stored reference leads to the next owner when a node drains")
     func drained() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
             let clerk = try client.resolve(CrossNodeCaller.self, id: nodes[0].names("clerks")[0])
-            // It lives here first, and is not held as what it is here.
+            // The reference must not be bound to the local instance.
             for name in [nodes[0].names(1)[0], nodes[1].names(1)[0]] {
                 try await clerk.hold(name)
                 #expect(try await clerk.addToHeld(1) == 1)

@@ -6,9 +6,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Answers that wait for streams: how many, how long, whose.
+/// Responses that wait for streams: their number, duration and conditions.
 @Suite(.timeLimit(.minutes(5))) struct ClusterCommitGateTests {
-    /// A client of the first node observes some of the second one's, and none of that comes any more.
+    /// A client of the first node observes actors of the second one, whose streams have stopped.
     private func withSilent(_ body: (_ client: TextClient, _ names: [String], _ nodes: [Node]) async throws -> Void)
         async throws
     {
@@ -32,23 +32,23 @@ import TrebuchetCluster
         }
     }
 
-    @Test("an answer waits as long as its call is under way, and then nothing of it stays")
+    @Test("a response waits as long as its call is in flight, and is then released completely")
     func cancelled() async throws {
         try await withSilent { client, names, nodes in
             let before = nodes[0].server.bufferedBytes
             for round in 0..<3 {
                 let calls = round * 500..<round * 500 + 500
                 for call in calls { client.call(call, names[call % 8], "caller()", "[]") }
-                #expect(await eventually { await nodes[0].held() == 500 })
+                #expect(await eventually { await nodes[0].delayedResponseCount() == 500 })
                 #expect(nodes[0].server.bufferedBytes > before)
                 for call in calls { client.cancel(call) }
-                #expect(await eventually { await nodes[0].held() == 0 })
+                #expect(await eventually { await nodes[0].delayedResponseCount() == 0 })
                 #expect(await eventually { nodes[0].server.bufferedBytes == before })
             }
         }
     }
 
-    @Test("a call that was done is not answered with timeout because a stream does not come")
+    @Test("a completed call is not answered with timeout when a stream stops")
     func deadline() async throws {
         try await withSilent { client, names, _ in
             client.call(1, names[0], "add(_:)", "[1]", more: #","timeoutMilliseconds":3000"#)
@@ -56,15 +56,15 @@ import TrebuchetCluster
         }
     }
 
-    @Test("answers of actors whose streams come wait for none")
+    @Test("responses of actors with active streams do not wait for other streams")
     func others() async throws {
         try await withSilent { client, names, nodes in
             let other = nodes[1].names("boards")[0]
             for call in 0..<100 { client.call(call, names[call % 8], "caller()", "[]") }
-            #expect(await eventually { await nodes[0].held() == 100 })
+            #expect(await eventually { await nodes[0].delayedResponseCount() == 100 })
             client.call(1_000, other, "step()", "[]")
             #expect(await client.answer(1_000) != nil)
-            #expect(await nodes[0].held() == 100)
+            #expect(await nodes[0].delayedResponseCount() == 100)
         }
     }
 }

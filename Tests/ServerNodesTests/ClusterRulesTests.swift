@@ -4,13 +4,13 @@ import Testing
 import Trebuchet
 import TrebuchetCluster
 
-/// Rules of nodes: what a client asks of an actor that lives elsewhere is under those of both.
+/// Authorization rules of nodes: calls and streams to actors of another node are checked at both nodes.
 @Suite(.timeLimit(.minutes(5))) struct ClusterRulesTests {
     private static let allowed = ""
     private static let refused = "unauthenticated"
 
     @Test(
-        "calls over a line to another node are under the rules that replace others at either, and streams end",
+        "calls through a node channel are checked against replaced rules of both nodes, and streams end",
         arguments: [false, true])
     func replaced(directly: Bool) async throws {
         let engine = MemoryEngine()
@@ -19,7 +19,7 @@ import TrebuchetCluster
         try await withNodes(["a", "b"], engine: engine, through: way, access: access, areReached: directly) { nodes in
             let (board, tally) = (nodes[1].names("boards")[0], nodes[1].names(1)[0])
             if directly {
-                // The first ones go through the engine.
+                // The first calls go through the coordination store.
                 let first = try await nodes[0].client().resolve(Tally.self, id: tally)
                 #expect(
                     await eventually {
@@ -36,13 +36,13 @@ import TrebuchetCluster
                     return client.answers(callID).first?.error
                 }
                 #expect(await answer("before") == Self.allowed)
-                // One that its node takes for all of its clients, and one for it alone.
+                // One shared stream, and one for this client only.
                 client.observe("shared", board, "observeSteps")
                 client.call(1, board, "observeSteps", "[]", more: #","filter":{"distinct":true}"#)
                 #expect(await eventually { client.versions.count == 2 })
 
                 await nodes[place].server.replaceAuthorization { _, _, _ in false }
-                // Whether a client may have what its node takes for several is its node's to say from then on.
+                // Once a shared stream has started, only the node of the client re-authorizes it.
                 let ended = place == 0 ? 2 : 1
                 #expect(
                     await eventually {

@@ -5,10 +5,10 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Streams that come back to an actor whose log was folded meanwhile.
+/// Streams that resume at an actor whose log was compacted meanwhile.
 @Suite(.timeLimit(.minutes(5))) struct CompactedLogTests {
     private func sign(_ name: String, _ count: Int, through client: TextClient, from first: Int) async {
-        // Not more at once than may be under way.
+        // In batches within the limit of in-flight calls.
         for start in stride(from: 0, to: count, by: 500) {
             let end = min(start + 500, count)
             for number in start..<end { client.call(first + number, name, "sign(_:)", "[\(number)]") }
@@ -16,7 +16,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who lacks fewer versions than are kept goes on at the next owner, wherever the last snapshot of the log is")
+    @Test("a client within the retained versions resumes at the next owner, wherever the last snapshot of the log is")
     func snapshotted() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let names = nodes[1].names("rolls", 12)

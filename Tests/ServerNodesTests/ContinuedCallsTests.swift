@@ -5,9 +5,9 @@ import Testing
 import Trebuchet
 import TrebuchetCluster
 
-/// Calls that come back from where they wait, as their actor cannot be loaded where it seems to live.
+/// Calls that are routed again, as their actor cannot be loaded at its supposed owner.
 @Suite(.timeLimit(.minutes(5))) struct ContinuedCallsTests {
-    /// Runs `body` with a client of a node that owns an actor of another node's before, and cannot load it.
+    /// Runs `body` with a client of a node that has taken over an actor of another node, and cannot load it.
     private func withMoving(
         rule: @escaping NodeRule, _ body: (TextClient, Node, FaultyEngine) async throws -> Void
     ) async throws {
@@ -28,7 +28,7 @@ import TrebuchetCluster
         await before.stop()
     }
 
-    @Test("a call ends at its deadline, however often it comes back, and the rules are asked once")
+    @Test("a call ends at its deadline, however often it is routed again, and is authorized once")
     func deadline() async throws {
         let asked = Mutex(0)
         let rule: NodeRule = { _, _, _ in
@@ -47,7 +47,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a call that comes back is decided anew when the rules have changed meanwhile")
+    @Test("a call that is routed again is authorized again when the rules have changed meanwhile")
     func newRules() async throws {
         try await withMoving(rule: { _, _, _ in true }) { client, node, way in
             client.call(1, "tallies/x", "add(_:)", "[1]")

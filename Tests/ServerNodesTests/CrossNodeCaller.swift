@@ -1,12 +1,12 @@
 import TestSupport
 import Trebuchet
 
-/// Works with actors of other nodes.
+/// Calls actors of other nodes.
 @Trebuchet
 distributed actor CrossNodeCaller {
     private var held: Tally?
 
-    /// Adds to each of so many tallies, and says what they have come to.
+    /// Adds one to each of the tallies, and returns the sum of their values.
     distributed func count(_ names: [String]) async throws -> Int {
         var sum = 0
         for name in names { sum += try await actorSystem.resolve(Tally.self, id: name).add(1) }
@@ -15,7 +15,7 @@ distributed actor CrossNodeCaller {
     distributed func addOnce(_ name: String, _ number: Int) async throws -> Int {
         try await actorSystem.resolve(Tally.self, id: name).addOnce(number)
     }
-    /// Calls, without waiting for one answer before the next call, and says whether they came in order.
+    /// Sends calls without waiting for responses, and returns whether they arrived in order.
     distributed func follow(_ name: String, _ calls: Int) async throws -> Bool {
         let tally = try actorSystem.resolve(Tally.self, id: name)
         return try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -25,11 +25,11 @@ distributed actor CrossNodeCaller {
             return try await group.allSatisfy { $0 }
         }
     }
-    /// Whom an actor takes for its caller, when this one calls.
+    /// The caller that an actor sees when this actor calls it.
     distributed func name(to name: String) async throws -> String {
         try await actorSystem.resolve(Tally.self, id: name).caller()
     }
-    /// Has an actor sign the caller in and out, and says what others take this one for then.
+    /// Makes an actor sign the caller in and out, and returns the callers that other actors see then.
     distributed func mislead(_ name: String, _ other: String) async throws -> [String] {
         let (tally, next) = (
             try actorSystem.resolve(Tally.self, id: name), try actorSystem.resolve(Tally.self, id: other)
@@ -40,9 +40,9 @@ distributed actor CrossNodeCaller {
         seen += [try await tally.caller(), try await next.caller(), "\(try await tally.handlers())"]
         return seen
     }
-    /// The same of one that it was given.
+    /// The caller that a given actor sees.
     distributed func name(of tally: Tally) async throws -> String { try await tally.caller() }
-    /// Observes an actor until it has counted to a number, having had something added first.
+    /// Observes an actor until its count reaches a number, adding one after each update.
     distributed func watch(_ name: String, until last: Int) async throws -> [Int] {
         let tally = try actorSystem.resolve(Tally.self, id: name)
         var seen: [Int] = []
@@ -53,10 +53,10 @@ distributed actor CrossNodeCaller {
         }
         return seen
     }
-    /// Keeps a reference.
+    /// Stores a reference.
     distributed func hold(_ name: String) throws { held = try actorSystem.resolve(Tally.self, id: name) }
     distributed func addToHeld(_ number: Int) async throws -> Int { try await held?.addOnce(number) ?? -1 }
-    /// So many streams at once, each of an actor of its own.
+    /// Observes several actors at once.
     distributed func watchAll(_ names: [String]) async throws -> Int {
         var streams: [StateStream<Int>.Iterator] = []
         var seen = 0
@@ -68,7 +68,7 @@ distributed actor CrossNodeCaller {
         }
         return seen
     }
-    /// Calls this very actor by its name.
+    /// Calls this actor by its name.
     distributed func again(_ name: String, _ depth: Int) async throws -> Int {
         guard depth > 0 else { return 0 }
         return try await actorSystem.resolve(CrossNodeCaller.self, id: name).again(name, depth - 1) + 1

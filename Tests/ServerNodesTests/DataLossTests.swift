@@ -6,13 +6,13 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Nodes whose engine has lost what it kept, or takes nothing, and what they say of whether they can serve.
+/// Nodes whose coordination store has lost its data or refuses writes, and their reported readiness.
 @Suite(.timeLimit(.minutes(5))) struct DataLossTests {
     private func problem(_ server: TrebuchetServer) async -> String? {
         await server.readiness().first { $0.name == "cluster" }?.failureReason
     }
 
-    @Test("when the engine was emptied nothing is acknowledged any more, and run() ends and says why")
+    @Test("after the coordination store was emptied nothing is acknowledged, and run() ends with the reason")
     func ends() async throws {
         let engine = MemoryEngine()
         let node = try Node("a", engine)
@@ -27,13 +27,13 @@ import TrebuchetCluster
         let error = await #expect(throws: ClusterEngineError.self) { try await running.value }
         #expect(error?.code == .dataLoss && node.server.status == .stopped)
         #expect(await problem(node.server)?.contains("the coordination store has lost data") == true)
-        // Metrics throw while other tests of this process hold a reactor.
+        // Metrics throw while other tests of this process block a reactor.
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == false })
         #expect(try await engine.owner(of: ClusterSlot(of: "tallies/x")) == nil)
         await node.stop()
     }
 
-    @Test("a node that is to continue continues, keeps its connections, and says so in the log")
+    @Test("a node with the policy to continue keeps its connections, and logs the loss")
     func continues() async throws {
         let engine = MemoryEngine()
         let lines = Journal()
@@ -48,7 +48,7 @@ import TrebuchetCluster
         let tally = try client.resolve(Tally.self, id: "tallies/x")
         #expect(try await tally.add(1) == 1)
         engine.loseEverything()
-        // What is there counts from now on: nothing.
+        // From now on the remaining data counts: none.
         #expect(await eventually { (try? await tally.add(0)) == 0 })
         #expect(try await tally.add(10) == 10)
         #expect(await eventually { await problem(node.server) == nil })
@@ -61,7 +61,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "when the engine comes back with older logs, nodes write again what it has acknowledged, with and without a call"
+        "when the coordination store returns with older logs, nodes restore their acknowledged entries, with and without a call"
     )
     func older() async throws {
         let engine = MemoryEngine()
@@ -88,7 +88,7 @@ import TrebuchetCluster
         await node.stop()
     }
 
-    @Test("older logs that cannot be written again are a loss of data", arguments: DataLossPolicy.allCases)
+    @Test("older logs that cannot be restored are a data loss", arguments: DataLossPolicy.allCases)
     func cannotRestore(policy: DataLossPolicy) async throws {
         let engine = MemoryEngine()
         let node = try Node("a", engine, afterDataLoss: policy) { server in
@@ -101,7 +101,7 @@ import TrebuchetCluster
         let log = ClusterLog("tallies/x")
         let tally = try await node.client().resolve(Tally.self, id: log.id)
         for number in 1...3 { #expect(try await tally.add(1) == number) }
-        // Another history: an entry that this node did not write stands where one of its own was.
+        // A diverged log: an entry of another writer has replaced one of this node.
         engine.loseNewest(2, of: log)
         let lease = try #require(try await engine.owner(of: log.slot)?.lease)
         let top = try await engine.read(log, after: nil).head
@@ -120,7 +120,7 @@ import TrebuchetCluster
         await node.stop()
     }
 
-    @Test("a server whose accounts are at the engine ends all the same")
+    @Test("a server with accounts in the coordination store ends regardless of the policy")
     func accounts() async throws {
         let engine = MemoryEngine()
         var access = AccessPolicy.open
@@ -136,7 +136,8 @@ import TrebuchetCluster
     }
 
     @Test(
-        "readiness, metrics and the log say alike when a node owns nothing as its engine is away, and when it is back")
+        "readiness, metrics and the log agree when a node loses its slots as the coordination store is unavailable, and afterwards"
+    )
     func away() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)

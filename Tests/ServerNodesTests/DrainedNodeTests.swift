@@ -7,7 +7,7 @@ import TrebuchetCluster
 
 /// Calls and streams over a connection that a stopping node drains.
 @Suite(.timeLimit(.minutes(5))) struct DrainedNodeTests {
-    /// Long enough for busy machines: calls are made for a fifth of it.
+    /// Long enough for busy machines: calls are accepted for a fifth of it.
     private static let drain = Duration.seconds(200)
 
     /// Runs `body` with a client that has answered the ping of its draining node, which does not close the connection yet.
@@ -18,7 +18,7 @@ import TrebuchetCluster
             #expect(await eventually { await nodes[0].server.counters().callsUnderWay == 1 })
             let stopping = Task { await nodes[0].server.shutdown(drain: Self.drain) }
             #expect(await eventually { client.messages.contains { $0.type == "goAway" } })
-            #expect(await eventually { await nodes[0].hasHeard })
+            #expect(await eventually { await nodes[0].hasReceivedPong })
             try await body(client, nodes)
             client.cancel("w")
             #expect(await eventually { client.answers("w").count == 1 })
@@ -26,7 +26,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a node that is to stop at once says that it does not wait until its slots are released")
+    @Test("a node without drain time logs that it does not wait until its slots are released")
     func atOnce() async throws {
         let lines = Journal()
         let node = try Node("a", MemoryEngine(), log: { lines.record($0) }) { _ in }
@@ -38,7 +38,7 @@ import TrebuchetCluster
         await node.stop()
     }
 
-    @Test("a call that a client sends before it has seen that it is to go is made, though its network knows already")
+    @Test("a call sent before the client has seen the goAway is executed")
     func lateCall() async throws {
         try await withDrained { client, nodes in
             let name = nodes[1].names(1)[0]
@@ -50,7 +50,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a stream that a client asks for before it has seen that it is to go goes on with its next connection")
+    @Test("a stream requested before the client has seen the goAway continues over its next connection")
     func lateStreams() async throws {
         try await withDrained { client, nodes in
             let name = nodes[1].names(1)[0]
@@ -79,7 +79,7 @@ import TrebuchetCluster
 
 extension Node {
     /// A Boolean value that indicates whether the pong of a draining connection has arrived.
-    fileprivate var hasHeard: Bool {
+    fileprivate var hasReceivedPong: Bool {
         get async {
             for shard in server.shards where await shard.reactor.perform({ shard.lastLateMessage > 0 }) { return true }
             return false

@@ -6,7 +6,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Logs of actors at an engine, from one owner to the next.
+/// Logs of actors in a coordination store, across successive owners.
 @Suite struct EngineStoreTests {
     private let key = StateKey("states", "a.count", partition: "a")
     private let log = ClusterLog("a")
@@ -14,7 +14,7 @@ import TrebuchetCluster
 
     init() throws { node = try ClusterNode(name: "n") }
 
-    /// What the next owner of an actor writes through.
+    /// The store of the actor's next owner.
     private func nextOwner(_ engine: MemoryEngine) async throws -> EngineStore {
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
@@ -39,7 +39,7 @@ import TrebuchetCluster
         try await append(2...5, store)
     }
 
-    @Test("each owner begins a life of its own, and knows how far those before it came")
+    @Test("each owner starts an incarnation and knows the last versions of the earlier ones")
     func lives() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -49,21 +49,20 @@ import TrebuchetCluster
         #expect(found.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 5)])
         #expect(found.lastVersion == 5)
         try await append(6...7, second)
-        // In the same life, whatever it had to read anew.
+        // The incarnation stays, however often the log is read.
         #expect(try await second.readLog(key)?.snapshot.epoch == found.snapshot.epoch)
         let third = try #require(try await nextOwner(engine).readLog(key))
         #expect(
             third.earlierIncarnations == found.earlierIncarnations + [
                 StreamIncarnation(epoch: found.snapshot.epoch, lastVersion: 7)
             ])
-        // One that changed nothing was seen all the same.
+        // An incarnation without changes was visible all the same.
         let fourth = try #require(try await nextOwner(engine).readLog(key))
         #expect(fourth.earlierIncarnations.map(\.lastVersion) == [5, 7, 7])
         #expect(Set(fourth.earlierIncarnations.map(\.epoch) + [fourth.snapshot.epoch]).count == 4)
     }
 
-    @Test(
-        "what an actor deletes is not acknowledged where its node owns it no more; answers whose time is over just go")
+    @Test("a deletion at a node that does not own the actor is not acknowledged; expired responses need no owner")
     func deletions() async throws {
         let engine = MemoryEngine()
         let store = EngineStore(engine) { _ in nil }
@@ -74,7 +73,7 @@ import TrebuchetCluster
         #expect(error?.code == .conflict)
     }
 
-    @Test("while the lease of an owned slot waits for its renewal its actors' loads and writes are to be retried")
+    @Test("while the lease of an owned slot awaits renewal, loads and writes of its actors fail as retryable")
     func renewing() async throws {
         let engine = MemoryEngine()
         guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
@@ -96,7 +95,7 @@ import TrebuchetCluster
             ]
             #expect(errors.map { $0?.code } == [code, code])
         }
-        // What is loaded meanwhile belongs to the lease all the same.
+        // Data loaded meanwhile belongs to the lease all the same.
         var write = StateWrite.put([3], key)
         write.ownership = store.ownership(of: "a")
         isDue.withLock { $0 = false }
@@ -104,7 +103,7 @@ import TrebuchetCluster
         #expect(try await store.get(key) == [3])
     }
 
-    @Test("an entry of another owner is not taken for the one that got no answer, whatever it has")
+    @Test("an entry of another owner is not mistaken for an unanswered one, even with the same content")
     func sameEntry() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -127,11 +126,11 @@ import TrebuchetCluster
         await #expect(throws: StateStoreError.self) { try await store.put([2], key) }
     }
 
-    @Test("what an engine has lost is no version of a life any more")
+    @Test("versions that the coordination store has lost are not listed in an incarnation")
     func lost() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
-        // Two of the entries had not reached the replica that takes over.
+        // The replica that is promoted lacks two of the entries.
         let replica = MemoryEngine()
         guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(1)) else {
             Issue.record("the slot was not acquired")
@@ -149,7 +148,7 @@ import TrebuchetCluster
             try await store.readLog(key)?.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 3)])
     }
 
-    /// An engine that has the first entries of another's log, under the same lease.
+    /// A coordination store with the first entries of another's log, under the same lease.
     private func replica(of engine: MemoryEngine, dropping count: Int) async throws -> (MemoryEngine, SlotLease) {
         let replica = MemoryEngine()
         guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(60)) else {
@@ -162,7 +161,8 @@ import TrebuchetCluster
         return (replica, lease)
     }
 
-    @Test("a reader sees that an engine was restored, also when the places that it has seen have other entries by now")
+    @Test(
+        "a reader detects a restored coordination store, even when other entries occupy the positions that it has read")
     func lookedAt() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -173,14 +173,14 @@ import TrebuchetCluster
         guard case .complete(let whole?) = first.found else { return #expect(Bool(false), "nothing was found") }
         #expect(whole.lastVersion == 5)
         try await append(6...7, owner)
-        // What came since comes alone, each time.
+        // Each read returns only the new entries.
         let second = try await reader.readLog(at: key, after: first.seen)
         guard case .entries(let entries) = second.found else { return #expect(Bool(false), "all of it came again") }
         #expect(entries.map(\.version) == [6, 7])
         guard case .entries([]) = try await reader.readLog(at: key, after: second.seen).found else {
             return #expect(Bool(false), "nothing has changed")
         }
-        // The last two are lost, and others have their places and more, under the same fence.
+        // The last two entries are lost, and others take their positions and more, under the same fence.
         let (restored, same) = try await replica(of: engine, dropping: 2)
         #expect(same.fence == lease.fence)
         let again = EngineStore(restored) { $0 == same.slot ? same : nil }
@@ -188,12 +188,12 @@ import TrebuchetCluster
             try await again.write([.append(LogEntry(version: number, baseVersion: number - 1, bytes: [99]), key)])
         }
         guard case .complete(let found?) = try await again.readLog(at: key, after: second.seen).found else {
-            return #expect(Bool(false), "it went on in what was lost")
+            return #expect(Bool(false), "the reader continued in a lost log")
         }
         #expect(found.entries.suffix(4).allSatisfy { $0.bytes == [99] })
     }
 
-    @Test("a log is in the life that its owner has begun, unless the owner may have lost what it wrote")
+    @Test("a log continues its owner's incarnation unless the owner may have lost writes")
     func goesOn() {
         let partition = ActorLog("a")
         let last = LogPosition(fence: 3, offset: 50)
@@ -206,7 +206,7 @@ import TrebuchetCluster
             partition.isContinuous(at: last, under: 3, hasLost: true) && !partition.isContinuous(at: last, under: 4))
     }
 
-    @Test("who asks at once for a log that its owner has not read yet gets the same, and nobody an error")
+    @Test("concurrent reads of a log that its owner has not loaded return the same incarnation, without errors")
     func atOnce() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -221,7 +221,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a log that is read while its owner writes it does not take him back")
+    @Test("a log that is read while its owner writes it does not return to an earlier version")
     func readWhileWritten() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -234,7 +234,7 @@ import TrebuchetCluster
         #expect(try await store.readLog(key)?.lastVersion == 1_000)
     }
 
-    @Test("asking for many other names does not end the life that those who observe were told")
+    @Test("requests for many other names do not end an incarnation that subscribers have seen")
     func forgottenNames() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -253,8 +253,7 @@ import TrebuchetCluster
         #expect(next.earlierIncarnations.last == StreamIncarnation(epoch: epoch, lastVersion: 7))
     }
 
-    @Test(
-        "a log that could not be folded until it was full takes more when it can, from its owner and from the next one")
+    @Test("a full log that could not be compacted accepts entries once it can be, from its owner and the next one")
     func full() async throws {
         var limits = ClusterEngineLimits()
         limits.entriesPerLog = 100
@@ -269,7 +268,7 @@ import TrebuchetCluster
         try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])
         try await append(2...100, store)
         await #expect(throws: StateStoreError.self) { try await append(101...101, store) }
-        // The next owner begins a life in it.
+        // The next owner starts an incarnation in it.
         let other = try await nextOwner(memory)
         #expect(try await other.readLog(key)?.lastVersion == 100)
         try await append(101...150, other)
@@ -277,14 +276,14 @@ import TrebuchetCluster
         #expect(try await nextOwner(memory).readLog(key)?.lastVersion == 150)
     }
 
-    @Test("an actor's writes are taken under the ownership that it was loaded under alone")
+    @Test("an actor's writes are accepted only under the ownership under which it was loaded")
     func ownership() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
         let second = try await nextOwner(engine)
         let ownership = second.ownership(of: "a")
         _ = try await second.readLog(key)
-        // Away and back.
+        // The slot moves away and back.
         let third = try await nextOwner(engine)
         var write = StateWrite.append(LogEntry(version: 6, baseVersion: 5, bytes: [6]), key)
         write.ownership = ownership
@@ -294,7 +293,7 @@ import TrebuchetCluster
         #expect(third.ownership(of: "b") == 0)
     }
 
-    @Test("a change that does not follow what is there is refused, and not written")
+    @Test("a change that does not follow the last version is refused, and not written")
     func doesNotFollow() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -303,7 +302,7 @@ import TrebuchetCluster
         #expect(try await nextOwner(engine).readLog(key)?.lastVersion == 5)
     }
 
-    @Test("who asks for actors of many names fills no memory")
+    @Test("requests for actors of many names use bounded memory")
     func manyNames() async throws {
         let engine = MemoryEngine()
         let store = EngineStore(engine, maximumPartitions: 10) { SlotLease($0, owner: node, fence: 1) }
@@ -314,7 +313,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "a snapshot that its owner made of an earlier version leaves the changes behind it", arguments: [false, true])
+        "a snapshot of an earlier version keeps the changes after it", arguments: [false, true])
     func laterThanSnapshot(inParts: Bool) async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -336,7 +335,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("the last 64 lives are known")
+    @Test("the last 64 incarnations are recorded")
     func mostLives() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
@@ -344,7 +343,7 @@ import TrebuchetCluster
         #expect(try await nextOwner(engine).readLog(key)?.earlierIncarnations.count == 64)
     }
 
-    @Test("who has lost the slot reads nothing that it could take for what holds now")
+    @Test("a node that has lost the slot cannot read outdated data as current")
     func fenced() async throws {
         let engine = MemoryEngine()
         try await begin(engine)

@@ -3,7 +3,7 @@ import TrebuchetActors
 
 @testable import Trebuchet
 
-/// Connections of other nodes of whose calls nothing is kept any more; nodes are numbers, and parties are hosts.
+/// Call sessions of other nodes whose recorded responses were evicted; nodes are numbers, and parties are hosts.
 @Suite struct EvictedSessionFilterTests {
     private var names = EvictedSessionFilter(
         .init(all: 4, perParty: 2, parties: 2, nodesPerParty: 2, places: 1 << 20, sketched: 2))
@@ -21,19 +21,19 @@ import TrebuchetActors
             of: .host(host))
     }
 
-    @Test("of one that is known by name those calls may have run that are up to its greatest, whoever asks")
+    @Test("calls of a session known by name may have run up to its greatest number, whichever party repeats them")
     mutating func byName() {
         add(1, 5, upTo: 7)
         add(1, 5, upTo: 6)
         #expect(mayHaveRun(1, 5, call: 7) && mayHaveRun(1, 5, call: 1, of: 2))
         #expect(!mayHaveRun(1, 5, call: 8))
         #expect(!mayHaveRun(1, 4) && !mayHaveRun(1, 6) && !mayHaveRun(2, 5))
-        #expect(!mayHaveRun(1, 5, secret: 1), "a name that was made up is not that of another")
+        #expect(!mayHaveRun(1, 5, secret: 1), "a made-up name does not match another")
         #expect(names.count == 1)
     }
 
     @Test(
-        "a party that has had more is asked no more of its oldest ones, nor of those before them; others are not touched"
+        "a party over its limit loses its oldest sessions, which count as evicted like earlier ones; others are unaffected"
     )
     mutating func perParty() {
         add(1, 1, of: 2)
@@ -44,7 +44,7 @@ import TrebuchetActors
         #expect(mayHaveRun(1, 1, of: 2) && !mayHaveRun(1, 15, of: 2))
     }
 
-    @Test("of all those go that came first")
+    @Test("the oldest sessions of all parties are evicted first")
     mutating func all() {
         for host in 1...6 as ClosedRange<UInt64> { add(1, host * 10, of: host) }
         #expect(names.count == 4)
@@ -52,7 +52,7 @@ import TrebuchetActors
         #expect(!mayHaveRun(1, 9, of: 9))
     }
 
-    @Test("of a party whose connections have called here it is known for good, however many others come behind it")
+    @Test("a party whose connections have called here is remembered, however many others follow")
     mutating func letGoOf() {
         add(1, 7)
         #expect(mayHaveRun(1, 7))
@@ -60,15 +60,15 @@ import TrebuchetActors
             add(1, host * 10, of: host)
             #expect(mayHaveRun(1, 7), "after \(host)")
         }
-        // Nor does it go when it has used ever more nodes, or names of nodes.
+        // It is also remembered after calls through many more nodes.
         for node in 2...300 as ClosedRange<UInt64> { add(node, 8) }
         for node in 1...300 as ClosedRange<UInt64> { #expect(mayHaveRun(node, 7)) }
-        // Others are told nothing of what they have not had, of older ones either.
+        // The filter reports nothing for other parties without sessions, not even for older numbers.
         let strangers = (1_000...2_000 as ClosedRange<UInt64>).filter { mayHaveRun(1, 6, of: $0) }
         #expect(strangers.count < 10)
     }
 
-    @Test("those that were let go of last are known, also by who comes from another address")
+    @Test("the last evicted sessions are known, also when repeated from another address")
     mutating func movedParty() {
         for number in [1, 2, 3, 4] as [UInt64] { add(1, number) }
         #expect(names.count == 2)
@@ -76,7 +76,7 @@ import TrebuchetActors
         #expect(!mayHaveRun(1, 1, of: 2, secret: 9) && !mayHaveRun(1, 5, of: 2) && !mayHaveRun(2, 1, of: 2))
     }
 
-    @Test("a sketch knows at least as many names as it was made for, and takes as good as none for another")
+    @Test("an approximate filter knows at least its capacity of names, with hardly any false positives")
     func sketch() {
         var sketch = ApproximateNameFilter(atLeast: 1_000)
         func name(_ number: UInt64) -> QualifiedCallSessionID {
@@ -91,7 +91,7 @@ import TrebuchetActors
         #expect((20_000..<40_000 as Range<UInt64>).count { sketch.contains(name($0)) } < 20)
     }
 
-    @Test("however many come, no more is kept")
+    @Test("memory use is bounded, however many names are added")
     mutating func bounded() {
         for number in 1...10_000 as ClosedRange<UInt64> { add(number % 7, number, of: number % 5) }
         #expect(names.count == 4)

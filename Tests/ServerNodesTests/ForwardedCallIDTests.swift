@@ -2,10 +2,10 @@ import Testing
 
 @testable import Trebuchet
 
-/// What calls are called between nodes.
+/// Call IDs between nodes.
 @Suite struct ForwardedCallIDTests {
     @Test(
-        "each is read as it was written",
+        "each call ID is read as it was written",
         arguments: [
             (ForwardedCallID(messageIndex: 1), "~1"),
             (ForwardedCallID(messageIndex: .max, number: .max), "\(UInt64.max)~\(UInt64.max)"),
@@ -16,6 +16,6 @@ import Testing
         #expect(callID.bytes.withUnsafeBytes { ForwardedCallID($0) } == callID)
     }
 
-    @Test("what no node writes is none", arguments: ["", "1", "~", "x~1", "-1~1", "+1~x", "1~1x"])
+    @Test("a call ID that no node writes is refused", arguments: ["", "1", "~", "x~1", "-1~1", "+1~x", "1~1x"])
     func others(text: String) { #expect(Array(text.utf8).withUnsafeBytes { ForwardedCallID($0) } == nil) }
 }

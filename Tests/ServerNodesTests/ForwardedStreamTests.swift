@@ -3,12 +3,12 @@ import TrebuchetActors
 
 @testable import Trebuchet
 
-/// How far a stream's client is, as the node knows it that takes the stream up for it.
+/// The position of a stream's client, as the forwarding node that resumes the stream knows it.
 @Suite struct ForwardedStreamTests {
     @Test(
-        "who is behind stays behind until what is missing has come, unless the owner says that another life begins",
+        "a client behind keeps its position until the missing updates have arrived, unless another incarnation begins",
         arguments: [
-            // What the client has, what the owner says, and what the client lacks nothing up to.
+            // The client's position, the owner's position, and the position up to which the client lacks nothing.
             (("", 0), ("e", nil), 0), (("", 0), ("e", 7), 7),
             (("e", 3), ("e", nil), 3), (("e", 3), ("e", 7), 3),
             (("e", 3), ("f", nil), 0), (("e", 3), ("f", 3), 3), (("e", 3), ("f", 7), 7),

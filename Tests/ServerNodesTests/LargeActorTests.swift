@@ -7,16 +7,16 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Actors of a cluster whose states are larger than an entry of their engine.
+/// Actors of a cluster whose states are larger than a log entry.
 @Suite(.timeLimit(.minutes(5))) struct LargeActorTests {
-    @Test("a state may grow beyond what an engine takes at once, and its next owner has all of it")
+    @Test("a state may grow beyond the size of an entry, and its next owner has all of it")
     func grows() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
             let shelf = try client.resolve(Shelf.self, id: #require(nodes[1].names("shelves").first))
             let other = try client.resolve(Shelf.self, id: #require(nodes[0].names("shelves").first))
             for number in 1...60 { #expect(try await shelf.put(50_000) == number) }
-            // All of it in one write.
+            // In a single write.
             #expect(try await other.put(900_000, times: 3) == 3)
             try await nodes[1].kill()
             #expect(try await shelf.put(1) == 61)
@@ -25,7 +25,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("of what is written in parts nothing counts until the last of them is there", arguments: [0, 1, 2])
+    @Test("a write in parts takes effect only with its last part", arguments: [0, 1, 2])
     func parts(missing: Int) async throws {
         let engine = MemoryEngine()
         let name = "shelves/x"
@@ -38,7 +38,7 @@ import TrebuchetCluster
         let store = EngineStore(engine) { _ in lease }
         let key = StateKey("n", "k", partition: name)
         try await store.write([.put([1], key)])
-        // Its owner dies at that part.
+        // The owner dies before that part.
         let entry = ActorLogEntry.bytes(of: [.put([UInt8](repeating: 2, count: 1_200_000), key)])
         let parts = SplitLogEntry.split(entry)
         #expect(parts.count == 3)
@@ -56,7 +56,7 @@ import TrebuchetCluster
         #expect(try await EngineStore(engine) { _ in lease }.get(key) == [UInt8](repeating: 3, count: 1_200_000))
     }
 
-    @Test("what is written in parts is all there when one of them was found and not confirmed", arguments: [0, 1, 2])
+    @Test("a write in parts is complete when one part was written but not confirmed", arguments: [0, 1, 2])
     func unconfirmed(lost: Int) async throws {
         let engine = MemoryEngine()
         let (way, name) = (FaultyEngine(engine), "shelves/x")
@@ -72,7 +72,7 @@ import TrebuchetCluster
         let key = StateKey("n", "k", partition: name)
         let store = EngineStore(way) { _ in lease }
         try await store.write([.put([1], key)])
-        // Of each part up to that one the answer: what follows them confirms them.
+        // The responses of all parts up to that one are lost; the following entries confirm them.
         way.set { $0.losesNextAnswers = lost + 1 }
         let large = [UInt8](repeating: 2, count: 1_200_000)
         try await store.put(large, key)
@@ -81,7 +81,7 @@ import TrebuchetCluster
         #expect(try await EngineStore(engine) { _ in lease }.get(key) == [3])
     }
 
-    @Test("parts make what was split, in their order alone")
+    @Test("parts are joined in order only")
     func splitting() {
         let entry = [UInt8]((0..<1_600_000).map { UInt8(truncatingIfNeeded: $0 % 251) })
         let parts = SplitLogEntry.split([1] + entry)
@@ -89,7 +89,7 @@ import TrebuchetCluster
         var gathering = SplitLogEntry()
         #expect(parts.dropLast().allSatisfy { gathering.append($0) == nil })
         #expect(gathering.append(parts[3]) == [1] + entry)
-        // A whole one between, one left out, one twice, and the end of another.
+        // A part is missing, or repeated, or a part of another entry is in between.
         for wrong in [[0, 1, 3], [0, 1, 1, 2, 3], [1, 2, 3], [3]] {
             gathering = SplitLogEntry()
             #expect(wrong.allSatisfy { gathering.append(parts[$0]) == nil }, "\(wrong)")
@@ -102,7 +102,7 @@ import TrebuchetCluster
     }
 }
 
-/// Grows.
+/// A growing state.
 @Trebuchet
 distributed actor Shelf {
     struct Box: Codable, Sendable, Identifiable {

@@ -1,6 +1,6 @@
 import Trebuchet
 
-/// Shows what is large, and keeps nothing: its calls run in place.
+/// Shows large states and persists nothing: its calls run in place.
 @Trebuchet
 distributed actor LargeStateActor {
     struct Cells: Codable, Sendable, Equatable {

@@ -5,7 +5,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// What calls are answered that have not ended when a stopping server closes their connections.
+/// The responses to calls that have not completed when a stopping server closes their connections.
 @Suite(.timeLimit(.minutes(5))) struct LastAnswersTests {
     private func error(_ callID: String, of client: TextClient) -> String? { client.answers(callID).first?.error }
 
@@ -13,9 +13,9 @@ import TrebuchetCluster
         await eventually { client.texts.last?.hasPrefix("closed") == true }
     }
 
-    @Test("calls of a server are answered before their connection is closed, and streams too that have not begun")
+    @Test("calls and pending streams of a server are answered before their connection is closed")
     func alone() async throws {
-        let store = HeldStore()
+        let store = ControllableStore()
         let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, store: store, log: { _ in })
         let system = server.actorSystem
         await server.expose(Tally(actorSystem: system), as: "own")
@@ -50,7 +50,7 @@ import TrebuchetCluster
         await stopping.value
     }
 
-    @Test("a node stops within its time while the engine is away, and answers what waits for that")
+    @Test("a node stops in time while the coordination store is unavailable, and answers waiting calls")
     func engineAway() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -65,7 +65,7 @@ import TrebuchetCluster
             #expect(await eventually { await node.server.counters().callsUnderWay == 2 })
             let began = ContinuousClock.now
             await node.server.shutdown(drain: .seconds(2))
-            // It took as long as the leases, and then as long again.
+            // Formerly it took as long as the leases, twice.
             #expect(ContinuousClock.now - began < Node.settings.leaseDuration)
             #expect(await isClosed(client))
             for call in ["2", "3"] { #expect(error(call, of: client) == "unknownOutcome", "\(client.texts)") }
@@ -74,7 +74,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "a call that is under way at another node is answered, and an @Idempotent one by the node that is asked for it next"
+        "a call in flight at another node is answered; an @Idempotent one is answered by the next node that it is repeated at"
     )
     func elsewhere() async throws {
         try await withNodes(["a", "b"]) { nodes in
@@ -89,14 +89,14 @@ import TrebuchetCluster
             #expect(client.answers("1").isEmpty)
             let next = try await nodes[1].textClient()
             next.repeat(1, till, "hold(_:)", #"["lastAnswers"]"#, of: client.session)
-            PaymentLog.shared.letGo("lastAnswers")
+            PaymentLog.shared.release("lastAnswers")
             #expect(await next.answer(1)?.contains("lastAnswers") == true)
             #expect(PaymentLog.shared.count("lastAnswers") == 1)
             next.abort()
         }
     }
 
-    @Test("a call that has not begun at a node which stops is made at the next owner")
+    @Test("a call that has not started at a stopping node is executed at the next owner")
     func notBegun() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)

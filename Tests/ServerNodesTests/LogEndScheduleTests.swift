@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trebuchet
 
-/// When the ends of logs are compared, by times that the test gives.
+/// The schedule of log comparisons, with times given by the test.
 @Suite struct LogEndScheduleTests {
     private static let second: UInt64 = 1_000_000_000
     private var schedule = LogEndSchedule(
@@ -17,7 +17,7 @@ import Testing
         schedule.didCheck(left: left, at: seconds * Self.second)
     }
 
-    @Test("all logs are compared after a new connection, and once more when slots have owners again")
+    @Test("all logs are compared after a new connection, and once more when all slots have owners again")
     mutating func twice() {
         let none = due(1, at: 100)
         #expect(none == nil)
@@ -30,7 +30,7 @@ import Testing
         #expect(first == .init() && early == nil && second == .init(isSettled: true) && last == nil)
     }
 
-    @Test("only those without an answer are compared again, later after each failure")
+    @Test("only logs without a response are compared again, later after each failure")
     mutating func failures() {
         #expect(due(2, at: 100) == .init())
         var times: [UInt64] = []
@@ -43,7 +43,7 @@ import Testing
             #expect(due(2, at: now) == .init(names: ["a", "b"]))
         }
         #expect(times == [1, 2, 4, 4, 4])
-        // A connection that does not last does not end the pause.
+        // A short-lived connection does not end the pause.
         check(left: ["b"], at: now)
         #expect(due(3, at: now) == nil && due(4, at: now + 3) == nil && due(4, at: now + 4) == .init())
         check(at: now + 4)

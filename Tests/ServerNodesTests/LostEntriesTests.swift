@@ -7,7 +7,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// An engine that comes back with older logs while the leases of their owner are valid.
+/// A coordination store that returns with older logs while the leases of their owner are valid.
 @Suite(.timeLimit(.minutes(5))) struct LostEntriesTests {
     private let key = StateKey("states", "a.count", partition: "a")
     private let log = ClusterLog("a")
@@ -44,13 +44,13 @@ import TrebuchetCluster
         return store
     }
 
-    /// What the next owner finds.
+    /// The versions that the next owner finds.
     private func found() async throws -> [UInt64]? {
         let log = try await store().readLog(key)
         return log.map { [$0.snapshot.version] + $0.entries.map(\.version) }
     }
 
-    @Test("the next write restores what was acknowledged, and the log says of which actor", arguments: [1, 3, 5])
+    @Test("the next write restores acknowledged entries, and the log names the actor", arguments: [1, 3, 5])
     func written(lost: Int) async throws {
         let store = try await begun()
         engine.loseNewest(lost, of: log)
@@ -60,7 +60,7 @@ import TrebuchetCluster
         #expect(lines.entries.first?.contains("newest \(lost) entries of the log of actor 'a'") == true)
     }
 
-    @Test("an owner that reads its log, or asks for something in it, finds what was acknowledged")
+    @Test("a read by the owner finds acknowledged entries")
     func read() async throws {
         let store = try await begun()
         engine.loseNewest(2, of: log)
@@ -68,7 +68,7 @@ import TrebuchetCluster
         #expect(try await found() == [1, 2, 3, 4, 5])
     }
 
-    @Test("after a new connection the ends of all logs are compared, before anything is written")
+    @Test("after a new connection the ends of all logs are compared before any write")
     func compared() async throws {
         let store = try await begun()
         engine.loseNewest(2, of: log)
@@ -76,7 +76,7 @@ import TrebuchetCluster
         #expect(try await found() == [1, 2, 3, 4, 5])
     }
 
-    @Test("the life that an owner has begun is restored like its entries, so streams go on")
+    @Test("an owner's incarnation is restored like its entries, so that streams continue")
     func life() async throws {
         _ = try await begun()
         let second = try await store()
@@ -88,13 +88,13 @@ import TrebuchetCluster
             next.earlierIncarnations.last == StreamIncarnation(epoch: epoch, lastVersion: 6) && losses.entries.isEmpty)
     }
 
-    @Test("a restore that is interrupted goes on at the next attempt")
+    @Test("an interrupted restore continues at the next attempt")
     func interrupted() async throws {
         let way = FaultyEngine(engine)
         let store = try await begun(way)
         engine.loseNewest(4, of: log)
         way.set { $0.losesNextAnswers = 1 }
-        // The answer to the first entry that is written again is lost, though it is there.
+        // The response to the first restored entry is lost, although the entry is there.
         #expect(await store.checkEnds() == ["a"])
         #expect(await store.checkEnds() == [])
         #expect(try await found() == [1, 2, 3, 4, 5])
@@ -102,7 +102,7 @@ import TrebuchetCluster
         #expect(await store.checkEnds() == ["a"])
     }
 
-    @Test("a loss of entries that are not kept any more is a loss of data: nothing is written or read from then on")
+    @Test("a loss of entries that are not retained is a data loss: nothing is written or read from then on")
     func notKept() async throws {
         let store = try await begun(mostRecentBytes: 300)
         engine.loseNewest(1, of: log)
@@ -119,13 +119,13 @@ import TrebuchetCluster
         #expect(
             losses.entries.allSatisfy { $0.hasPrefix("dataLoss: ") && $0.contains("ended at 6, and ends at 2 now") })
         #expect(losses.entries.count > 1)
-        // A node that goes on all the same begins another life.
+        // A node that continues all the same starts another incarnation.
         store.forgetAll()
         let log = try #require(try await store.readLog(key))
         #expect(log.lastVersion == 2 && log.earlierIncarnations == [StreamIncarnation(epoch: "first", lastVersion: 2)])
     }
 
-    @Test("entries that others have in the place of lost ones are not continued")
+    @Test("a log in which other entries have replaced lost ones is not continued")
     func otherHistory() async throws {
         let store = try await begun()
         engine.loseNewest(3, of: log)
@@ -135,7 +135,7 @@ import TrebuchetCluster
         #expect(error?.code == .failed && losses.entries.count == 1)
     }
 
-    @Test("a log that was removed, and is there again, is removed again; one whose removal got no answer is no loss")
+    @Test("a removed log that reappears is removed again; an unanswered removal is no loss")
     func removed() async throws {
         let store = try await store()
         try await store.put([1], key)
@@ -158,7 +158,7 @@ import TrebuchetCluster
         #expect(losses.entries.isEmpty)
     }
 
-    @Test("an entry that got no answer, and was found when the log was read, is restored with the others")
+    @Test("an unanswered entry found by a later read is restored with the others")
     func unanswered() async throws {
         let store = try await begun()
         let lease = try #require(try await engine.owner(of: log.slot)?.lease)
@@ -171,7 +171,7 @@ import TrebuchetCluster
         #expect(try await found() == [1, 2, 3, 4, 5, 6, 7])
     }
 
-    @Test("a node that does not own the log any more says that the next owner goes on without entries")
+    @Test("a node that no longer owns the log reports that the next owner continues without entries")
     func elsewhere() async throws {
         let isOwner = Mutex(true)
         let node = try ClusterNode(name: "n")
@@ -187,14 +187,14 @@ import TrebuchetCluster
         isOwner.withLock { $0 = false }
         engine.loseNewest(1, of: log)
         try await self.store().put([3], key)
-        // It may yet come to own it under the same fence.
+        // It may still become the owner under the same fence.
         #expect(await store.checkEnds() == [])
         #expect(lines.entries.isEmpty)
         for _ in 0..<2 { #expect(await store.checkEnds(isSettled: true) == []) }
         #expect(lines.entries.map { $0.contains("the log of actor 'a', which this node no longer owns") } == [true])
     }
 
-    @Test("a replica that is behind is no loss of data: its log is read again")
+    @Test("a replica that is behind is no data loss: its log is read again")
     func readBehind() async throws {
         let way = FaultyEngine(engine)
         let store = try await begun(way, mostRecentBytes: 300)
@@ -208,8 +208,7 @@ import TrebuchetCluster
         #expect(try await found() == [1, 2, 3, 4, 5, 6] && losses.entries.isEmpty)
     }
 
-    @Test(
-        "a log that the next owner has removed is no loss of data for the one before, nor are its newest entries lost")
+    @Test("a log removed by the next owner is no data loss for the previous one, nor are its newest entries")
     func removedByNext() async throws {
         let store = try await begun(mostRecentBytes: 300)
         let next = try await self.store()
@@ -223,7 +222,7 @@ import TrebuchetCluster
         #expect(losses.entries.isEmpty && lines.entries.isEmpty)
     }
 
-    @Test("a node whose log begins anew under the next owner does not say that entries are lost")
+    @Test("a node whose log restarts under the next owner does not report lost entries")
     func beginsAgain() async throws {
         let isOwner = Mutex(true)
         let node = try ClusterNode(name: "n")
@@ -245,7 +244,7 @@ import TrebuchetCluster
         #expect(lines.entries.isEmpty)
     }
 
-    @Test("a log that was removed, and that another node writes by now, is not said to be removed again")
+    @Test("a removed log that another node writes by now is not reported as removed again")
     func removedAndTaken() async throws {
         let store = try await store()
         try await store.put([1], key)
@@ -258,7 +257,7 @@ import TrebuchetCluster
         #expect(lines.entries.isEmpty && losses.entries.isEmpty)
     }
 
-    @Test("while the engine does not answer only some logs are tried, and all that were not compared are left")
+    @Test("while the coordination store does not respond only some logs are tried, and the others stay due")
     func left() async throws {
         let way = FaultyEngine(engine)
         let node = try ClusterNode(name: "n")
@@ -279,7 +278,7 @@ import TrebuchetCluster
         #expect(way.readTotal - before <= 35)
     }
 
-    @Test("kept entries have at most so many bytes, of all logs together, and the oldest go first")
+    @Test("retained entries have a byte limit over all logs, and the oldest are dropped first")
     func bounded() async throws {
         let recent = RecentEntries(maximumBytes: 10 * 1_128)
         let partitions = ["a", "b", "c"].map { ActorLog($0) }
@@ -296,7 +295,7 @@ import TrebuchetCluster
         #expect(partitions[2].recent(behind: 999) == nil)
     }
 
-    @Test("only the first lines about losses are logged, and how many more there are")
+    @Test("only the first lines about losses are logged, and then the number of further ones")
     func reports() async throws {
         let store = try await store()
         for number in 0..<25 { store.report("\(number)") }

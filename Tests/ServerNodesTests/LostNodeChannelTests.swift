@@ -7,9 +7,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Nodes that lose what they have for each other: both hear of it, and go on.
+/// Nodes that lose the messages for each other: both detect it and continue.
 @Suite(.timeLimit(.minutes(5))) struct LostNodeChannelTests {
-    /// - Parameter index: of the node that uses the engine through `way`. The second one owns `name`.
+    /// - Parameter index: the node that uses the coordination store through `way`. The second one owns `name`.
     private func withTwo(
         faultyAt index: Int, _ body: (_ nodes: [Node], _ way: FaultyEngine, _ name: String) async throws -> Void
     ) async throws {
@@ -22,7 +22,7 @@ import TrebuchetCluster
         for node in nodes { await node.stop() }
     }
 
-    /// Begins a stream of events.
+    /// Starts a stream of events.
     private func observe(_ client: TextClient, _ name: String) async {
         client.send(
             "invocation", #""callID":"e","actorID":"\#(name)","targetIdentifier":"observeMarks","arguments":[]"#)
@@ -31,7 +31,7 @@ import TrebuchetCluster
 
     private func exchange(_ node: Node) throws -> NodeTransport { try #require(node.server.context.nodes?.exchange) }
 
-    @Test("a stream goes on with each event after the owner of its actor could send nothing for a moment")
+    @Test("a stream continues without gaps after its owner was unable to send for a moment")
     func away() async throws {
         try await withTwo(faultyAt: 1) { nodes, way, name in
             let (client, owners) = (try await nodes[0].textClient(), try await nodes[1].textClient())
@@ -41,7 +41,7 @@ import TrebuchetCluster
             way.set { $0.isAway = true }
             owners.call("2", name, "add(_:)", [0])
             #expect(await eventually { owners.answers("2").count == 1 })
-            // Its line is gone there, and the other node hears nothing.
+            // The owner has discarded its channel, and the other node receives nothing.
             let exchange = try exchange(nodes[1])
             #expect(await eventually { exchange.channelCount == 0 })
             way.set { $0.isAway = false }
@@ -53,7 +53,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("and after it has lost its lines twice while something was on the way")
+    @Test("a stream continues after both nodes have lost their channels twice with messages in transit")
     func twice() async throws {
         try await withTwo(faultyAt: 1) { nodes, way, name in
             let (client, owners) = (try await nodes[0].textClient(), try await nodes[1].textClient())
@@ -77,11 +77,11 @@ import TrebuchetCluster
         }
     }
 
-    @Test("all is heard of that was lost before anything came at the other node, and behind a loss")
+    @Test("a loss is detected before the first received message and after an earlier loss")
     func lostFirst() async throws {
         try await withTwo(faultyAt: 0) { nodes, way, name in
             let client = try await nodes[0].textClient()
-            // Nothing was sent from here to there before, and after the first round nothing in this epoch.
+            // No message was sent in this direction before, and after the first round none in this epoch.
             for number in 1...2 {
                 way.set { $0.losesMessages = true }
                 let before = way.messageCount
@@ -97,7 +97,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("nothing stays at an owner of a client that went when its node lost its lines")
+    @Test("an owner keeps nothing for a client that left when its node lost its channels")
     func gone() async throws {
         try await withTwo(faultyAt: 0) { nodes, way, name in
             let (client, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
@@ -108,7 +108,7 @@ import TrebuchetCluster
             way.set { $0.holdsMessages = true }
             other.call("1", name, "follow(_:)", [1])
             client.abort()
-            // That of the other client, and that of the node itself.
+            // Those of the other client and of the node.
             #expect(await eventually { exchange.channelCount == 2 && exchange.waitingBytes > 0 })
             exchange.lose(nodes[1].member.node)
             way.set { $0.holdsMessages = false }
@@ -118,14 +118,14 @@ import TrebuchetCluster
         }
     }
 
-    @Test("each frame that is to wait for a node costs the same, however many do: else this takes hours")
+    @Test("queueing a frame for a node takes constant time, however many wait: else this test takes hours")
     func manyWaiting() async throws {
         try await withTwo(faultyAt: 0) { nodes, way, name in
             let (exchange, node) = (try exchange(nodes[0]), nodes[1].member.node)
             way.set { $0.holdsMessages = true }
             let frame = NodeFrame(.close, channelID: 1, [UInt8](repeating: 0, count: 100))
             for _ in 0..<200_000 { exchange.send([frame], to: node) }
-            // But for those of the one message that is on the way.
+            // Except for those of the one message in transit.
             #expect(exchange.waitingBytes > 190_000 * frame.byteCount)
             exchange.lose(node)
             #expect(exchange.waitingBytes == 0)

@@ -4,9 +4,9 @@ import Testing
 import Trebuchet
 import TrebuchetCluster
 
-/// Actors of several nodes in one process, with an engine in memory.
+/// Actors on several nodes in one process, with a coordination store in memory.
 @Suite(.timeLimit(.minutes(5))) struct NodeCallsTests {
-    @Test("calls through one node reach actors of all")
+    @Test("calls through one node reach actors of all nodes")
     func calls() async throws {
         try await withNodes(["a", "b", "c"]) { nodes in
             let client = try await nodes[0].client()
@@ -17,7 +17,7 @@ import TrebuchetCluster
             }
             for node in nodes { #expect(node.server.actorCount > 0) }
             #expect(nodes.reduce(0) { $0 + $1.server.actorCount } == 60)
-            // Through another node they are the same.
+            // Another node leads to the same actors.
             let other = try await nodes[2].client()
             for number in 0..<60 {
                 let tally = try other.resolve(Tally.self, id: "tallies/\(number)")
@@ -26,7 +26,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who observes through another node sees each change before the answer of his call")
+    @Test("a client that observes through another node receives each update before the response of its call")
     func observing() async throws {
         try await withNodes(["a", "b"]) { nodes in
             for node in nodes {
@@ -46,7 +46,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("errors and cancellation are as on one node")
+    @Test("errors and cancellation work as on one node")
     func failures() async throws {
         try await withNodes(["a", "b"]) { nodes in
             for node in nodes {
@@ -56,7 +56,7 @@ import TrebuchetCluster
                     let error = await #expect(throws: TrebuchetError.self) { try await tally.refuse() }
                     #expect(error?.code == .unauthorized)
                     let stuck = Task { try await tally.wait() }
-                    // Its answer comes behind the beginning of the other.
+                    // Its response follows the start of the other call.
                     _ = try await tally.add(0)
                     stuck.cancel()
                     await #expect(throws: (any Error).self) { try await stuck.value }
@@ -68,7 +68,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a message that is larger than one between nodes may be comes in parts")
+    @Test("a message larger than a node message is sent in parts")
     func large() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()

@@ -7,9 +7,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// What clients can make a node hold.
+/// The memory that clients can make a node use.
 @Suite(.timeLimit(.minutes(5))) struct NodeLimitsTests {
-    @Test("nothing is kept of a name that is longer than one may be, and it is not said again")
+    @Test("a name over the size limit is neither stored nor repeated in the error")
     func longNames() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let long = String(repeating: "x\u{301}", count: 100_000)
@@ -32,7 +32,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("of a filter no more is kept at its client's node than it says, and one that is none is refused there")
+    @Test("a client's node keeps only the normalized form of a filter, and refuses an invalid one")
     func filters() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let names = nodes[1].names(4)
@@ -54,7 +54,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("streams count for their connection whatever nodes they come from, and go on when one of these dies")
+    @Test("streams count for their connection, whichever node owns their actors, and continue when a node dies")
     func streams() async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 10
@@ -65,12 +65,12 @@ import TrebuchetCluster
             for (number, name) in names.enumerated() { client.observe("s\(number)", name) }
             #expect(
                 await eventually { client.versions.count == 10 && refusals("ServerLimits.streamsPerConnection") == 2 })
-            // They are as many as there may be, and none is refused where they go on.
+            // The limit is reached, and each stream continues without a refusal.
             try await nodes[1].kill()
             #expect(await eventually { client.starts.count >= 15 })
             #expect(client.messages.count { !$0.error.isEmpty } == 2)
             #expect(await streamsInUse(at: nodes[0]) == 10)
-            // One that has ended makes room for another, wherever that is.
+            // An ended stream makes room for another, on whichever node.
             client.send("streamEnd", #""streamID":"\#(client.starts[0].streamID)","reason":"clientUnsubscribed""#)
             client.observe("next", names[11])
             #expect(
@@ -83,7 +83,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a call that has ended holds nothing any more while nobody owns its actor")
+    @Test("a cancelled call holds no memory while its actor has no owner")
     func ownerless() async throws {
         let engine = MemoryEngine()
         let node = try Node("a", engine, through: FaultyEngine(engine, .init(givesNoSlots: true)))
@@ -97,7 +97,7 @@ import TrebuchetCluster
         for callID in stride(from: 0, to: 100, by: 2) { peer.cancel(callID) }
         for callID in 0..<100 { #expect(await peer.answer(callID) != nil) }
         #expect(await eventually { await waiting(at: node) == 0 })
-        // Nor does one whose client has gone.
+        // The call of a departed client holds none either.
         peer.call(100, "tills/a", "length(_:)", #"["a"]"#)
         #expect(await eventually { await waiting(at: node) == 1 })
         peer.abort()
@@ -105,7 +105,7 @@ import TrebuchetCluster
         await node.stop()
     }
 
-    @Test("calls that have ended and not left for their node count for who has made them, and others go on")
+    @Test("cancelled calls not yet sent to their node count for their caller, and other callers continue")
     func toOtherNode() async throws {
         var limits = ServerLimits()
         limits.bufferedBytesPerConnection = 2 << 20
@@ -115,10 +115,10 @@ import TrebuchetCluster
             let till = nodes[1].names("tills")[0]
             let (peer, other) = (try await nodes[0].textClient(), try await nodes[0].textClient())
             let exchange = try #require(nodes[0].server.context.nodes?.exchange)
-            // From then on it is known who owns it.
+            // From then on its owner is known.
             peer.call(100, till, "length(_:)", #"["a"]"#)
             #expect(await peer.answer(100) != nil)
-            // Its owner is known from now on.
+            // From then on its owner is known.
             other.call(0, till, "length(_:)", #"["a"]"#)
             #expect(await other.answer(0) != nil)
             gate.set { $0.holdsMessages = true }
@@ -127,7 +127,7 @@ import TrebuchetCluster
                 peer.call(callID, till, "length(_:)", #"["\#(text)"]"#)
                 peer.cancel(callID)
             }
-            // Of a connection that is closed for it the reason may not be read any more.
+            // When the connection is closed for this, the client may fail to read the reason.
             #expect(
                 await eventually {
                     peer.texts.contains { $0.contains("bufferedBytesPerConnection") || $0.hasPrefix("closed") }
@@ -142,8 +142,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "who has more claims than nodes tell each other reaches no actors of other nodes, and breaks no lines to them")
+    @Test("a caller with claims over the limit between nodes reaches no actors of other nodes, and breaks no channels")
     func manyClaims() async throws {
         let isSmall = Flag()
         let access = AccessPolicy(authenticate: { _ in
@@ -160,7 +159,7 @@ import TrebuchetCluster
             #expect(try #require(await large.answer(1)).contains("roles and claims exceed 262144 bytes"))
             large.call(2, here, "length(_:)", #"["abc"]"#)
             #expect(try #require(await large.answer(2)).contains(#""result":3"#))
-            PaymentLog.shared.letGo("claims")
+            PaymentLog.shared.release("claims")
             #expect(try #require(await small.answer(1)).contains(#""result":"claims""#))
             #expect(PaymentLog.shared.count("claims") == 1)
             large.abort()
@@ -188,7 +187,7 @@ import TrebuchetCluster
         return count
     }
 
-    /// What waits to hear who owns its actor.
+    /// The number of calls that wait for the owner of their actor.
     private func waiting(at node: Node) async -> Int {
         var count = 0
         for shard in node.server.shards { count += await shard.reactor.perform { shard.slotQueues?.count ?? 0 } }

@@ -7,9 +7,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Strangers at the address where nodes reach each other, who prove nothing.
+/// Unauthenticated peers at the address for node links.
 @Suite(.timeLimit(.minutes(5))) struct NodeLinkAuthenticationTests {
-    /// A stranger's connection: a handshake, and most of one message.
+    /// An unauthenticated connection: a handshake, and most of one message.
     private static func halfMessage(to port: Int, bytes: Int) -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -41,7 +41,7 @@ import TrebuchetCluster
         return descriptor
     }
 
-    @Test("strangers who prove nothing take no room of nodes': no link between those breaks")
+    @Test("unauthenticated peers take no capacity from nodes: no link between nodes breaks")
     func halfMessages() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -58,10 +58,10 @@ import TrebuchetCluster
                     return way.messageCount == before
                 })
             let before = way.messageCount
-            // More than one address may hold there, were they nodes.
+            // More than the limit for one address.
             let strangers = (0..<80).map { _ in Self.halfMessage(to: port, bytes: 1 << 20) }
             defer { for descriptor in strangers { close(descriptor) } }
-            // Larger than a part of a message, so that it is held while it comes.
+            // Larger than a part of a message, so that it is buffered while it arrives.
             let text = String(repeating: "x", count: 600_000)
             for _ in 0..<20 { #expect(try await till.length(text) == 600_000) }
             #expect(way.messageCount == before)

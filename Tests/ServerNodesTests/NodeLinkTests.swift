@@ -8,9 +8,9 @@ import WebSockets
 
 @testable import Trebuchet
 
-/// Nodes that reach each other without their engine.
+/// Nodes with direct links to each other.
 @Suite(.timeLimit(.minutes(5))) struct NodeLinkTests {
-    @Test("what nodes send each other goes over links between them, as soon as there are any")
+    @Test("messages between nodes use direct links as soon as there are any")
     func direct() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -19,7 +19,7 @@ import WebSockets
             let tally = try client.resolve(Tally.self, id: #require(nodes[1].names("tallies").first))
             var counts = await tally.observeCount().makeAsyncIterator()
             #expect(await counts.next() == 0)
-            // The first ones go through the engine, until each node has a link to the other.
+            // The first messages go through the coordination store, until each node has a link to the other.
             #expect(
                 await eventually {
                     let before = way.messageCount
@@ -35,7 +35,7 @@ import WebSockets
         }
     }
 
-    @Test("a node that finds no engine can be started again, at the same addresses")
+    @Test("a node that fails to reach its coordination store can be started again at the same addresses")
     func startedAgain() async throws {
         let probe = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let port = try await probe.start().port
@@ -56,8 +56,7 @@ import WebSockets
         await server.shutdown(drain: .zero)
     }
 
-    @Test(
-        "links that end take nothing with them that was not on the way: calls go on through the engine, in their order")
+    @Test("a broken link loses only messages in transit: calls continue through the coordination store, in order")
     func ending() async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b"], engine: engine, areReached: true) { nodes in
@@ -65,14 +64,14 @@ import WebSockets
             let tally = try client.resolve(Tally.self, id: #require(nodes[1].names("tallies").first))
             var known = 0
             for number in 1...400 {
-                // Counted in calls: on a busy machine each call would take as long as a time between two cuts.
+                // Counted in calls: on a busy machine each call would take as long as the interval between two cuts.
                 let isCut = number.isMultiple(of: 8)
                 async let cut: Void = { if isCut { for node in nodes { node.server.context.nodes?.cutLinks() } } }()
                 do {
                     #expect(try await tally.follow(number))
                     known += 1
                 } catch let error as TrebuchetError where error.code == .unknownOutcome {
-                    // It was on the way.
+                    // The call was in transit.
                 }
                 await cut
             }
@@ -80,7 +79,7 @@ import WebSockets
         }
     }
 
-    @Test("a node that stops in order is reached over its link as long as something runs there")
+    @Test("a node that drains is reached over its link as long as calls run there")
     func stopping() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -100,13 +99,13 @@ import WebSockets
             let rounds = way.roundCount
             #expect(await eventually { way.roundCount > rounds + 4 })
             #expect(first.server.context.nodes?.openLinkCount == 1)
-            PaymentLog.shared.letGo("stopping")
+            PaymentLog.shared.release("stopping")
             #expect(try await held.value == "stopping")
             await stopping.value
         }
     }
 
-    @Test("nodes die under load, and each @Idempotent call is answered, and was done once")
+    @Test("when nodes die under load, each @Idempotent call is answered and executed once")
     func underLoad() async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b", "c"], engine: engine, areReached: true) { nodes in
@@ -140,7 +139,7 @@ import WebSockets
         }
     }
 
-    @Test("who has not the key of a node is told nothing and heard by nobody, and nodes go on")
+    @Test("a peer without a node's key is neither answered nor accepted, and nodes continue")
     func strangers() async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b"], engine: engine, areReached: true) { nodes in
@@ -167,7 +166,7 @@ import WebSockets
         }
     }
 
-    @Test("messages are read as they were written; what is none is none")
+    @Test("messages are read as they were written; invalid ones are refused")
     func messages() {
         let bytes = (0..<32).map { UInt8($0) }
         let all: [NodeLinkMessage] = [
@@ -185,7 +184,7 @@ import WebSockets
         #expect(NodeAnnouncement([]) == nil && NodeAnnouncement(Array(announcement.bytes.dropLast())) == nil)
     }
 
-    @Test("a sealed message is good once, in its place, unchanged, and in its direction")
+    @Test("a sealed message is accepted once, in sequence, unchanged, and in its direction")
     func seals() {
         let bytes = (0..<32).map { UInt8($0) }
         func seals(_ sender: String = "a", _ key: UInt8 = 1) -> (
@@ -211,9 +210,7 @@ import WebSockets
     }
 }
 
-/// Says something at a node's entrance.
-///
-/// `@unchecked Sendable`: its state is touched on its socket's reactor alone.
+/// Sends messages to a node's link address. `@unchecked Sendable`: only its socket's reactor accesses its state.
 private final class Forger: WebSocketHandler, @unchecked Sendable {
     private let messages: [[UInt8]]
     private let end: CheckedContinuation<WebSocketCloseCode, Never>
@@ -222,7 +219,7 @@ private final class Forger: WebSocketHandler, @unchecked Sendable {
         (self.messages, self.end) = (messages, end)
     }
 
-    /// How the other end closes the connection.
+    /// Sends messages, and returns the close code of the peer.
     static func speak(_ messages: [[UInt8]], to address: NodeAddress) async throws -> WebSocketCloseCode {
         await withCheckedContinuation { end in
             Task {

@@ -3,7 +3,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// What a node writes of its cluster into the log.
+/// The lines about the cluster in a node's log.
 @Suite struct NodeLogTests {
     private let one: ClusterNode
     private let two: ClusterNode
@@ -13,7 +13,7 @@ import TrebuchetCluster
 
     private func seconds(_ count: Double) -> UInt64 { UInt64(count * 1e9) }
 
-    @Test("who comes and goes is told at once, and slots when their number has come to rest")
+    @Test("joining and leaving nodes are logged immediately, and slots when their number is stable")
     func nodes() {
         var log = NodeLog(one)
         #expect(
@@ -28,7 +28,7 @@ import TrebuchetCluster
                 == [.init(.notice, "one is gone, two is there; 1 live nodes")])
     }
 
-    @Test("an engine that is away for more than a moment is told of, and when it is back")
+    @Test("a coordination store unavailable for more than a moment is logged, and its recovery")
     func engine() {
         var log = NodeLog(one)
         #expect(log.lines(living: [], slots: 0, trouble: away, at: 0) == [])
@@ -44,7 +44,7 @@ import TrebuchetCluster
             ])
     }
 
-    @Test("another node of the same name is told of once it cannot be an earlier life of this one")
+    @Test("another node of the same name is logged once it cannot be an earlier incarnation of this one")
     func namesake() throws {
         var log = NodeLog(one)
         let other = try ClusterNode(name: "one")
@@ -57,7 +57,7 @@ import TrebuchetCluster
         #expect(log.lines(living: [one, other], slots: 0, trouble: nil, at: seconds(16)) == [])
     }
 
-    @Test("that a node cannot serve is told once with the reason, and that it can again; not before it first could")
+    @Test("a node that cannot serve is logged once with the reason, and its recovery; not before it could first serve")
     func problem() {
         var log = NodeLog(one)
         func lines(_ problem: String?, _ time: Double) -> [NodeLog.Line] {
@@ -69,7 +69,7 @@ import TrebuchetCluster
         #expect(lines(nil, 4) == [.init(.notice, "node one can serve again")])
     }
 
-    @Test("a process that stood still is told for how long")
+    @Test("the suspension of a process is logged with its duration")
     func stoodStill() {
         var log = NodeLog(one)
         _ = log.lines(living: [], slots: 0, trouble: nil, at: seconds(1))

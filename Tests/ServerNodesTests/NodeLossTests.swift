@@ -7,9 +7,9 @@ import Trebuchet
 import TrebuchetActors
 import TrebuchetCluster
 
-/// Nodes that come, go and die while clients call.
+/// Nodes that join, leave and die while clients call.
 @Suite(.timeLimit(.minutes(5))) struct NodeLossTests {
-    @Test("streams go on at the next owner when a node dies, and calls wait for it")
+    @Test("streams continue at the next owner when a node dies, and calls wait for it")
     func killed() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].client()
@@ -31,14 +31,14 @@ import TrebuchetCluster
     }
 
     @Test(
-        "a node that stops in order gives its actors away: no call fails, and no version is missing",
+        "a draining node hands over its actors: no call fails, and no version is missing",
         arguments: [false, true])
     func drained(areReached: Bool) async throws {
         try await withNodes(["a", "b"], areReached: areReached) { nodes in
             let client = try await nodes[0].client()
             let tallies = try (0..<16).map { try client.resolve(Tally.self, id: "tallies/\($0)") }
             let isOver = Flag()
-            // What has never changed is not kept, and begins anew wherever it is made.
+            // An unchanged state is not persisted, and starts from its initial value at the next activation.
             for tally in tallies { #expect(try await tally.add(1) == 1) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for tally in tallies {
@@ -69,7 +69,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a node that comes takes its part, and clients of both notice nothing")
+    @Test("a joining node takes over its share, unnoticed by clients of both nodes")
     func coming() async throws {
         let engine = MemoryEngine()
         try await withNodes(["a"], engine: engine) { nodes in
@@ -95,7 +95,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("nodes that die under load: each @Idempotent call is answered, and was done once", arguments: 1...3)
+    @Test("when nodes die under load, each @Idempotent call is answered and executed once", arguments: 1...3)
     func underLoad(seed: Int) async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b", "c"], engine: engine) { nodes in
@@ -106,12 +106,12 @@ import TrebuchetCluster
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for tally in tallies {
                     group.addTask {
-                        // What has never changed is not kept, and begins anew wherever it is made.
+                        // An unchanged state is not persisted, and starts from its initial value at the next activation.
                         var last = try await tally.addOnce(1)
                         let stream = await tally.observeCount()
                         var counts = stream.makeAsyncIterator()
                         #expect(await counts.next() == last)
-                        // Once at the least: the nodes may have come to rest before this one has begun.
+                        // At least once: the slots may be settled before this task starts.
                         repeat {
                             last += 1
                             let answer = try await tally.addOnce(1)
@@ -139,7 +139,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "a client that knows all nodes goes to another when its own dies or stops, and its streams and calls go on",
+        "a client that knows all nodes reconnects to another when its node dies or stops, and its streams and calls continue",
         arguments: [false, true])
     func severalAddresses(inOrder: Bool) async throws {
         try await withNodes(["a", "b", "c"]) { nodes in
@@ -162,7 +162,7 @@ import TrebuchetCluster
                 #expect(try await call.value == 2)
                 #expect(await counts[index].next() == 2)
             }
-            // Over another node by now.
+            // Through another node by now.
             for (index, tally) in tallies.enumerated() {
                 #expect(try await tally.addOnce(1) == 3)
                 #expect(await counts[index].next() == 3)
@@ -172,7 +172,7 @@ import TrebuchetCluster
         }
     }
 
-    /// That which has the one connection.
+    /// The node with the only connection.
     private func ownNode(_ nodes: [Node]) async -> Node? {
         for node in nodes where await node.server.counters().connections == 1 { return node }
         return nil

@@ -4,7 +4,7 @@ import TrebuchetActors
 
 @testable import Trebuchet
 
-/// What nodes write for each other and for their engine.
+/// The encoding of messages between nodes and of log entries.
 @Suite struct NodeMessageTests {
     private static let message = NodeMessage(
         from: "a#0123", number: 7, NodeMessage.Epochs(sender: 3, receiver: 4, last: 5),
@@ -19,7 +19,7 @@ import TrebuchetActors
         #expect(NodeMessage(NodeMessage(from: "", number: 0, .init(sender: 1, receiver: 0), []).bytes)?.frames == [])
     }
 
-    @Test("what is cut off anywhere, or has another version or kind, is none")
+    @Test("a truncated message, or one of another version or kind, is refused")
     func damaged() {
         let bytes = Self.message.bytes
         let ends = [0, 1, 2].reduce(into: [NodeMessage.headBytes(sender: "a#0123")]) { ends, index in
@@ -29,7 +29,7 @@ import TrebuchetActors
         #expect(NodeMessage([1] + bytes.dropFirst()) == nil)
         let epochs = NodeMessage.Epochs(sender: 2, receiver: 0)
         #expect(NodeMessage(NodeMessage(from: "a", number: 1, epochs, []).bytes + [99]) == nil)
-        // Each node has an epoch with each other one.
+        // A node has an epoch for each other node.
         #expect(NodeMessage(NodeMessage(from: "a", number: 1, .init(sender: 0, receiver: 2), []).bytes) == nil)
     }
 
@@ -37,12 +37,12 @@ import TrebuchetActors
         items.compactMap { if case .write(let write) = $0 { write } else { nil } }
     }
 
-    /// Whether an item ends there.
+    /// Whether an item ends at this byte.
     private func isEnd(_ count: Int, _ bytes: [UInt8]) -> Bool {
         ActorLogEntry.items(Array(bytes[..<count]), of: "a") != nil
     }
 
-    @Test("writes of an actor are read as they were written, and what is none is none")
+    @Test("an actor's writes are read as they were written, and invalid ones are refused")
     func entries() {
         let key = StateKey("states", "a.count", partition: "a")
         let writes: [StateWrite] = [
@@ -54,12 +54,12 @@ import TrebuchetActors
         #expect(ActorLogEntry.items(bytes, of: "a").map(self.writes) == writes)
         let behindLife = ActorLogEntry.items(ActorLogEntry.bytes(of: writes, life: "l"), of: "a")
         #expect(behindLife.map(self.writes) == writes && behindLife?.count == writes.count + 1)
-        // The version alone, and each item but the last.
+        // The version only, and each item but the last.
         #expect(bytes.indices.count { isEnd($0, bytes) } == writes.count)
         #expect(ActorLogEntry.items([9], of: "a") == nil)
     }
 
-    @Test("folded entries make what all of them made")
+    @Test("a compacted log has the effect of all its entries")
     func folding() throws {
         let (count, call) = (
             StateKey("states", "a.count", partition: "a"), StateKey("calls", "c/1", partition: "a")
@@ -73,7 +73,7 @@ import TrebuchetActors
             let entry = LogEntry(version: number, baseVersion: number - 1, bytes: [UInt8(number)])
             try contents.apply([.write(.append(entry, count))])
         }
-        // A snapshot that is not complete yet goes on behind it.
+        // An incomplete snapshot continues after it.
         try contents.apply([.write(StateWrite(count, .snapshotPart([8], index: 0, number: 4)))])
         var folded = ActorLogContents()
         try folded.apply(try #require(ActorLogEntry.items(contents.folded, of: "a")))
@@ -97,7 +97,7 @@ import TrebuchetActors
         StateKey("calls", "\(connection)/\(number)", partition: "a")
     }
 
-    @Test("of calls the last 16,384 are kept when a log is folded, and of the others it is known that they are gone")
+    @Test("compaction keeps the last 16,384 calls of a log, and records that the others were evicted")
     func calls() throws {
         var contents = ActorLogContents()
         for number in 1...16_400 { try contents.apply([.write(.put([1], call(number)))]) }
@@ -109,16 +109,16 @@ import TrebuchetActors
         #expect(folded.value(call(1, of: "d")) == nil)
     }
 
-    @Test("of which connections calls are gone is known of the last 1,024, by when that was noted last")
+    @Test("evicted calls are recorded for the last 1,024 connections, ordered by their latest eviction")
     func goneConnections() throws {
         var contents = ActorLogContents()
-        func letGo(_ number: Int, of connection: String) throws {
+        func evict(_ number: Int, of connection: String) throws {
             try contents.apply([.write(.delete(call(number, of: connection)))])
         }
         for number in 0..<1_100 {
-            try letGo(1, of: "c\(number)")
-            // One that goes on calling.
-            try letGo(number, of: "old")
+            try evict(1, of: "c\(number)")
+            // A connection that continues to call.
+            try evict(number, of: "old")
         }
         let folded = try folded(try folded(contents))
         #expect(folded.value(call(1_099, of: "old")) == [])
@@ -126,7 +126,7 @@ import TrebuchetActors
         #expect(folded.value(call(1, of: "c0")) == nil)
     }
 
-    @Test("of large answers so many are kept that the log can be folded; one that was let go of is not made again")
+    @Test("large responses are evicted so that the log can be compacted; an evicted call is not executed again")
     func largeAnswers() throws {
         var contents = ActorLogContents()
         for number in 1...1_000 {

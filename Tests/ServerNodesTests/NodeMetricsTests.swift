@@ -7,16 +7,16 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// What each of several nodes counts, and shows of whose their slots are.
+/// The metrics of each of several nodes, and the slot owners that its inspector shows.
 @Suite(.timeLimit(.minutes(5))) struct NodeMetricsTests {
-    @Test("a client counts at its node alone, and what it is sent counts once, wherever the actors are")
+    @Test("a client counts at its node only, and its deliveries count once, wherever the actors are")
     func counts() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let client = try await nodes[0].textClient()
             let names = nodes.flatMap { $0.names("boards", 10) }
             for (number, name) in names.enumerated() { client.observe("\(number)", name, "observeSteps") }
             #expect(await eventually { client.versions.count == names.count })
-            // Metrics throw while other tests of this process hold a reactor.
+            // Metrics throw while other tests of this process block a reactor.
             var found: [MetricList] = []
             _ = await eventually {
                 found = []
@@ -36,7 +36,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "the inspector of a node says of each slot whose it is, its own and those that it knows of, else whose it is to be"
+        "the inspector of a node shows the owner of each slot: its own, the known ones, and otherwise the planned one"
     )
     func slots() async throws {
         try await withNodes(["a", "b"]) { nodes in
@@ -56,7 +56,7 @@ import TrebuchetCluster
             }
             #expect(next == ClusterSlot.count)
             #expect(counts == ["a": nodes[0].member.slotCount, "b": nodes[1].member.slotCount])
-            // It has asked whose that one is.
+            // The node has looked up this owner.
             #expect(owners.contains { $0["node"] as? String == "b" && $0["known"] as? Bool == true })
         }
     }

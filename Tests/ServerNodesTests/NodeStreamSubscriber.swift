@@ -6,7 +6,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Takes streams of a node's actors as another node does, and says what it has taken when it is told to.
+/// Subscribes to a node's actors as another node does, and acknowledges messages when the test requests it.
 final class NodeStreamSubscriber: NodeChannelHandler {
     let reactor = ReactorGroup.forServer(count: 1).reactors[0]
     let exchange: NodeTransport
@@ -19,7 +19,7 @@ final class NodeStreamSubscriber: NodeChannelHandler {
         try await exchange.start()
         let line = exchange.makeChannel(to: owner.member.node, self)
         opened.withLock { $0 = line }
-        // It owns nothing, and is there all the same: known as that before its line is.
+        // It owns no slots, but must be known as a node before its channel opens.
         exchange.send(
             [NodeFrame(.leaving, channelID: 0), NodeFrame(.open, channelID: line.number, SharedStreamMessage.opening)],
             to: owner.member.node)
@@ -30,7 +30,7 @@ final class NodeStreamSubscriber: NodeChannelHandler {
         return line
     }
 
-    /// The other end of its line.
+    /// The owner's end of its channel.
     func line(at owner: Node) throws -> NodeChannel {
         guard let exchange = owner.server.context.nodes?.exchange else { throw CancellationError() }
         return NodeChannel(exchange: exchange, node: self.exchange.node, number: line.number, isOwn: false)
@@ -41,9 +41,9 @@ final class NodeStreamSubscriber: NodeChannelHandler {
         exchange.close()
     }
 
-    // MARK: Out
+    // MARK: Outbound
 
-    /// - Parameter seen: behind what it is to begin.
+    /// - Parameter seen: the position after which the stream is to start.
     func begin(
         _ number: UInt64, _ actor: String, _ target: String, behind seen: (epoch: String, last: UInt64) = ("", 0)
     ) {
@@ -58,9 +58,9 @@ final class NodeStreamSubscriber: NodeChannelHandler {
 
     func take(_ bytes: Int) { line.send(.acknowledgement, number: UInt64(bytes)) }
 
-    // MARK: In
+    // MARK: Inbound
 
-    /// What has come, a message in one frame each.
+    /// The received messages, each in one frame.
     var frames: [NodeFrame] { got.withLock { $0 } }
     var byteCount: Int { frames.reduce(0) { $0 + ($1.kind == .toClient ? $1.payload.count : 0) } }
 
@@ -84,7 +84,7 @@ final class NodeStreamSubscriber: NodeChannelHandler {
 }
 
 extension Node {
-    /// What other nodes take of its actors.
+    /// The shared streams of its actors to other nodes.
     func feeds() async -> [SharedStreamPublisher] {
         var feeds: [SharedStreamPublisher] = []
         for shard in server.shards { feeds += await shard.reactor.perform { shard.feeds } }

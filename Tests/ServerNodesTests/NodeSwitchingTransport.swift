@@ -5,7 +5,7 @@ import Transports
 import Trebuchet
 import TrebuchetClient
 
-/// Reaches one of the nodes there are just now, another one at each attempt, as a balancer in front of them does.
+/// Connects to one of the current nodes, to another one at each attempt, as behind a load balancer.
 struct NodeSwitchingTransport: LoopTransport {
     let nodes: @Sendable () -> [Node]
 

@@ -7,16 +7,16 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// What waits for another node.
+/// Messages queued for another node.
 @Suite(.timeLimit(.minutes(5))) struct NodeTransportTests {
-    @Test("when too much waits for a node those lines end for which the most does, and the others go on")
+    @Test("when too much is queued for a node, the channels with the largest share end, and the others continue")
     func overflow() async throws {
         let gate = FaultyEngine(MemoryEngine())
         let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         let reactor = try Reactor(name: "nodes")
-        let (heavy, light, there) = (End(on: reactor), End(on: reactor), End(on: reactor))
-        // One that is refused would be told so, and nobody listens there: then the other line ended too.
-        let elsewhere = End(on: reactor)
+        let (heavy, light, there) = (FrameCounter(on: reactor), FrameCounter(on: reactor), FrameCounter(on: reactor))
+        // A refused channel would be reported to its peer, which has no handler: then the other channel ends too.
+        let elsewhere = FrameCounter(on: reactor)
         let sender = NodeTransport(gate, as: a, maximumQueuedCount: 1 << 20) { _, _ in nil }
         let receiver = NodeTransport(gate, as: b) { line, _ in line.number == 2 ? there : elsewhere }
         try await receiver.start()
@@ -37,8 +37,8 @@ import TrebuchetCluster
         receiver.close()
     }
 
-    /// Counts what comes.
-    private final class End: NodeChannelHandler {
+    /// Counts received frames.
+    private final class FrameCounter: NodeChannelHandler {
         private struct Counts {
             var messages = 0
             var breaks = 0

@@ -9,7 +9,7 @@ import TrebuchetActors
 import TrebuchetCluster
 
 extension Node {
-    /// One with the actors of these tests.
+    /// A node with the actors of these tests.
     convenience init(
         _ name: String, _ engine: MemoryEngine, through way: (any ClusterEngine)? = nil, access: AccessPolicy = .open,
         limits: ServerLimits = ServerLimits(), settings: ClusterMemberSettings = Node.settings,
@@ -44,14 +44,14 @@ extension Node {
 
     func textClient() async throws -> TextClient { try await TextClient(address) }
 
-    /// Names of actors that it owns.
+    /// Names of actors that the node owns.
     func names(_ count: Int) -> [String] { names("tallies", count) }
 }
 
-/// Whether a node lets somebody call or observe something.
+/// Whether a node authorizes a caller to call or observe an actor.
 typealias NodeRule = @Sendable (_ node: String, _ caller: Caller?, _ target: String) -> Bool
 
-/// Runs `body` with nodes that own all slots, each its part.
+/// Runs `body` with nodes that own all slots in equal parts.
 func withNodes(
     _ names: [String], engine: MemoryEngine = MemoryEngine(), through way: (any ClusterEngine)? = nil,
     access: AccessPolicy = .open, limits: ServerLimits = ServerLimits(), areReached: Bool = false,
@@ -63,10 +63,10 @@ func withNodes(
     try await Node.with(nodes) { try await body(nodes) }
 }
 
-/// Waits until nodes own all slots, each about its part: none moves any more.
+/// Waits until the nodes own all slots in equal parts and no slot moves.
 func ownAll(_ nodes: [Node]) async { #expect(await Node.ownAll(nodes)) }
 
-/// Counts.
+/// A counter.
 @Trebuchet
 distributed actor Tally {
     @StreamedState(delivery: .every(), persisted: true) var count: Int = 0
@@ -82,20 +82,20 @@ distributed actor Tally {
         count += number
         return count
     }
-    /// Whether it comes behind the one before.
+    /// Whether the number follows the previous one.
     distributed func follow(_ number: Int) -> Bool {
         defer { last = number }
         return number > last
     }
     distributed func refuse() throws { throw TrebuchetError(.unauthorized, "not you") }
-    /// Until it is cancelled.
+    /// Waits until the call is cancelled.
     distributed func wait() async throws {
         let (stream, continuation) = AsyncStream<Never>.makeStream()
         for await _ in stream {}
         continuation.finish()
         try Task.checkCancellation()
     }
-    /// What signs somebody in, for whoever calls.
+    /// Signs the caller in under this name.
     distributed func claim(_ name: String) {
         Caller.current?.connection.principal = Principal(id: name, roles: ["admin"])
         Caller.current?.connection.onClose {}
@@ -108,7 +108,7 @@ distributed actor Tally {
     }
 }
 
-/// Set once, by whoever.
+/// A flag that any thread may set once.
 final class Flag: Sendable {
     private let value = Mutex(false)
 

@@ -3,7 +3,7 @@ import Synchronization
 import Trebuchet
 import TrebuchetActors
 
-/// What callers of rolls were told, and what does not fit it.
+/// Records the outcomes of calls of rolls, and contradictions between these and the final states.
 final class OrderedCallChecker: Sendable {
     static let names = (0..<6).map { "rolls/\($0)" }
 
@@ -52,7 +52,7 @@ final class OrderedCallChecker: Sendable {
     }
 }
 
-/// Reads the versions of a roll, each of which has one call more than the one before, or begins anew after `overflow`.
+/// Reads the versions of a roll: each must have one call more than the previous one, or the stream restarts after `overflow`.
 final class OrderedCallObserver: Sendable {
     let name: String
     let who: String
@@ -68,7 +68,7 @@ final class OrderedCallObserver: Sendable {
 
     var last: [Int] { contents.withLock { $0 } }
 
-    /// Until the client is closed.
+    /// Runs until the client is closed.
     func run() async {
         while true {
             let stream = await roll.observeCalls()
@@ -76,7 +76,7 @@ final class OrderedCallObserver: Sendable {
             for await calls in stream {
                 let before = last
                 if !calls.starts(with: before) { book.found("\(who): \(name) went from \(before) to \(calls)") }
-                // One that has never changed is not kept: it begins anew at its next owner.
+                // An unchanged state is not persisted: it starts from its initial value at the next owner.
                 if !isFirst, !before.isEmpty, calls.count != before.count + 1 {
                     book.found("\(who): \(calls.count) calls of \(name) came after \(before.count)")
                 }
@@ -88,7 +88,7 @@ final class OrderedCallObserver: Sendable {
                 return book.found(
                     "\(who): the stream of \(name) ended at \(last.count): \(String(describing: stream.outcome))")
             }
-            // It may not begin while the engine is away; once it has begun it goes on.
+            // It may fail to start while the coordination store is unavailable; once started it continues.
             guard error.code == .overflow || isFirst && error.code == .unavailable else {
                 return book.found("\(who): the stream of \(name) ended at \(last.count): \(error)")
             }

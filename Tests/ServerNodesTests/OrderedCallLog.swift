@@ -1,11 +1,11 @@
 import Trebuchet
 
-/// Notes who has called, in the order in which they did: what is lost, or done twice, shows.
+/// Records calls in the order of their execution: lost and repeated calls are visible.
 @Trebuchet
 distributed actor OrderedCallLog {
     @StreamedState(delivery: .every(), persisted: true) var calls: [Int] = []
 
-    /// As which it was noted, counted from 1.
+    /// Returns the position of the call, counted from 1.
     @Idempotent distributed func sign(_ call: Int) -> Int {
         calls.append(call)
         return calls.count

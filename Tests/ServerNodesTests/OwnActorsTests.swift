@@ -6,9 +6,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Persisted actors that are a node's own, whether it owns the slots of their names or not.
+/// Persisted actors placed on each node, whichever slots the node owns.
 @Suite(.timeLimit(.minutes(5))) struct OwnActorsTests {
-    /// One that is exposed by name, and one that is made when it is called.
+    /// An actor exposed by name, and one activated on demand.
     private static let names = ["own", "mine/x"]
 
     private static func node(
@@ -27,7 +27,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "each node has its own, keeps it in its own store, and leaves nothing of it at the engine",
+        "each node has its own instance, persists it in the node's store, and writes nothing of it to the coordination store",
         arguments: [true, false])
     func own(haveStores: Bool) async throws {
         let engine = MemoryEngine()
@@ -52,7 +52,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "its own actors answer while the engine is away and after it, when all leases have ended",
+        "local actors respond while the coordination store is unavailable, and after all leases have expired",
         arguments: [true, false])
     func engineAway(hasStore: Bool) async throws {
         let engine = MemoryEngine()
@@ -84,7 +84,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what one node has for all goes on at the next one, also where each node has a store of its own")
+    @Test("a cluster-wide actor continues at the next owner, even when each node has a separate store")
     func placed() async throws {
         let engine = MemoryEngine()
         let nodes = [
@@ -103,7 +103,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a node without a store says which of its own actors are in memory alone", arguments: [true, false])
+    @Test("a node without a store logs which of its local actors are in memory only", arguments: [true, false])
     func warning(hasStore: Bool) async throws {
         let lines = Journal()
         let node = try await Self.node("a", MemoryEngine(), store: hasStore ? MemoryStore() : nil, lines: lines)
@@ -117,9 +117,9 @@ import TrebuchetCluster
         await node.stop()
     }
 
-    @Test("an actor that cannot be loaded is counted, and its server loads it when the store is back")
+    @Test("an actor that cannot be loaded is counted, and its server loads it when the store is available again")
     func unloadable() async throws {
-        let store = HeldStore()
+        let store = ControllableStore()
         store.set { $0.failsReads = true }
         let server = TrebuchetServer(transport: .webSocket(port: 0), store: store, log: { _ in })
         await server.expose(Tally(actorSystem: server.actorSystem), as: "own")
@@ -127,7 +127,7 @@ import TrebuchetCluster
         client.call(1, "own", "add(_:)", "[1]")
         let refused = try #require(await client.answer(1))
         #expect(refused.contains("unavailable") && refused.contains("the disk is gone"))
-        // Metrics throw while other tests of this process hold a reactor.
+        // Metrics throw while other tests of this process block a reactor.
         #expect(await eventually { (try? await server.metricList().now.actorsUnloadable) == 1 })
         store.set { $0.failsReads = false }
         #expect(await eventually { server.actorCount == 1 })

@@ -5,11 +5,9 @@ import Trebuchet
 import TrebuchetActors
 import TrebuchetCluster
 
-/// Nodes that lose what they own while they cannot write it.
+/// Nodes that lose slots while they cannot write.
 @Suite(.timeLimit(.minutes(5))) struct OwnershipTests {
-    @Test(
-        "an owner of before, which could not write a change, does not write it over what the next owner has acknowledged"
-    )
+    @Test("a previous owner that failed to write a change does not overwrite the next owner's acknowledged changes")
     func ownerOfBefore() async throws {
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)
@@ -26,7 +24,7 @@ import TrebuchetCluster
         for tally in tallies { await #expect(throws: TrebuchetError.self) { try await tally.add(1) } }
 
         try await second.start()
-        // Their slots go when the time for it is over.
+        // The slots are taken away when the handover timeout has passed.
         func moved() -> [Int] { (0..<24).filter { second.member.lease(of: ClusterSlot(of: "tallies/\($0)")) != nil } }
         #expect(await eventually { moved().count > 5 })
         await ownAll([first, second])
@@ -38,7 +36,7 @@ import TrebuchetCluster
         await first.stop()
     }
 
-    @Test("nothing is answered as written that was not, also when the lease ends while a write hangs")
+    @Test("an unwritten change is never acknowledged, even when the lease ends during a write")
     func hangingWrite() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)
@@ -49,7 +47,7 @@ import TrebuchetCluster
         let client = try await node.client()
         let tally = try client.resolve(Tally.self, id: "tallies/x")
         #expect(try await tally.add(1) == 1)
-        // Somebody still has the actor.
+        // A call in flight keeps the actor active.
         let waiting = Task { try await tally.wait() }
         faulty.set { $0.hangsAppends = true }
         let calls = [10, 100].map { number in Task { try await tally.add(number) } }
@@ -62,18 +60,18 @@ import TrebuchetCluster
         for call in calls { if let answer = try? await call.value { acknowledged = max(acknowledged, answer) } }
         waiting.cancel()
         faulty.set { $0.isAway = false }
-        // The call may come before the node owns the slot again.
+        // The call may arrive before the node owns the slot again.
         var answer: Int?
         _ = await eventually {
             answer = try? await tally.add(0)
             return answer != nil
         }
-        // A write that hung may reach the log later, where its call ended with `unknownOutcome`.
+        // A delayed write may reach the log later, where its call ended with `unknownOutcome`.
         #expect([acknowledged, 11, 101, 111].contains(answer) && (answer ?? 0) >= acknowledged)
         await node.stop()
     }
 
-    @Test("what an engine has and has not confirmed is not acknowledged, nor is who finds it there later told of it")
+    @Test("an unconfirmed write is neither acknowledged nor shown by later reads")
     func unconfirmed() async throws {
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)
@@ -83,7 +81,7 @@ import TrebuchetCluster
         faulty.set { $0.confirms = true }
         let tally = try await node.client().resolve(Tally.self, id: "tallies/x")
         #expect(try await tally.add(1) == 1)
-        // Written, and as long as this lasts never confirmed.
+        // Written, but not confirmed until the fault ends.
         faulty.set { $0.losesAnswers = true }
         let answered = Flag()
         let calls = [10, 0].map { number in
@@ -103,7 +101,7 @@ import TrebuchetCluster
         await node.stop()
     }
 
-    @Test("a program that runs a node stops in order when an operator asks for it")
+    @Test("a program that runs a node drains when an operator stops the node")
     func stopped() async throws {
         let engine = MemoryEngine()
         let node = try Node("a", engine)
@@ -115,7 +113,7 @@ import TrebuchetCluster
         #expect(try await engine.owner(of: ClusterSlot(of: "a")) == nil)
     }
 
-    @Test("clients are not told where the engine is, nor its own words")
+    @Test("errors for clients contain neither the address nor the messages of the coordination store")
     func disclosure() async throws {
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)
@@ -134,7 +132,7 @@ import TrebuchetCluster
         await node.stop()
     }
 
-    @Test("who waits for an actor that moves while it is loaded is answered by its next owner")
+    @Test("a call that waits for an actor that moves during loading is answered by the next owner")
     func movedWhileLoaded() async throws {
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)

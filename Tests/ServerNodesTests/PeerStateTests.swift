@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trebuchet
 
-/// What a node knows of lost messages.
+/// Detection of lost messages between nodes.
 @Suite struct PeerStateTests {
     private typealias Epochs = NodeMessage.Epochs
     private typealias Arrival = PeerState.ReceiveAction
@@ -11,7 +11,7 @@ import Testing
         peer.receive(number, epochs)
     }
 
-    @Test("each message has the next number, the first of an epoch too; a gap makes what it brings late")
+    @Test("message numbers are consecutive within an epoch and start at 1; messages after a gap count as late")
     func gaps() {
         var peer = PeerState(epoch: 2)
         #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
@@ -22,12 +22,12 @@ import Testing
             receive(&peer, 9, Epochs(sender: 7, receiver: 2, last: 7))
                 == Arrival(endsChannels: true, hasGap: true, isLate: true))
         #expect(receive(&peer, 10, Epochs(sender: 7, receiver: 2, last: 7)) == Arrival())
-        // What was lost before the first that comes at all.
+        // Messages lost before the first one that arrives.
         var other = PeerState(epoch: 2)
         #expect(receive(&other, 2, Epochs(sender: 4, receiver: 0)) == Arrival(hasGap: true, isLate: true))
     }
 
-    @Test("who says that it has lost something ends lines, once, and what it sent before is late")
+    @Test("a peer's report of a loss ends channels once, and the peer's earlier messages are late")
     func theirLoss() {
         var peer = PeerState(epoch: 2)
         #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
@@ -35,23 +35,23 @@ import Testing
         #expect(receive(&peer, 6, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
         #expect(receive(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
         #expect(receive(&peer, 7, Epochs(sender: 7, receiver: 2, last: 4)) == Arrival())
-        // Also where nothing was heard of before its loss: lines may have been opened to it.
+        // Also when nothing was received before its loss: channels to it may have been opened.
         var other = PeerState(epoch: 2)
         #expect(receive(&other, 3, Epochs(sender: 5, receiver: 2, last: 2)) == Arrival(endsChannels: true))
     }
 
-    @Test("what is sent without knowing of this node's loss is late, until the other one knows")
+    @Test("messages sent without knowledge of this node's loss are late, until the peer knows of it")
     func ownLoss() {
         var peer = PeerState(epoch: 2)
         #expect(receive(&peer, 1, Epochs(sender: 4, receiver: 0)) == Arrival())
         peer.startEpoch(5)
         #expect(receive(&peer, 2, Epochs(sender: 4, receiver: 2)) == Arrival(isLate: true))
-        // Nor does one know who has heard nothing so far.
+        // A peer that has received nothing so far does not know of it either.
         #expect(receive(&peer, 3, Epochs(sender: 4, receiver: 0)) == Arrival(isLate: true))
         #expect(receive(&peer, 4, Epochs(sender: 4, receiver: 5)) == Arrival())
     }
 
-    @Test("a loss is told of by a message of its own, until one is sent that tells it")
+    @Test("a loss is reported by a separate message, until another message has reported it")
     func telling() {
         var peer = PeerState(epoch: 2)
         var begins = peer.beginSendingEpoch()
@@ -63,7 +63,7 @@ import Testing
         #expect(first?.number == 1 && first?.epochs == Epochs(sender: 5, receiver: 0) && first?.waiting.isEmpty == true)
         var end = peer.next(100)
         #expect(end == nil && !peer.isSending)
-        // It could not be sent.
+        // The message could not be sent.
         begins = peer.beginSendingEpoch()
         let again = peer.next(100)
         #expect(begins && again?.epochs == first?.epochs)
@@ -71,11 +71,11 @@ import Testing
         end = peer.next(100)
         begins = peer.beginSendingEpoch()
         #expect(end == nil && !begins)
-        // The other one does not know it all the same.
+        // The peer does not know of it all the same.
         let arrival = peer.receive(1, Epochs(sender: 2, receiver: 2))
         begins = peer.beginSendingEpoch()
         #expect(arrival.isLate && begins)
-        // One of before tells nothing of a later loss.
+        // An earlier report does not cover a later loss.
         peer.startEpoch(7)
         peer.didDeliver(Epochs(sender: 5, receiver: 0))
         begins = peer.beginSendingEpoch()
@@ -84,7 +84,7 @@ import Testing
         #expect(last?.epochs.sender == 7)
     }
 
-    @Test("a message without frames shows that the last one is missing")
+    @Test("a message without frames reveals that the previous one is missing")
     func checks() {
         var (peer, other) = (PeerState(epoch: 2), PeerState(epoch: 2))
         var arrivals: [Arrival] = []
@@ -99,7 +99,7 @@ import Testing
         #expect(arrivals == [Arrival(), Arrival(hasGap: true, isLate: true)])
     }
 
-    @Test("what waits goes in order, so much at a time, and is counted")
+    @Test("queued frames are sent in order, a limited number at a time, and are counted")
     func waiting() {
         var peer = PeerState(epoch: 2)
         let frames = (0..<10).map {
@@ -110,7 +110,7 @@ import Testing
         var sent: [NodeFrame] = []
         sent += peer.next(60)?.waiting.map(\.frame) ?? []
         #expect(sent == Array(frames[..<3]) && peer.waitingBytes == 140)
-        // More than fits goes alone.
+        // A frame over the limit is sent alone.
         sent += peer.next(1)?.waiting.map(\.frame) ?? []
         #expect(sent == Array(frames[..<4]))
         peer.remove { $0.frame.channelID == 0 }

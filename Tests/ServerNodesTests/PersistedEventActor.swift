@@ -1,6 +1,6 @@
 import Trebuchet
 
-/// Sends events that outlast their owners.
+/// Sends events that are persisted across owners.
 @Trebuchet
 distributed actor PersistedEventActor {
     @StreamedEvents(persisted: true) var strikes: Int

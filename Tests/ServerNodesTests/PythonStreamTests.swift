@@ -4,10 +4,10 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// A client that was written from Docs/Reference/Protocol.md, and streams whose actors go to another node.
+/// A client written from Docs/Reference/Protocol.md, and streams whose actors move to another node.
 @Suite(.timeLimit(.minutes(5))) struct PythonStreamTests {
     @Test(
-        "a client in Python follows a stream to the next owner of its actor, under its new name",
+        "a client in Python follows a stream to the next owner of its actor, with its new stream ID",
         arguments: [true, false])
     func moved(inOrder: Bool) async throws {
         try await withNodes(["a", "b", "c"]) { nodes in

@@ -4,9 +4,9 @@ import Testing
 import Trebuchet
 import TrebuchetCluster
 
-/// Calls that one node carries to another, whatever their client calls them.
+/// Calls forwarded from one node to another, whatever their call IDs.
 @Suite(.timeLimit(.minutes(5))) struct RelayedCallsTests {
-    @Test("a call under the callID of one that was cancelled gets its own answer", arguments: [0, 1])
+    @Test("a call that reuses the callID of a cancelled one gets the response to the new call", arguments: [0, 1])
     func callIDAgain(node: Int) async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names(1)[0]
@@ -23,7 +23,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("an @Idempotent call that was cancelled and is called again under its number is the same call")
+    @Test("an @Idempotent call repeated under its number after a cancellation is the same call")
     func keptCallAgain() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names(1)[0]
@@ -38,21 +38,21 @@ import TrebuchetCluster
             #expect(await eventually { client.answers("7").count == 3 })
             client.call("8", name, "add(_:)", [0])
             #expect(await eventually { client.answers("8").count == 1 })
-            // It was cancelled in time, or not.
+            // The cancellation may have been in time or too late.
             let (answer, sum) = try (#require(client.answers("7").last), #require(client.answers("8").last))
             #expect(sum.text.contains(answer.error.isEmpty ? #""result":5}"# : #""result":0}"#))
             client.abort()
         }
     }
 
-    @Test("calls of one client to one actor start in their order when a node stops", arguments: 1...3)
+    @Test("calls of one client to one actor start in order when a node stops", arguments: 1...3)
     func order(round: Int) async throws {
         try await withNodes(["a", "b", "c"]) { nodes in
             try await callInTurn(nodes[1].names(8), of: nodes[0]) { await nodes[1].server.shutdown() }
         }
     }
 
-    @Test("and when one comes", arguments: 1...3)
+    @Test("calls of one client to one actor start in order when a node joins", arguments: 1...3)
     func orderAtComing(round: Int) async throws {
         let engine = MemoryEngine()
         try await withNodes(["a", "b"], engine: engine) { nodes in
@@ -66,7 +66,7 @@ import TrebuchetCluster
         }
     }
 
-    /// Calls actors one after the other through a node while something happens, and looks that each call was behind the one before.
+    /// Calls actors in turn through a node while `body` runs, and checks that each call followed the previous one.
     private func callInTurn(_ names: [String], of node: Node, while body: () async throws -> Void) async throws {
         let client = try await node.textClient()
         let isOver = Flag()
@@ -82,7 +82,7 @@ import TrebuchetCluster
         client.abort()
     }
 
-    /// Calls actors one after the other, without waiting for more than a few hundred answers. Returns how many calls that were.
+    /// Calls actors in turn, with at most a few hundred outstanding responses, and returns the number of calls.
     private func callInTurn(_ names: [String], _ client: TextClient, until isOver: Flag) async -> Int {
         var number = 0
         while !isOver.isSet {

@@ -7,7 +7,7 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// `@Idempotent` calls that are asked for again, of actors whose owner lives.
+/// Repeated `@Idempotent` calls of actors whose owner is alive.
 @Suite(.timeLimit(.minutes(5))) struct RepeatedCallsTests {
     private static var shortMemory: ServerLimits {
         var limits = ServerLimits()
@@ -15,7 +15,7 @@ import TrebuchetCluster
         return limits
     }
 
-    @Test("a call whose answer is kept no more is not made again, through whichever node it is repeated")
+    @Test("a call whose recorded response was evicted is not executed again, through whichever node it is repeated")
     func late() async throws {
         try await withNodes(["a", "b"], limits: Self.shortMemory) { nodes in
             for node in nodes {
@@ -25,12 +25,13 @@ import TrebuchetCluster
                 first.callOnce(1, till, "pay(_:_:)", #"["\#(what)",0]"#)
                 #expect(try #require(await first.answer(1)).contains(#""result":0"#))
                 first.abort()
-                #expect(await eventually { keptCalls(at: nodes[1]) == 0 && carriedNames(at: nodes[1]) == 0 })
+                #expect(
+                    await eventually { recordedCallCount(at: nodes[1]) == 0 && carriedNameCount(at: nodes[1]) == 0 })
                 let second = try await node.textClient()
                 second.repeat(1, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
                 #expect(try #require(await second.answer(1)).contains("unknownOutcome"))
                 #expect(PaymentLog.shared.count(what) == 1)
-                // One that has surely not come before is made.
+                // A call that certainly was not executed before is executed.
                 second.repeat(2, till, "pay(_:_:)", #"["\#(what)",0]"#, of: first.session)
                 if node === nodes[0] { #expect(try #require(await second.answer(2)).contains(#""result":0"#)) }
                 second.abort()
@@ -38,7 +39,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a call that runs for longer than answers are kept is not made beside itself")
+    @Test("a call that runs longer than responses are retained is not executed concurrently with itself")
     func longRunning() async throws {
         try await withNodes(["a", "b"], limits: Self.shortMemory) { nodes in
             let till = nodes[1].names("tills")[0]
@@ -46,25 +47,25 @@ import TrebuchetCluster
             first.callOnce(1, till, "hold(_:)", #"["long"]"#)
             #expect(await eventually { PaymentLog.shared.count("long") == 1 })
             first.abort()
-            #expect(await eventually { lines(at: nodes[1]) == 0 })
+            #expect(await eventually { channelCount(at: nodes[1]) == 0 })
             let second = try await nodes[0].textClient()
             second.callOnce(2, till, "pay(_:_:)", #"["beside",0]"#)
             #expect(await second.answer(2) != nil)
-            #expect(await eventually { keptCalls(at: nodes[1]) == 1 })
+            #expect(await eventually { recordedCallCount(at: nodes[1]) == 1 })
             second.repeat(1, till, "hold(_:)", #"["long"]"#, of: first.session)
-            PaymentLog.shared.letGo("long")
+            PaymentLog.shared.release("long")
             #expect(await second.answer(1) != nil)
             #expect(PaymentLog.shared.count("long") == 1)
             second.abort()
         }
     }
 
-    @Test("a call that its owner has begun may have run, also when nobody can be found any more who owns its actor")
+    @Test("a call started by its owner may have run, even when the owner of its actor cannot be found any more")
     func nobodyFound() async throws {
         let (engine, what) = (MemoryEngine(), "nobody found")
         let way = FaultyEngine(engine)
         var limits = ServerLimits()
-        // So long an owner is looked for.
+        // The time for which the owner is looked up.
         limits.callTimeout = .milliseconds(200)
         let nodes = [try Node("a", engine, through: way, limits: limits), try Node("b", engine)]
         try await Node.with(nodes) {
@@ -74,20 +75,20 @@ import TrebuchetCluster
             client.call(1, till, "hold(_:)", #"["\#(what)"]"#, more: own)
             #expect(await eventually { PaymentLog.shared.count(what) == 1 })
             way.set { $0.isAway = true }
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             #expect(try #require(await client.answer(1)).contains("unknownOutcome"))
-            PaymentLog.shared.letGo(what)
+            PaymentLog.shared.release(what)
             client.abort()
         }
     }
 
-    @Test("a call that its node sends on late was done meanwhile, and is not made again by the next owner of its actor")
+    @Test("a call that was executed before its node sent it late is not executed again by the actor's next owner")
     func sentLate() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
         let nodes = [try Node("a", engine, through: gate), try Node("b", engine), try Node("c", engine)]
         try await Node.with(nodes) {
-            // Of these some go to the node which their calls wait at, and others to the third.
+            // Some of these actors move to the node where their calls wait, and the others to the third node.
             let names = nodes[1].names(12)
             var held: [TextClient] = []
             for (number, name) in names.enumerated() {
@@ -95,7 +96,7 @@ import TrebuchetCluster
                 gate.set { $0.holdsMessages = true }
                 first.callOnce(1, name, "addOnce(_:)", "[1]")
                 #expect(await eventually { gate.heldCount > 0 })
-                // Its client has given it up, and asks through another node.
+                // Its client has abandoned it, and repeats it through another node.
                 let second = try await nodes[1].textClient()
                 second.repeat(1, name, "addOnce(_:)", "[1]", of: first.session)
                 #expect(try #require(await second.answer(1)).contains(#""result":1"#), "\(number)")
@@ -111,7 +112,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what a method throws does not have its call made again, whatever it says")
+    @Test("an error thrown by a method never causes a retry of its call")
     func pretended() async throws {
         try await withNodes(["a", "b"]) { nodes in
             for node in nodes {
@@ -124,18 +125,18 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a call is recognised after the line between its nodes was made anew and its client came back")
+    @Test("a call is recognized after its node channel was reopened and its client reconnected")
     func secondLine() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let till = nodes[1].names("tills")[0]
             let first = try await nodes[0].textClient()
             first.callOnce(1, till, "pay(_:_:)", #"["second line",0]"#)
             #expect(await first.answer(1) != nil)
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             first.call(2, till, "length(_:)", #"["abc"]"#)
             #expect(try #require(await first.answer(2)).contains(#""result":3"#))
             first.abort()
-            #expect(await eventually { lines(at: nodes[1]) == 0 })
+            #expect(await eventually { channelCount(at: nodes[1]) == 0 })
             let second = try await nodes[0].textClient()
             second.repeat(1, till, "pay(_:_:)", #"["second line",0]"#, of: first.session)
             #expect(try #require(await second.answer(1)).contains(#""result":0"#))
@@ -144,7 +145,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a call that was asked for again over another line goes on under the callID of that one when its actor moves")
+    @Test("a call repeated over another channel continues under the callID on that channel when its actor moves")
     func movedBehindLines() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -152,13 +153,13 @@ import TrebuchetCluster
         try await Node.with(nodes) {
             let (names, till) = (nodes[1].names(12), nodes[1].names("tills")[0])
             let peer = try await nodes[0].textClient()
-            // So that the calls have other places on the second line.
+            // So that the calls have other numbers on the second channel.
             peer.call(0, till, "length(_:)", #"["abc"]"#)
             #expect(await peer.answer(0) != nil)
             gate.set { $0.hangsReads = true }
             for (number, name) in names.enumerated() { peer.callOnce(number + 1, name, "addOnce(_:)", "[1]") }
             #expect(await eventually { gate.readCount >= names.count })
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             peer.call(13, till, "length(_:)", #"["abc"]"#)
             #expect(await peer.answer(13) != nil)
             let third = try Node("c", engine)
@@ -174,7 +175,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a line that is made anew while its owner has not closed the one before carries such calls")
+    @Test("a reopened channel carries such calls while the owner has not closed the previous one")
     func lineMadeAnew() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -184,10 +185,10 @@ import TrebuchetCluster
             peer.call(1, tills[0], "length(_:)", #"["a"]"#)
             #expect(await peer.answer(1) != nil)
             gate.set { $0.holdsMessages = true }
-            breakLines(nodes[0], nodes[1])
+            breakChannels(nodes[0], nodes[1])
             peer.call(2, tills[0], "length(_:)", #"["a"]"#)
-            #expect(await eventually { lines(at: nodes[0]) == 1 })
-            // Its reactors have other work for a while.
+            #expect(await eventually { channelCount(at: nodes[0]) == 1 })
+            // Keeps its reactors busy for a while.
             for (number, till) in tills.enumerated() { direct.call(number, till, "burn(_:_:)", #"["anew",50]"#) }
             #expect(await eventually { PaymentLog.shared.count("anew") > 0 })
             gate.set { $0.holdsMessages = false }
@@ -200,9 +201,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "repeats with names that were made up leave none behind, and no call is made of one that the node itself would have given"
-    )
+    @Test("repeats with forged session IDs leave no state, and a call under an ID of this node is not executed")
     func madeUp() async throws {
         try await withNodes(["a"]) { nodes in
             let peer = try await nodes[0].textClient()
@@ -212,7 +211,7 @@ import TrebuchetCluster
             for callID in 0..<100 {
                 #expect(try #require(await peer.answer(callID)).contains("invalidArguments"))
             }
-            #expect(carriedNames(at: nodes[0]) == 0)
+            #expect(carriedNameCount(at: nodes[0]) == 0)
             let own = peer.session.split(separator: ".")
             for (callID, session) in ["\(own[0]).1.1", "legit.one", "1.2.!"].enumerated() {
                 peer.repeat(200 + callID, "tills/a", "pay(_:_:)", #"["made up",0]"#, of: session)
@@ -223,9 +222,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "who repeats calls with names that were made up has room for as many as his other calls, and takes none from others"
-    )
+    @Test("repeats with forged session IDs count towards the quota of their caller and do not affect other callers")
     func madeUpShares() async throws {
         var limits = ServerLimits()
         limits.recordedResponsesPerPrincipal = 5
@@ -242,7 +239,7 @@ import TrebuchetCluster
                 #expect(answer.contains(#""result":1"#) || answer.contains("recordedResponsesPerPrincipal: 5"))
                 results += answer.contains("result") ? 1 : 0
             }
-            #expect(results == 5 && carriedNames(at: nodes[0]) == 5)
+            #expect(results == 5 && carriedNameCount(at: nodes[0]) == 5)
             bob.repeat(1, "tills/a", "pay(_:_:)", #"["shares",1]"#, of: "2.1.1")
             #expect(try #require(await bob.answer(1)).contains(#""result":1"#))
             ada.abort()
@@ -250,7 +247,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a call is the same one however its names are written, when its node asks again and when its client does")
+    @Test("a call is the same one however its names are escaped, when its node repeats it and when its client does")
     func escapedNames() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let till = nodes[1].names("tills")[0]
@@ -258,10 +255,10 @@ import TrebuchetCluster
             let first = try await nodes[0].textClient()
             first.callOnce(1, escaped, #"hold(\u005f:)"#, #"["escaped"]"#)
             #expect(await eventually { PaymentLog.shared.count("escaped") == 1 })
-            breakLines(nodes[0], nodes[1])
-            // By then its node has asked again.
-            #expect(await eventually { lines(at: nodes[0]) == 1 && lines(at: nodes[1]) == 1 })
-            PaymentLog.shared.letGo("escaped")
+            breakChannels(nodes[0], nodes[1])
+            // By then its node has repeated the call.
+            #expect(await eventually { channelCount(at: nodes[0]) == 1 && channelCount(at: nodes[1]) == 1 })
+            PaymentLog.shared.release("escaped")
             #expect(try #require(await first.answer(1)).contains(#""result":"escaped""#))
             first.abort()
             for (node, name) in [(0, till), (0, escaped), (1, till), (1, escaped)] {
@@ -275,7 +272,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "what an actor's log has of a call counts more than that later ones are forgotten where the actor has come to",
+        "a call recorded in an actor's log is answered, although its new owner has evicted later calls",
         arguments: [false, true])
     func answeredBeforeMoving(isItsOwn: Bool) async throws {
         let engine = MemoryEngine()
@@ -284,13 +281,13 @@ import TrebuchetCluster
         for node in nodes { try await node.start() }
         await ownAll(nodes)
         let (here, there, till) = (a.names("tallies")[0], b.names("tallies")[0], b.names("tills")[0])
-        // A client of a, with a line to b over which nothing is kept.
+        // A client of a, with a channel to b without recorded calls.
         let first = try await a.textClient()
         first.call(1, there, "refuse()", "[]")
         #expect(await first.answer(1) != nil)
         first.callOnce(2, here, "addOnce(_:)", "[5]")
         #expect(try #require(await first.answer(2)).contains(#""result":5"#))
-        // Others come later, call at b, over all of its reactors, and are forgotten there; or so is a later call of the first one.
+        // Later calls of other clients to b, on all of its reactors, are evicted there; or a later call of the first client is.
         for number in 0..<(isItsOwn ? 1 : 8) {
             let other = try await a.textClient()
             let later = isItsOwn ? first : other
@@ -298,14 +295,14 @@ import TrebuchetCluster
             #expect(try #require(await later.answer(3)).contains(#""result":\#(number)"#))
             other.abort()
         }
-        #expect(await eventually { keptCalls(at: b) == 0 && carriedNames(at: b) == 1 })
+        #expect(await eventually { recordedCallCount(at: b) == 0 && carriedNameCount(at: b) == 1 })
         await a.member.drain()
         #expect(await eventually { b.member.slotCount == ClusterSlot.count })
         let second = try await b.textClient()
         second.repeat(2, here, "addOnce(_:)", "[5]", of: first.session)
         let answer = try #require(await second.answer(2))
         #expect(answer.contains(#""result":5"#), "\(answer)")
-        // Of one that is in no log it is not known whether it was made.
+        // For a call without a log entry the outcome is unknown.
         if isItsOwn {
             second.repeat(1, till, "pay(_:_:)", #"["forgotten \#(isItsOwn)",1]"#, of: first.session)
             let answer = try #require(await second.answer(1))
@@ -315,8 +312,10 @@ import TrebuchetCluster
         for node in nodes { await node.stop() }
     }
 
-    private func breakLines(_ one: Node, _ other: Node) { one.server.context.nodes?.exchange.lose(other.member.node) }
-    private func lines(at node: Node) -> Int { node.server.context.nodes?.exchange.channelCount ?? 0 }
-    private func keptCalls(at node: Node) -> Int { node.server.context.idempotencyCache.count }
-    private func carriedNames(at node: Node) -> Int { node.server.context.idempotencyCache.names.carried.count }
+    private func breakChannels(_ one: Node, _ other: Node) {
+        one.server.context.nodes?.exchange.lose(other.member.node)
+    }
+    private func channelCount(at node: Node) -> Int { node.server.context.nodes?.exchange.channelCount ?? 0 }
+    private func recordedCallCount(at node: Node) -> Int { node.server.context.idempotencyCache.count }
+    private func carriedNameCount(at node: Node) -> Int { node.server.context.idempotencyCache.names.carried.count }
 }

@@ -6,18 +6,18 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Answers and streams of actors that go to another node while something there takes long.
+/// Responses and streams of actors that move to another node while operations there are slow.
 @Suite(.timeLimit(.minutes(5))) struct ResponsesAfterOwnerChangeTests {
     static let distinct = #","filter":{"distinct":true}"#
 
-    /// Short handovers.
+    /// Settings with a short handover timeout.
     static var settings: ClusterMemberSettings {
         var settings = Node.settings
         settings.handoverTimeout = .milliseconds(300)
         return settings
     }
 
-    /// Adds one to each, and expects each answer behind what it has changed.
+    /// Adds one to each actor, and expects each response after the update that shows the change.
     private func add(_ names: [String], through client: TextClient, _ place: String = "") async {
         let before = names.map { client.shown(of: "\($0.hashNumber)", before: "") }
         let began = ContinuousClock.now
@@ -37,13 +37,11 @@ import TrebuchetCluster
         #expect(await eventually { client.versions.count == names.count })
     }
 
-    @Test(
-        "an answer of the next owner comes behind its stream, where that has a filter and the owner before says nothing"
-    )
+    @Test("a response of the next owner follows the update of a filtered stream when the previous owner is silent")
     func silentOwnerOfFiltered() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
-        // It looks seldom who lives: so long it does not know that the one before is gone.
+        // It rarely lists the live nodes: meanwhile it does not know that the previous owner is gone.
         var settings = Node.settings
         settings.roundInterval = .seconds(3)
         let nodes = [
@@ -66,7 +64,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "an answer of the next owner comes behind its stream, also where the owner before takes longer than a handover may",
+        "a response of the next owner follows its stream's update, even when the previous owner exceeds the handover timeout",
         arguments: [
             (1, ""), (1, ResponsesAfterOwnerChangeTests.distinct), (0, ResponsesAfterOwnerChangeTests.distinct),
             (0, ""),
@@ -84,7 +82,7 @@ import TrebuchetCluster
             let client = try await nodes[place].textClient()
             let names = tags.map { "tallies/{\($0)}x" }
             await observe(names, through: client, filter: filter)
-            // Others of the same slots are just being loaded.
+            // Other actors of these slots are being loaded.
             way.set { $0.hangsReads = true }
             let other = try await nodes[1].textClient()
             for tag in tags { other.call("\(tag)", "tallies/{\(tag)}y", "add(_:)", [1]) }
@@ -98,7 +96,7 @@ import TrebuchetCluster
         await third.stop()
     }
 
-    @Test("an answer comes behind its stream, which was asked for at an owner between that could not load its actor")
+    @Test("a response follows the update of a stream requested at an intermediate owner that could not load the actor")
     func ownerBetween() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -125,9 +123,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "an answer comes behind its stream, which is asked for again here as its actor could not be loaded a moment ago"
-    )
+    @Test("a response follows the update of a stream that is requested again here after its actor could not be loaded")
     func askedAgainHere() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -147,7 +143,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a stream that its client ends while its actor is being loaded at the client's own node has ended for it")
+    @Test("a stream ended by its client while its actor is being loaded at the client's node stays ended")
     func endedWhileLoaded() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -162,18 +158,22 @@ import TrebuchetCluster
             try client.unsubscribe(#require(client.starts.first))
             client.call("ping", here, "step()")
             #expect(await eventually { client.answers("ping").count == 1 })
-            #expect(client.messages.count { $0.type == "streamEnd" } == 1, "nothing is said of its end")
+            #expect(client.messages.count { $0.type == "streamEnd" } == 1, "the end of the stream is not confirmed")
             way.set { $0.hangsReads = false }
             client.call("add", name, "add(_:)", [1])
             #expect(await eventually { client.answers("add").count == 1 })
             client.call("again", name, "add(_:)", [1])
             #expect(await eventually { client.answers("again").count == 1 })
-            #expect(client.starts.count == 1 && client.versions.count == 1, "it goes on: \(client.texts.suffix(6))")
+            #expect(
+                client.starts.count == 1 && client.versions.count == 1,
+                "the stream continues: \(client.texts.suffix(6))")
             client.abort()
         }
     }
 
-    @Test("an answer comes behind its stream, also of a call that comes in the turn in which this node gets its slot")
+    @Test(
+        "a response follows its stream's update, also for a call received in the turn in which this node acquires the slot"
+    )
     func sameTurn() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names("boards")[0]
@@ -186,7 +186,7 @@ import TrebuchetCluster
                         let own = shard.connections.values.filter { $0.upstream == nil && !$0.isServer }
                         guard let connection = own.first(where: { !$0.streams.isEmpty }) else { return }
                         Task { await nodes[1].server.context.nodes?.drain(within: .seconds(300)) }
-                        // A turn that takes long, and the call that the socket has meanwhile.
+                        // A long turn, and the call that the socket receives meanwhile.
                         while !nodes[0].owns(name) {}
                         let place = #""actorID":"\#(name)","targetIdentifier":"step()","arguments":[]"#
                         let text = #"{"type":"invocation","payload":{"callID":"c",\#(place)}}"#
@@ -202,7 +202,7 @@ import TrebuchetCluster
         }
     }
 
-    /// Reads what has come back while others of its slots are being loaded, until they are.
+    /// Reads the actors while other actors of their slots are being loaded, until all have responded.
     private func look(_ names: [String], through client: TextClient, _ way: FaultyEngine) async {
         for name in names { client.observe("o\(name)", name) }
         for name in names { client.call("r\(name)", name, "add(_:)", [0]) }
@@ -216,7 +216,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "what others have changed at an owner between is there when the slot comes back, also before it was let go of here"
+        "changes made at an intermediate owner are present when the slot returns, even before its release here completed"
     )
     func cameBack() async throws {
         let engine = MemoryEngine()
@@ -252,7 +252,7 @@ import TrebuchetCluster
         await second.stop()
     }
 
-    @Test("an answer comes behind its stream, whose actor was being loaded at its client's node when that lost it")
+    @Test("a response follows the update of a stream whose actor was being loaded when its client's node lost the slot")
     func loadingHere() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -277,7 +277,7 @@ import TrebuchetCluster
         await third.stop()
     }
 
-    @Test("an actor lives at one node at a time, also when another of its slot is just being made")
+    @Test("an actor is active on one node at a time, also while another actor of its slot is being activated")
     func livesOnce() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -302,14 +302,14 @@ import TrebuchetCluster
                 moved.filter { directory.record(ActorName($0)).map { !$0.actorInstance.isDeactivated } ?? false }
             }
             _ = await eventually { living().isEmpty }
-            #expect(living().isEmpty, "\(living().count) of \(moved.count) live at both")
+            #expect(living().isEmpty, "\(living().count) of \(moved.count) are active on both nodes")
             way.set { $0.hangsReads = false }
             for client in [client, other] { client.abort() }
         }
         await second.stop()
     }
 
-    @Test("a node that is stopped sends away the streams, too, whose actors are just being loaded at itself")
+    @Test("a stopping node also ends the streams whose actors are being loaded on it")
     func sentAwayWhileLoaded() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -337,19 +337,19 @@ import TrebuchetCluster
 }
 
 extension String {
-    /// A number for the name, as callIDs of tests are.
+    /// A number for the name, to be used as callID.
     var hashNumber: Int { utf8.reduce(7) { ($0 &* 31 &+ Int($1)) & 0xFFFF_FFFF } }
 }
 
 extension TextClient {
-    /// What has come of an actor.
+    /// The messages about an actor.
     func texts(about name: String) -> [String] {
         let all = messages
         let streams = Set(all.filter { $0.text.contains("\"\(name)\"") }.map(\.streamID).filter { !$0.isEmpty })
         return all.filter { $0.text.contains(name) || streams.contains($0.streamID) }.map(\.text)
     }
 
-    /// How many versions of a stream have come before the answer of a call.
+    /// The number of stream versions received before the response of a call.
     func shown(of observation: String, before callID: String) -> Int {
         let all = messages
         let streams = Set(all.filter { $0.type == "streamStart" && $0.callID == observation }.map(\.streamID))
@@ -359,7 +359,7 @@ extension TextClient {
 }
 
 extension Node {
-    /// How many streams of clients here are being taken up.
+    /// The number of streams that are being resumed for clients of this node.
     func resuming() async -> Int {
         var count = 0
         for shard in server.shards {
@@ -370,8 +370,8 @@ extension Node {
         return count
     }
 
-    /// How many answers are held back for clients here.
-    func held() async -> Int {
+    /// The number of responses delayed for clients of this node.
+    func delayedResponseCount() async -> Int {
         var count = 0
         for shard in server.shards {
             count += await shard.reactor.perform {

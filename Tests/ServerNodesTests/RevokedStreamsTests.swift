@@ -7,9 +7,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Connections whose rights are taken away while what they ask of other nodes is under way.
+/// Connections whose authorization is revoked while their requests to other nodes are in flight.
 @Suite(.timeLimit(.minutes(5))) struct RevokedStreamsTests {
-    /// With three nodes: the client is at the first, the second uses the engine through `way`.
+    /// Uses three nodes: the client is at the first, the second uses the coordination store through `way`.
     private func withRevoked(
         _ body: (_ client: TextClient, _ nodes: [Node], _ way: FaultyEngine, _ revoke: () -> Void) async throws -> Void
     ) async throws {
@@ -31,7 +31,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "who asked for a stream before, and is told that it has begun after, observes nothing",
+        "a stream requested before the revocation and started after it delivers nothing",
         arguments: ["", #","filter":{"distinct":true}"#])
     func beginning(filter: String) async throws {
         try await withRevoked { client, nodes, way, revoke in
@@ -41,7 +41,7 @@ import TrebuchetCluster
             let (before, server) = (way.messageCount, nodes[1].server)
             way.set { $0.holdsMessages = true }
             client.call(1, name, "observeSteps", "[]", more: filter)
-            // Its owner has begun it, or says that it may be.
+            // The owner has started the stream, or has authorized it.
             #expect(
                 await eventually {
                     let streams = await server.counters().streams
@@ -59,7 +59,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("calls that wait for the next owner of their actor are not made there any more")
+    @Test("calls that wait for the next owner of their actor are not executed after the revocation")
     func waiting() async throws {
         try await withRevoked { client, nodes, _, revoke in
             let names = nodes[1].names(16)

@@ -8,15 +8,16 @@ import Trebuchet
 import TrebuchetActors
 import TrebuchetCluster
 
-/// One course drawn from a seed: nodes come, go, die and lose the way to their engine while clients call and observe. The engine's time, by
-/// which leases go, stands still but when the course turns it on. What everybody was told is compared with what is there in the end.
+/// One random sequence of events from a seed: nodes join, leave, die and lose their coordination store while clients call and observe. The
+/// clock of the coordination store, which governs leases, advances only when the sequence advances it. In the end the outcomes are
+/// compared with the states.
 final class Schedule: Sendable {
     private struct ScheduledNode {
         let node: Node
         let way: FaultyEngine
     }
 
-    private static let isTold = ProcessInfo.processInfo.environment["TREBUCHET_SEED"] != nil
+    private static let isVerbose = ProcessInfo.processInfo.environment["TREBUCHET_SEED"] != nil
     private static let clients = 5
     private static let callsPerClient = 16
 
@@ -25,7 +26,7 @@ final class Schedule: Sendable {
     private let engine: MemoryEngine
     private let places = Mutex<[ScheduledNode]>([])
     private let born = Mutex(0)
-    /// How often each fault came.
+    /// The number of occurrences of each fault.
     let faults = Mutex<[String: Int]>([:])
     private let book = OrderedCallChecker()
 
@@ -42,7 +43,7 @@ final class Schedule: Sendable {
         return settings
     }
 
-    /// Gives what does not fit.
+    /// Returns the contradictions.
     func run() async throws -> [String] {
         var random = RandomSource(seed: seed)
         for _ in 0..<3 { try await start() }
@@ -78,7 +79,7 @@ final class Schedule: Sendable {
         }
         if !end { book.found("calls do not end") }
         try await calling.value
-        // What a node has left that has just died is taken over as time goes on.
+        // The slots of a node that has just died are taken over as time passes.
         let isCompared = Flag()
         let passing = Task { while !isCompared.isSet { await pass(200) } }
         defer { isCompared.set() }
@@ -92,7 +93,7 @@ final class Schedule: Sendable {
         return book.findings
     }
 
-    // MARK: Time, and what happens in it
+    // MARK: Time and events
 
     private func start() async throws {
         let number = born.withLock { born in
@@ -106,7 +107,7 @@ final class Schedule: Sendable {
         places.withLock { $0.append(ScheduledNode(node: node, way: way)) }
     }
 
-    /// Time passes, and each node makes a round in it.
+    /// Advances the time, and runs a round of each node.
     private func pass(_ milliseconds: Int) async {
         let places = places.withLock { $0 }
         let rounds = places.map(\.way.roundCount)
@@ -156,7 +157,7 @@ final class Schedule: Sendable {
         default: heal()
         }
         faults.withLock { $0[deed, default: 0] += 1 }
-        if Self.isTold {
+        if Self.isVerbose {
             print("\(deed) \(place.node.member.node.name) at \(clock.milliseconds), \(book.ended) calls ended")
         }
     }
@@ -192,7 +193,7 @@ final class Schedule: Sendable {
         var rolls: [String: [Int]] = [:]
         for name in OrderedCallChecker.names {
             let roll = try client.resolve(OrderedCallLog.self, id: name)
-            // One more, so that each observer has something to come to.
+            // One more call, so that each observer has a version to wait for.
             _ = try await roll.sign(0)
             rolls[name] = try await roll.read()
         }

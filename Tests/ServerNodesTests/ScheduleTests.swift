@@ -3,8 +3,8 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Courses drawn from seeds. `TREBUCHET_SEED=17` runs that one, `TREBUCHET_LONG_TESTS=1` two hundred; without these none runs, as a course
-/// takes some seconds.
+/// Random sequences of events from seeds. `TREBUCHET_SEED=17` runs one seed, `TREBUCHET_LONG_TESTS=1` two hundred; without these none
+/// runs, as a sequence takes some seconds.
 @Suite(.timeLimit(.minutes(15)), .serialized) struct ScheduleTests {
     static var seeds: [UInt64] {
         let environment = ProcessInfo.processInfo.environment
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "nothing acknowledged is lost, no @Idempotent call done twice, and no version goes back, whatever becomes of nodes and engine",
+        "no acknowledged call is lost, no @Idempotent call is executed twice, and no version goes back, despite all faults",
         arguments: seeds)
     func course(seed: UInt64) async throws {
         let schedule = Schedule(seed: seed)

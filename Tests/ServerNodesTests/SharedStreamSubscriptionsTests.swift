@@ -6,11 +6,11 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Streams that a node takes once for all of its clients. One after the other: each node of a test has work as long as it is there.
+/// Streams that a node receives once for all of its clients. Serialized: each node of a test causes load while it runs.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct SharedStreamSubscriptionsTests {
     private static let streams = ["observeSteps", "observeCells", "observeMarks"]
 
-    /// Changes what a stream shows.
+    /// Changes the state of a stream.
     private func change(_ stream: String, of name: String, by client: TextClient, _ number: Int) async {
         let (target, arguments) =
             switch stream {
@@ -22,12 +22,12 @@ import TrebuchetCluster
         #expect(await client.answer(number) != nil)
     }
 
-    /// Whether each number is greater than the one before it.
+    /// Whether the versions increase.
     private func rises(_ messages: [TextClient.Message]) -> Bool {
         zip(messages, messages.dropFirst()).allSatisfy { $0.sequence < $1.sequence }
     }
 
-    @Test("each version goes to a node once, and its clients get all of them in order", arguments: streams)
+    @Test("each version is sent to a node once, and its clients get all versions in order", arguments: streams)
     func once(stream: String) async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -45,7 +45,7 @@ import TrebuchetCluster
             }
             #expect(await eventually { await nodes[1].server.subscriberCount(of: name, stream) == 1 })
             way.set { $0.keepsMessages = true }
-            // Of the owner's own: its answers are no messages between nodes.
+            // A client of the owner: its responses are no messages between nodes.
             let caller = try await nodes[1].textClient()
             let count = 20
             for number in 1...count {
@@ -63,13 +63,13 @@ import TrebuchetCluster
             #expect(messages.reduce(0) { $0 + $1.count } < count * 400)
             for client in clients { client.abort() }
             caller.abort()
-            // With the last of them it ends.
+            // The stream ends with its last subscriber.
             #expect(await eventually { await nodes[1].server.subscriberCount(of: name, stream) == 0 })
             #expect(await eventually { nodes[0].server.context.nodes?.shared.count == 0 })
         }
     }
 
-    @Test("who comes later gets the whole value, which is made of what the node has")
+    @Test("a later subscriber gets the whole value, computed by its node")
     func late() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names("boards")[0]
@@ -104,7 +104,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who has lost a connection gets what it missed, from its node", arguments: ["observeSteps", "observeMarks"])
+    @Test("a reconnected client gets the missing versions from its node", arguments: ["observeSteps", "observeMarks"])
     func cut(stream: String) async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names("boards")[0]
@@ -130,7 +130,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what a node has not kept its client gets from the owner all the same")
+    @Test("versions that a node has not retained are delivered by the owner")
     func missing() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names("boards")[0]
@@ -142,7 +142,7 @@ import TrebuchetCluster
             let other = try await nodes[0].textClient()
             other.observe("1", name, "observeSteps")
             #expect(await eventually { other.versions.count == 1 })
-            // Seen elsewhere, and older than all that this node has.
+            // Seen at another node, and older than all versions of this node.
             let after = try await nodes[0].textClient()
             let start = try #require(before.starts.first)
             after.resume(start, "r", name, behind: try #require(before.versions.first).sequence, "observeSteps")
@@ -154,7 +154,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "a hundred who observe notice nothing when the owner dies or is stopped, and the next one sends each version once",
+        "a hundred subscribers notice nothing when the owner dies or drains, and the next owner sends each version once",
         arguments: [false, true])
     func moved(inOrder: Bool) async throws {
         try await withNodes(["a", "b", "c"]) { nodes in
@@ -194,7 +194,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("one that takes nothing holds up no other, and gets the newest when it takes something again")
+    @Test("a slow subscriber does not delay others, and gets the latest version when it reads again")
     func slow() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names("boards")[0]
@@ -207,13 +207,13 @@ import TrebuchetCluster
             let caller = try await nodes[1].textClient()
             let count = 40
             for number in 1...count {
-                // Each version is whole, as it has little of the one before.
+                // Each version is a snapshot, as it shares little with the previous one.
                 caller.call(number, name, "fill(_:)", "[\(400_000 + number * 1_000)]")
                 #expect(await caller.answer(number) != nil)
                 #expect(await eventually { fast.versions.count == number + 1 })
             }
             #expect(await nodes[1].server.subscriberCount(of: name, "observeCells") == 1)
-            await slow.goOn()
+            await slow.resumeReading()
             let last = try #require(fast.versions.last)
             #expect(await eventually { slow.versions.last?.sequence == last.sequence })
             #expect(slow.versions.count < count)
@@ -222,7 +222,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who may not observe does not, though others of the node do: the owner is asked for each")
+    @Test("an unauthorized client observes nothing, even with other subscribers at its node: the owner authorizes each")
     func forbidden() async throws {
         let isEve = Flag()
         let access = AccessPolicy(authenticate: { _ in Principal(id: isEve.isSet ? "eve" : "ada") })
@@ -251,7 +251,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("streams count for their clients as others do")
+    @Test("shared streams count towards their clients' quotas")
     func limits() async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 3
@@ -272,14 +272,14 @@ import TrebuchetCluster
     }
 
     @Test(
-        "no answer comes before what its call has changed, also while the stream is beginning, whichever way it comes",
+        "a response always follows the updates of its call, also while the stream starts, on either path",
         arguments: [false, true])
     func answers(directly: Bool) async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
         try await withNodes(["a", "b"], engine: engine, through: way, areReached: directly) { nodes in
             if directly {
-                // The first ones go through the engine.
+                // The first calls go through the coordination store.
                 let tally = try await nodes[0].client().resolve(Tally.self, id: nodes[1].names(1)[0])
                 #expect(
                     await eventually {
@@ -289,7 +289,7 @@ import TrebuchetCluster
                     })
             }
             let before = way.messageCount
-            // Actors of both reactors, of clients on both.
+            // Actors of both reactors, and clients on both.
             let names = nodes[1].names("boards", 6) + nodes[1].names(6)
             let clients = [
                 try await nodes[0].textClient(), try await nodes[0].textClient(), try await nodes[0].textClient(),
@@ -303,7 +303,7 @@ import TrebuchetCluster
             for (number, name) in names.enumerated() {
                 let client = clients[number % clients.count]
                 #expect(await eventually { client.answers("20 \(name)").count == 1 })
-                // One at a time: what it has changed, and its answer, are all that is on the way.
+                // One call at a time: only its update and its response are in transit.
                 let (target, arguments) = name.hasPrefix("boards") ? ("step()", [Int]()) : ("add(_:)", [1])
                 for call in 21...30 {
                     client.call("\(call) \(name)", name, target, arguments)
@@ -326,7 +326,7 @@ import TrebuchetCluster
         }
     }
 
-    /// A number in a message.
+    /// The number in a member of a message.
     private func value(of message: TextClient.Message, _ member: String) -> Int {
         let rest = message.text.split(separator: "\"\(member)\":", maxSplits: 1).last ?? ""
         return Int(rest.prefix { $0.isNumber }) ?? 0

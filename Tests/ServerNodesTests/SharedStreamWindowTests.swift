@@ -7,10 +7,10 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// How much of shared streams is on its way to a node, and what waits for that. One after the other: each node of a test has work as
-/// long as it is there.
+/// The flow control of shared streams to a node, and the messages that wait for it. Serialized: each node of a test causes load while it
+/// runs.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct SharedStreamWindowTests {
-    /// Runs `body` with a node that owns all, one of its boards, which is there, a client of its own, and one that takes streams from it.
+    /// Runs `body` with a node that owns all slots, an active board on it, a client of the node, and a subscriber to its shared streams.
     private func withTaker(
         _ body: (_ owner: Node, _ taker: NodeStreamSubscriber, _ name: String, _ own: TextClient) async throws -> Void
     ) async throws {
@@ -27,7 +27,7 @@ import TrebuchetCluster
         }
     }
 
-    /// Makes large versions of a board's cells, of which each is whole.
+    /// Makes large versions of a board's cells, each of them a snapshot.
     private func fill(_ name: String, _ numbers: ClosedRange<Int>, _ client: TextClient) async {
         for number in numbers {
             client.call(number, name, "fill(_:)", "[\(400_000 + number * 1_000)]")
@@ -35,13 +35,13 @@ import TrebuchetCluster
         }
     }
 
-    @Test("whatever a node is sent of shared streams counts as on its way until it is taken")
+    @Test("all messages of shared streams count as unacknowledged until they are acknowledged")
     func counted() async throws {
         try await withTaker { owner, taker, name, _ in
             taker.begin(1, name, "observeSteps")
             taker.begin(2, name, "observeCells")
             taker.begin(3, name, "observeMarks")
-            // Nobody has had that one made.
+            // This actor has not been activated.
             taker.begin(4, owner.names("boards", 2)[1], "observeSteps")
             for number: UInt64 in 1...3 { #expect(await eventually { taker.kinds(number).last == .caughtUp }) }
             #expect(await eventually { taker.kinds(4) == [.moved] })
@@ -53,9 +53,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "on its way to one node are at most 1 MiB of shared streams, and one more message, also behind many that have begun and ended"
-    )
+    @Test("at most 1 MiB of shared streams and one more message are unacknowledged, also after many streams have ended")
     func most() async throws {
         try await withTaker { owner, taker, name, own in
             for number: UInt64 in 1...20 {
@@ -77,7 +75,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("that all has been sent is said when it has, and not while too much is on the way")
+    @Test("the end of the initial delivery is signalled once it is complete, and not while the window is closed")
     func shown() async throws {
         try await withTaker { owner, taker, name, own in
             taker.begin(1, name, "observeCells")
@@ -86,7 +84,7 @@ import TrebuchetCluster
             let window = try #require(await owner.feeds().first).window
             #expect(!window.isOpen)
             taker.begin(2, name, "observeSteps")
-            // Begins behind that, at the same actor.
+            // Starts later, at the same actor.
             taker.begin(3, name, "observeMarks")
             #expect(await eventually { taker.kinds(3).first == .started })
             #expect(taker.kinds(2) == [.started])
@@ -96,7 +94,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("an owner keeps nothing of a stream that it has ended itself")
+    @Test("an owner keeps no state for a stream that it has ended")
     func ended() async throws {
         try await withTaker { owner, taker, name, own in
             taker.begin(1, name, "observeSteps")
@@ -104,11 +102,11 @@ import TrebuchetCluster
             let start = try #require(taker.messages(1).first?.decoded(SharedStreamStart.self))
             for number in 2...100 {
                 own.call(number, name, "step()", "[]")
-                // Not more in a turn than are kept.
+                // At most as many calls in a turn as versions are retained.
                 if number % 20 == 0 { #expect(await own.answer(number) != nil) }
             }
             for number: UInt64 in 2...5 {
-                // More is missing than is kept.
+                // More versions are missing than are retained.
                 taker.begin(number, name, "observeSteps", behind: (start.epoch, 1))
                 #expect(await eventually { taker.kinds(number).last == .failed })
             }
@@ -117,15 +115,15 @@ import TrebuchetCluster
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
-    @Test("an answer comes behind what its call has changed, also when much of other streams is on its way to the node")
+    @Test("a response follows the update of its call, even when much data of other streams is in transit to the node")
     func answers() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
         let (a, b) = (try Node("a", engine), try Node("b", engine, through: way))
         try await Node.with([a, b]) {
-            // Of both reactors.
+            // Boards of both reactors.
             let names = b.names("boards", 7)
             let (other, own) = (try await a.textClient(), try await b.textClient())
             other.observe("o", names[0], "observeCells")
@@ -142,7 +140,7 @@ import TrebuchetCluster
             for (number, reader) in readers.enumerated() {
                 reader.client.call(1, reader.name, "step()", "[]")
                 own.observe("s\(number)", reader.name, "observeSteps")
-                // It has run.
+                // The call has run.
                 #expect(await eventually { own.versions.count { $0.text.contains(#""data":1"#) } == number + 1 })
             }
             way.set { $0.holdsMessages = false }
@@ -155,7 +153,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a stream that is large and changes all the time keeps no answer waiting for long")
+    @Test("a large, constantly changing stream does not delay responses for long")
     func busy() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let names = nodes[1].names("boards", 2)
@@ -170,7 +168,7 @@ import TrebuchetCluster
                 while !isOver.isSet {
                     number += 1
                     own.call(number, names[1], "fill(_:)", "[\(300_000 + number % 100 * 1_000)]")
-                    // Some at once.
+                    // Several calls at once.
                     if number % 8 == 0 { _ = await own.answer(number) }
                 }
                 own.abort()
@@ -186,7 +184,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what waits for a node's streams goes on in its order when all has been sent that was owed before")
+    @Test("messages that wait for a node's streams are sent in order when all earlier deliveries have ended")
     func arrears() {
         let arrears = PendingDeliveries()
         let log = Mutex<[String]>([])
@@ -205,7 +203,8 @@ import TrebuchetCluster
         #expect(arrears.isEmpty && !wait("nothing is owed"))
     }
 
-    @Test("a client's line on which too much waits for its node's streams ends behind that, and sends nothing more")
+    @Test(
+        "a client's channel with too much data waiting for its node's streams ends after these, and sends nothing more")
     func tooMuchWaits() async throws {
         try await withTaker { owner, taker, _, _ in
             let arrears = PendingDeliveries(maximumBufferedBytes: 2_000)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TrebuchetActors
 
-/// What is written for actors that have a log each.
+/// Writes to stores with one log for each actor.
 @Suite(.timeLimit(.minutes(5))) struct StateWriterTests {
-    /// Takes what it is given, once it may.
+    /// Accepts writes once the test has opened it.
     private final class Logs: PerActorStore {
         private let contents = Mutex<(isOpen: Bool, writes: [[StateWrite]])>((false, []))
 
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("answers whose time is over go many in one write of their actor, and those that cannot go do not pile up")
+    @Test("expired responses of an actor are removed in batches, and the queue of removals is bounded")
     func letGo() async throws {
         let logs = Logs()
         let reactor = try Reactor(name: "writer")
@@ -55,7 +55,7 @@ import Testing
         logs.open()
         #expect(await eventually { await reactor.perform { writer.expiryCount } == 0 })
         for write in logs.writes { #expect(Set(write.map(\.key.partition)).count == 1) }
-        // The last of them are on their way yet.
+        // The last removals are still in progress.
         #expect(await eventually { logs.writes.joined().count >= most })
         #expect(logs.writes.count <= 2 * (most / 1_000 + 2))
     }

@@ -5,9 +5,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Streams whose actors go to another node.
+/// Streams whose actors move to another node.
 @Suite(.timeLimit(.minutes(5))) struct StreamsAfterOwnerChangeTests {
-    @Test("a stream that its client took up again through another node goes on with each version when its owner dies")
+    @Test("a stream that its client has resumed through another node continues without gaps when its owner dies")
     func resumed() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names(1)[0]
@@ -29,7 +29,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who comes back late to a next owner gets what others have changed there before")
+    @Test("a client that resumes late at the next owner gets all changes made there before")
     func late() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names(1)[0]
@@ -52,7 +52,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a node that is stopped sends away the streams, too, which are just being taken up at a next owner")
+    @Test("a stopping node also ends the streams that are being resumed at a next owner")
     func sentAway() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -74,9 +74,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a stream that its client ends has ended for it, also while it is taken up elsewhere, and when its owner says nothing more"
-    )
+    @Test("a stream ended by its client stays ended, also while it is being resumed elsewhere or its owner is silent")
     func ended() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -100,7 +98,7 @@ import TrebuchetCluster
             client.call("y", here, "none()")
             #expect(await eventually { client.answers("y").count == 1 })
             gate.set { $0.holdsMessages = false }
-            // Nothing more is said of them then.
+            // No message about the streams follows.
             for name in names { client.call(name, name, "add(_:)", [1]) }
             #expect(await eventually { names.allSatisfy { client.answers($0).count == 1 } })
             let ends = client.messages.filter { $0.type == "streamEnd" }
@@ -110,13 +108,13 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who goes on with a stream gets it from its next owner, also when its actor moves while it cannot be loaded")
+    @Test("a client resumes a stream at the next owner, even when the actor moves before it could be loaded")
     func movedUnloaded() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)
         let way = FaultyEngine(engine)
         var limits = ServerLimits()
-        // None has room that counts twice.
+        // No stream may count twice.
         limits.streamsPerConnection = 12
         let first = try Node("a", engine, through: way, limits: limits, clock: clock)
         let second = try Node("b", engine, clock: clock)
@@ -134,25 +132,23 @@ import TrebuchetCluster
         clock.advance(by: Node.settings.leaseDuration)
         try await second.start()
         #expect(await eventually { names.allSatisfy(second.owns) && first.member.slotCount == 0 })
-        // Some of them come back.
+        // Some of the requests are returned.
         way.set { $0.isAway = false }
-        // One that has never changed may come anew when its actor moves again.
+        // An unchanged state may be sent again when its actor moves again.
         #expect(await eventually { Set(client.versions.map(\.streamID)).count == 12 })
         #expect(client.messages.allSatisfy { $0.error.isEmpty })
         client.abort()
         for node in [first, second] { await node.stop() }
     }
 
-    @Test(
-        "the answer of a call comes behind what it has changed, also where its client's stream is being taken up just then"
-    )
+    @Test("the response to a call follows its update, even while the client's stream is being resumed")
     func answersWait() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let name = nodes[1].names(1)[0]
             let client = try await nodes[0].textClient()
             client.call(1, name, "observeCount", "[]", more: #","filter":{"distinct":true}"#)
             #expect(await eventually { client.versions.count == 1 })
-            // The owner could not go on with it, say: it is asked again in a while.
+            // Simulates an owner that could not resume the stream: the request is repeated after a delay.
             for shard in nodes[0].server.shards {
                 await shard.reactor.perform {
                     for relays in shard.connections.values.compactMap(\.forwarder) {
@@ -171,7 +167,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "who calls an actor at its next owner sees what the call changed before its answer, also when the owner before says nothing"
+        "a client sees its call's update before the response of the next owner, even when the previous owner is silent"
     )
     func silentOwner() async throws {
         let engine = MemoryEngine()
@@ -204,7 +200,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a stream that is taken up waits for its actor's engine for longer than a call may take")
+    @Test("a stream that is being resumed waits for the coordination store for longer than the call timeout")
     func longOutage() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -219,7 +215,7 @@ import TrebuchetCluster
                 "streamResume",
                 #""callID":"1","actorID":"\#(name)","targetIdentifier":"observeCount","streamID":"s","epoch":"e","lastSequence":0"#
             )
-            // Two, one after the other: behind the second all is over that began before the first.
+            // Two calls in succession: after the second, all work that began before the first is complete.
             for call in ["2", "3"] {
                 client.call(call, name, "add(_:)", [1])
                 #expect(await eventually { client.answers(call).count == 1 })
@@ -232,7 +228,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "who has seen a state that never changed gets each version that its next owner makes before the stream is back")
+        "a client that has seen an unchanged state gets each version made by the next owner before the stream resumes")
     func unchanged() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -256,7 +252,7 @@ import TrebuchetCluster
                 let stream = try #require(
                     observer.starts.first { $0.callID == "o\(number)" || $0.streamID == seen[number].streamID })
                 back.resume(stream, "r\(number)", name, behind: seen[number].sequence)
-                // Each of the three, and nothing whole.
+                // Exactly the three deltas, and no snapshot.
                 #expect(
                     await eventually { back.versions.count { $0.streamID == stream.streamID } == 3 }, "\(back.texts)")
             }
@@ -264,7 +260,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("streams that were begun one after the other under one callID all go on")
+    @Test("streams started in succession under one callID all continue")
     func sameCallID() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let names = nodes[1].names(3)
@@ -285,7 +281,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "streams go on at their next owner whatever rates there are for calls",
+        "streams continue at their next owner regardless of rate limits for calls",
         arguments: [["a", "b"], ["a", "b", "c"]])
     func rates(names: [String]) async throws {
         var limits = ServerLimits()
@@ -307,7 +303,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who observes first what a client of a lost node goes on with gets its value, also before anything changes")
+    @Test("the first local subscriber of a stream resumed by another client gets its value, even before any change")
     func behindWhoGoesOn() async throws {
         try await withNodes(["a", "b", "c"]) { nodes in
             let names = nodes[1].names(12)
@@ -334,7 +330,7 @@ import TrebuchetCluster
                 other.observe("o", names[place])
                 #expect(await eventually { other.versions.count == 1 })
                 #expect(other.versions.first?.text.contains(#""data":1"#) == true)
-                // Who has it is sent nothing.
+                // A client that has the value is sent nothing.
                 after.call(1, names[place], "add(_:)", "[1]")
                 #expect(await after.answer(1) != nil)
                 #expect(after.versions.map(\.sequence) == [last.sequence + 1])

@@ -5,7 +5,7 @@ import TestSupport
 import Transports
 import WebSockets
 
-/// A client that says what it is told to, under what callID ever, and keeps what comes.
+/// A client that sends arbitrary messages with any callID, and records received messages.
 final class TextClient: Sendable {
     private let socket: WebSocket
     private let inbox: Inbox
@@ -21,26 +21,26 @@ final class TextClient: Sendable {
     }
 
     func abort() { socket.abort() }
-    /// What its connection is called.
+    /// The session ID of its connection.
     var session: String { socket.responseHeaders["Trebuchet-Session"] ?? "" }
 
-    // MARK: Out
+    // MARK: Outbound
 
     func send(_ type: String, _ payload: String) { socket.send(text: #"{"type":"\#(type)","payload":{\#(payload)}}"#) }
 
     /// - Parameters:
-    ///   - arguments: as they stand in the message.
-    ///   - more: members of the message beside.
+    ///   - arguments: the JSON text of the arguments.
+    ///   - more: the JSON text of further members.
     func call(_ callID: Int, _ actor: String, _ target: String, _ arguments: String, more: String = "") {
         send("invocation", String(callID), actor, target, #""arguments":\#(arguments)"# + more)
     }
 
-    /// A call of an `@Idempotent` method whose answer is kept.
+    /// A call of an `@Idempotent` method whose response is recorded.
     func callOnce(_ callID: Int, _ actor: String, _ target: String, _ arguments: String, more: String = "") {
         call(callID, actor, target, arguments, more: #","session":"\#(session)""# + more)
     }
 
-    /// Asks for a call that was sent over an earlier connection.
+    /// Repeats a call that was sent over an earlier connection.
     func `repeat`(_ callID: Int, _ actor: String, _ target: String, _ arguments: String, of session: String) {
         send("repeat", String(callID), actor, target, #""arguments":\#(arguments),"session":"\#(session)""#)
     }
@@ -61,9 +61,9 @@ final class TextClient: Sendable {
         send("streamEnd", #""streamID":"\#(stream.streamID)","reason":"clientUnsubscribed""#)
     }
 
-    /// Reads nothing any more, until it is told to.
+    /// Stops reading until the test resumes it.
     func pause() async { await socket.reactor.perform { [socket] in socket.pauseReading() } }
-    func goOn() async { await socket.reactor.perform { [socket] in socket.resumeReading() } }
+    func resumeReading() async { await socket.reactor.perform { [socket] in socket.resumeReading() } }
 
     func resume(
         _ stream: Message, _ callID: String, _ actor: String, behind sequence: Int, _ target: String = "observeCount"
@@ -79,9 +79,9 @@ final class TextClient: Sendable {
         socket.send(text: #"{"type":"\#(type)","payload":{"callID":"\#(callID)",\#(place),\#(more)}}"#)
     }
 
-    // MARK: In
+    // MARK: Inbound
 
-    /// What has come so far, oldest first.
+    /// The received messages, oldest first.
     var messages: [Message] { inbox.messages.withLock { $0 } }
     func answers(_ callID: String) -> [Message] {
         messages.filter { $0.type == "response" && $0.callID == callID }
@@ -89,10 +89,10 @@ final class TextClient: Sendable {
     var starts: [Message] { messages.filter { $0.type == "streamStart" } }
     var versions: [Message] { messages.filter { $0.type == "streamData" } }
 
-    /// The messages, and how it was closed.
+    /// The messages, and how the connection was closed.
     var texts: [String] { messages.map(\.text) + inbox.end.withLock { $0.map { [$0] } ?? [] } }
 
-    /// The answer of a call; nil when none comes.
+    /// The response to a call; nil when none arrives.
     func answer(_ callID: Int) async -> String? {
         var found: String?
         _ = await eventually {

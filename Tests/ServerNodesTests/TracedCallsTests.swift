@@ -8,12 +8,12 @@ import TrebuchetCluster
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Calls that are part of a trace, as their messages say it, and over several nodes.
+/// Calls that belong to a trace named in their messages, across several nodes.
 @Suite(.timeLimit(.minutes(5))) struct TracedCallsTests {
     private static let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
-    /// Keeps the spans of one node.
+    /// Records the spans of one node.
     private final class Spans: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .spans
         private let heard = Mutex<[TraceSpan]>([])
@@ -33,13 +33,13 @@ import TrebuchetCluster
 
     private func member(_ text: String) -> String { #","traceparent":"\#(text)""# }
 
-    /// The member of an answer.
+    /// The `traceparent` member of a response.
     private func traceparent(in answer: String) -> String? {
         answer.firstMatch(of: /"traceparent":"([^"]*)"/).map { String($0.1) }
     }
 
     @Test(
-        "a call that another node answers is part of its caller's trace, and has its span there",
+        "a call answered by another node is part of its caller's trace, and has a span there",
         arguments: [false, true])
     func relayed(areReached: Bool) async throws {
         try await withNodes(["a", "b"], areReached: areReached) { nodes in
@@ -51,7 +51,7 @@ import TrebuchetCluster
             let client = try await nodes[0].client(options)
             let name = nodes[1].names(1)[0]
             let tally = try client.resolve(Tally.self, id: name)
-            // Makes the actor.
+            // Activates the actor.
             #expect(try await tally.add(0) == 0)
             let counts = try await TraceContext.with(context) {
                 let counts = [try await tally.add(1), try await tally.addOnce(1)]
@@ -68,13 +68,13 @@ import TrebuchetCluster
             #expect(calls.map(\.error) == [nil, nil, "unauthorized"])
             #expect(own.map(\.error) == [nil, nil, "unauthorized"])
             #expect(here.all.isEmpty)
-            // The answer of what changes a persisted state in place waits for the store.
+            // The response to a call that changes a persisted state in place waits for the store.
             let writes = there.all.filter { $0.name == "store write" }
             #expect(writes.contains { $0.parentID == calls[0].context.spanID })
         }
     }
 
-    @Test("what an actor calls on another node, or on its own, is a child of its call")
+    @Test("a call by an actor, to another node or its own, is a child span of the actor's call")
     func children() async throws {
         try await withNodes(["a", "b"]) { nodes in
             let (here, there) = (listen(to: nodes[0]), listen(to: nodes[1]))
@@ -90,13 +90,13 @@ import TrebuchetCluster
             let inner = (here.all + there.all).filter { $0.name.hasSuffix("Tally/add(_:)") }
             #expect(inner.count == 2)
             #expect(inner.allSatisfy { $0.parentID == outer.context.spanID && $0.context.traceID == Self.trace })
-            // Without a trace there is none, though there was one before.
+            // A call without a trace has none, although an earlier one had.
             #expect(try await clerk.count(tallies) == 4)
             #expect(there.all.count { $0.kind == .server } == 1)
         }
     }
 
-    @Test("a call that goes to its owner once more is still part of its trace")
+    @Test("a call resent to its owner is still part of its trace")
     func again() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -127,7 +127,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("an answer names the span of its call to who has sent a trace along, and to nobody else", arguments: [0, 1])
+    @Test("a response names the span of its call only to callers that have sent a trace", arguments: [0, 1])
     func answers(node: Int) async throws {
         try await withNodes(["a", "b"]) { nodes in
             let spans = listen(to: nodes[1])
@@ -142,14 +142,14 @@ import TrebuchetCluster
             #expect(await eventually { spans.all.count { $0.kind == .server } == 2 })
             let told = spans.all.filter { $0.kind == .server }.map(\.context.traceparent)
             #expect(Set(named[0...1].compactMap(\.self)) == Set(told) && named[2] == nil)
-            // Of one that is not kept there is no span that could be named.
+            // A call that is not sampled has no span to name.
             #expect(named[3] == nil)
             client.abort()
         }
     }
 
     @Test(
-        "what is no traceparent takes nothing from the call, makes no span, and is in no line of the log",
+        "an invalid traceparent does not affect the call, makes no span, and never appears in the log",
         arguments: [
             #""""#, "null", "17", "true", "{}", #"["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]"#,
             #""00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-0""#,

@@ -5,11 +5,9 @@ import TrebuchetCluster
 
 @testable import Trebuchet
 
-/// Subscribers that are promised each version, and each event, at the next owner of an actor.
+/// Subscribers without conflation, and subscribers of events, at the next owner of an actor.
 @Suite(.timeLimit(.minutes(5))) struct UnconflatedAcrossNodesTests {
-    @Test(
-        "a subscriber gets each version at the next owner, also those that are being written when somebody else begins to observe"
-    )
+    @Test("a subscriber gets each version at the next owner, also those being written when another subscriber joins")
     func newSubscriber() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)
@@ -23,12 +21,12 @@ import TrebuchetCluster
             #expect(await eventually { client.versions.count == 2 })
             try await nodes[1].kill()
             #expect(await eventually { client.starts.count == 2 })
-            // Answered when the actor is loaded and no write is under way.
+            // The response shows that the actor is loaded and no write is in progress.
             client.call("c2", name, "add(_:)", [0])
             #expect(await eventually { client.answers("c2").count == 1 })
             gate.set { $0.hangsAppends = true }
             for call in ["c3", "c4"] { client.call(call, name, "add(_:)", [1]) }
-            // The next owner has loaded the actor from its log, and has no whole value for one who has none.
+            // The next owner has loaded the actor from its log, and has no snapshot for new subscribers.
             client.observe("2", name)
             #expect(await eventually { client.starts.count == 3 })
             gate.set { $0.hangsAppends = false }
@@ -43,14 +41,16 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what an owner has written together is there version by version for who comes back to the next owner")
+    @Test(
+        "versions that an owner has written together are delivered one by one to a client that resumes at the next owner"
+    )
     func writtenTogether() async throws {
         try await withLostOwner(of: "tallies") { owner, gate, name in
             owner.observe("m", name, "observeMarks")
             #expect(await eventually { owner.starts.count == 1 })
             gate.set { $0.hangsAppends = true }
             for number in 1...200 { owner.call("\(number)", name, "add(_:)", [1]) }
-            // Each call has run when its event is here, which no write holds back.
+            // Events are not delayed by writes: each call has run when its event arrives.
             #expect(await eventually { owner.versions.count == 200 })
             gate.set { $0.hangsAppends = false }
             #expect(await eventually { (1...200).allSatisfy { owner.answers("\($0)").count == 1 } })
@@ -58,7 +58,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what an owner could not write at first is there version by version for who comes back to the next owner")
+    @Test("versions whose first write failed are delivered one by one to a client that resumes at the next owner")
     func writtenAgain() async throws {
         try await withLostOwner(of: "tallies") { owner, gate, name in
             let before = gate.appendCount
@@ -72,9 +72,9 @@ import TrebuchetCluster
         }
     }
 
-    /// Resumes a stream at the next owner after the owner before has made more versions and was lost.
+    /// Resumes a stream at the next owner after the previous owner has made more versions and was lost.
     ///
-    /// - Parameter change: makes versions at the owner, through a gate to the engine. Returns how many.
+    /// - Parameter change: makes versions at the owner, through a gate to the coordination store. Returns their number.
     private func withLostOwner(
         of names: String, _ change: (TextClient, FaultyEngine, String) async throws -> Int
     ) async throws {
@@ -103,7 +103,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("events that an owner could not write at first follow those of the owner before it, at the next one too")
+    @Test("events whose first write failed follow those of the previous owner, also at the next one")
     func eventsWrittenAgain() async throws {
         let engine = MemoryEngine()
         let gate = FaultyEngine(engine)

@@ -9,9 +9,9 @@ import TrebuchetCluster
 
 @testable import TrebuchetServices
 
-/// Collections of several nodes in one process, with an engine in memory.
+/// Collections on several nodes in one process, with a coordination store in memory.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionNodesTests {
-    @Test("what is written through two nodes all see, in one order, whichever node has the collection")
+    @Test("all clients see writes through two nodes in one order, whichever node owns the collection")
     func throughBoth() async throws {
         try await withServices(["a", "b"]) { nodes in
             for collection in [nodes[0].collection, nodes[1].collection] {
@@ -32,7 +32,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("queries with conditions are kept up to date through another node than that of their collection")
+    @Test("queries with conditions are updated through another node than the owner of their collection")
     func queries() async throws {
         try await withServices(["a", "b", "c"]) { nodes in
             let collection = nodes[2].collection
@@ -52,7 +52,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "owners that die or give away under load: each acknowledged write is there, none was done twice, and numbers go on",
+        "after an owner dies or drains under load, each acknowledged write exists once, and revisions continue",
         arguments: [true, false])
     func underLoad(dies: Bool) async throws {
         let engine = MemoryEngine()
@@ -60,7 +60,7 @@ import TrebuchetCluster
             let collection = nodes[2].collection
             let first = try await App(nodes[0], as: "ada").notes(collection)
             try await first.create(Note(id: "shared"))
-            let done = Acknowledged()
+            let done = AcknowledgedWrites()
             let values = try await [
                 App(nodes[0], as: "ada").notes(collection), App(nodes[1], as: "ada").notes(collection),
             ]
@@ -71,7 +71,7 @@ import TrebuchetCluster
                     while !done.isOver {
                         number += 1
                         try await notes.create(Note(id: "\(index).\(number)"))
-                        // Done twice it would be there twice.
+                        // A repeated increment would show in the sum.
                         try await notes.increment("shared", "count", by: 1)
                         done.add("\(index).\(number)", by: index)
                     }
@@ -87,14 +87,14 @@ import TrebuchetCluster
             for notes in values + [first] {
                 await shows(notes) {
                     Set($0.items.ids) == all.union(["shared"]) && !$0.isSyncing
-                        // The last increment comes behind the last document.
+                        // The last increment follows the last document.
                         && $0.document("shared")?.fields["count"] == .integer(Int64(all.count))
                 }
             }
             for notes in values { #expect(notes.wrappedValue.items.ids == first.wrappedValue.items.ids) }
             let shared = try #require(first.wrappedValue.document("shared"))
             #expect(shared.fields["count"] == .integer(Int64(all.count)))
-            // Each write has a number of its own, and the next owner continues behind the last one.
+            // Each write has a unique revision, and the next owner continues after the last one.
             let page = try await App(nodes[0]).collection(collection).get(CollectionQuery())
             let revisions = page.documents.map(\.revision)
             #expect(Set(revisions).count == revisions.count && revisions.max() == shared.revision)
@@ -107,7 +107,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "writes that wait without a connection are sent once, over another node, when the collection's owner has died too"
+        "writes that wait for a connection are sent once, through another node, although the collection's owner has died"
     )
     func offline() async throws {
         try await withServices(["a", "b"]) { nodes in
@@ -127,8 +127,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a link to a document of a collection of another node is checked, and what has just been written there counts")
+    @Test("a link to a document in a collection of another node is checked against its latest writes")
     func links() async throws {
         try await withServices(["a", "b"]) { nodes in
             let (from, to) = (nodes[0].collection, nodes[1].collection)
@@ -150,9 +149,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "a commit that waits when the lease ends is not done, and the one that was written before is found by its repeat"
-    )
+    @Test("a commit that waits when the lease ends is not executed, and a repeat finds the one already written")
     func leaseEnds() async throws {
         let clock = ManualEngineClock()
         let engine = MemoryEngine(clock: clock)
@@ -190,7 +187,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("acknowledged writes of a collection are there when the engine has come back with an older log")
+    @Test("acknowledged writes of a collection survive a coordination store that returns with an older log")
     func olderLog() async throws {
         let engine = MemoryEngine()
         let node = try ServiceNode("a", engine)
@@ -212,11 +209,11 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a condition on a revision of a collection that was lost holds for none of the next writes")
+    @Test("a condition on a revision of a lost collection matches none of the next writes")
     func lostWhole() async throws {
         var revisions: [Int] = []
         for _ in 0..<2 {
-            // The second engine has nothing of the first.
+            // The second coordination store has no data of the first.
             let node = try ServiceNode("a", MemoryEngine())
             try await Node.with([node.node]) {
                 let collection = try await App(node, as: "ada").collection("c")
@@ -227,7 +224,7 @@ import TrebuchetCluster
         #expect(revisions.count == 2 && revisions[0] < revisions[1])
     }
 
-    @Test("an owner of before, whose write hung, writes nothing more; the collection goes on at its next owner")
+    @Test("a former owner whose write failed writes nothing more; the collection continues at its next owner")
     func lostLease() async throws {
         let engine = MemoryEngine()
         let faulty = FaultyEngine(engine)
@@ -257,11 +254,11 @@ import TrebuchetCluster
         faulty.set { $0.failsAppends = false }
         for name in names {
             let collection = try app.collection(name)
-            // The same numbers again: what was done is known, what was not is done.
+            // A repeat with these numbers: executed mutations are recognized, the others are executed.
             let outcomes = try await collection.commit(
                 [.add("1"), .add("2")], from: "a client of ada's, \(name)", at: 1)
             #expect(outcomes.map(\.error) == [nil, nil], "\(name)")
-            // Neither the owner that could not keep a number gives it again nor the next one.
+            // A revision whose write failed is not reused, neither by this owner nor by the next one.
             let first = try #require(begun[name])
             #expect(outcomes[0].revision == first && outcomes[1].revision > first + 1, "\(name)")
         }
@@ -274,14 +271,13 @@ import TrebuchetCluster
         await first.node.stop()
     }
 
-    @Test(
-        "a transaction whose documents are more than an entry at the engine has room for is refused, and others go on")
+    @Test("a transaction larger than a log entry is refused, and other writes continue")
     func tooLarge() async throws {
         try await withServices(["a", "b"]) { nodes in
             let app = try await App(nodes[0], as: "ada")
             let collection = try app.collection(nodes[1].collection)
             let text = String(repeating: "x", count: 60_000)
-            // More than an entry: they are written a part at a time.
+            // Larger than an entry in total: the documents are written in parts.
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for part in 0..<4 {
                     group.addTask {
@@ -312,8 +308,8 @@ import TrebuchetCluster
     }
 }
 
-/// What two writers were told is done.
-final class Acknowledged: Sendable {
+/// The acknowledged writes of two writers.
+final class AcknowledgedWrites: Sendable {
     private let state = Mutex<(ids: [Set<String>], isOver: Bool)>(([[], []], false))
 
     var isOver: Bool { state.withLock { $0.isOver } }
@@ -338,7 +334,7 @@ extension DocumentCommand {
 }
 
 extension DocumentCollection {
-    /// Past everything that a client does.
+    /// Bypasses the client's queue and its checks.
     nonisolated func commit(
         _ mutations: [DocumentMutation], from client: String
     ) async throws -> [MutationOutcome] {

@@ -9,9 +9,9 @@ import TrebuchetCluster
 
 @testable import TrebuchetServices
 
-/// Rooms and topics of several nodes in one process, with an engine in memory.
+/// Rooms and topics on several nodes in one process, with a coordination store in memory.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct RoomNodesTests {
-    @Test("clients of two nodes see each other and what each changes, whichever node has the room")
+    @Test("clients of two nodes see each other and their changes, whichever node owns the room")
     func presence() async throws {
         try await withServices(["a", "b"]) { nodes in
             for room in [nodes[0].room, nodes[1].room] {
@@ -29,7 +29,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what clients of two nodes publish, all get in one order")
+    @Test("all clients receive the events published through two nodes in one order")
     func topics() async throws {
         try await withServices(["a", "b"]) { nodes in
             let room = nodes[1].room
@@ -54,9 +54,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test(
-        "an event that could not be kept at first is handed to the others once it is, and its publisher is answered then"
-    )
+    @Test("an event whose first write fails is delivered once it is written, and only then acknowledged")
     func publishedWhileAway() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -75,7 +73,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a member whose node has died leaves after the grace, and not before")
+    @Test("a member whose node has died leaves after the reconnect time, and not before")
     func memberLeaves() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(1_500)
@@ -93,7 +91,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a room whose log refuses the first note of its activation is activated again")
+    @Test("a room whose log refuses the first entry of its activation is activated again")
     func refusedNote() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -112,7 +110,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a room that could not be loaded takes no place of others")
+    @Test("a room that could not be loaded does not count towards the limit of rooms")
     func unloadable() async throws {
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
@@ -131,13 +129,13 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a member whose node has died, and who comes back by another one in time, stays")
+    @Test("a member whose node has died stays when it reconnects through another node in time")
     func memberStays() async throws {
         try await withServices(["a", "b", "c"]) { nodes in
-            let bobs = Sightings()
+            let bobs = NameListRecorder()
             let own = try await App(nodes[0], nodes[1])
             let first = try #require(await own.node(of: [nodes[0], nodes[1]]))
-            // Not where the member's client is, nor where it goes.
+            // Neither node of the member's client owns the room.
             let room = nodes[2].room
             let (ada, bob) = (own.presence("Ada", in: room), try await App(nodes[2]).presence("Bob", in: room))
             await shows(bob) { $0.hasPeers }
@@ -154,7 +152,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "when the node of a room dies or gives it away, nobody flickers: all keep their stays, what they show, and what was published",
+        "no member disappears when the owner of a room dies or drains: memberships, presence and events are kept",
         arguments: [true, false])
     func owner(dies: Bool) async throws {
         try await withServices(["a", "b", "c"]) { nodes in
@@ -172,7 +170,7 @@ import TrebuchetCluster
             for number in 1...5 { try await adas.publish(Count(from: "ada", number: number)) }
             await shows(bobs) { $0.events.count == 5 }
             let before = try #require(await nodes[2].roster(room))
-            let (seenByAda, seenByBob) = (Sightings(), Sightings())
+            let (seenByAda, seenByBob) = (NameListRecorder(), NameListRecorder())
             let watching = [seenByAda.watch(ada), seenByBob.watch(bob)]
 
             if dies { try await nodes[2].node.kill() } else { await nodes[2].node.server.shutdown(drain: .seconds(10)) }
@@ -180,7 +178,7 @@ import TrebuchetCluster
             await shows(bobs) { $0.events.count == 10 }
             try await bob.update { $0.mood = "still here" }
             await shows(ada) { $0.peersList.first?.data.mood == "still here" }
-            // Who comes finds them as they were, in their order, and so does who was there.
+            // New and earlier members see the same members, in the same order.
             let carl = apps[2].presence("Carl", in: room)
             await shows(carl) { $0.peersList.map(\.data.name) == ["Ada", "Bob"] }
             await shows(bob) { $0.peersList.map(\.data.name) == ["Ada", "Carl"] }
@@ -188,7 +186,7 @@ import TrebuchetCluster
 
             #expect(seenByBob.all.prefix { $0 == ["Ada"] }.count == seenByBob.all.filter { $0.count == 1 }.count)
             #expect(seenByAda.all.allSatisfy { $0.first == "Bob" }, "\(seenByAda.all)")
-            // Nor does it look like a failure.
+            // No client reports an error either.
             #expect(seenByAda.errors + seenByBob.errors == [])
             #expect(carl.wrappedValue.peersList.map(\.id) == before.members.map(\.id))
             #expect(carl.wrappedValue.peersList.map(\.principal) == ["ada", nil])
@@ -198,13 +196,13 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who does not come back after the room has moved leaves when the grace is over")
+    @Test("a member that does not reconnect after the room has moved leaves after the reconnect time")
     func lostWithOwner() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(1_500)
         try await withServices(["a", "b"], rooms: limits) { nodes in
             let room = nodes[1].room
-            // Its node is the room's too.
+            // Ada's node is also the owner of the room.
             let (ada, bob) = try await (
                 App(nodes[1]).presence("Ada", in: room), App(nodes[0]).presence("Bob", in: room)
             )
@@ -217,7 +215,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what somebody may have in a room counts over the clients of all nodes, and is told from what others have")
+    @Test("a quota of a room counts the memberships of a principal through all nodes, separately from those of others")
     func shares() async throws {
         var limits = RoomLimits()
         limits.membersPerPrincipal = 1
@@ -230,14 +228,14 @@ import TrebuchetCluster
             try await join(nodes[0], as: "ada")
             await #expect(throws: RoomError.tooManySessions(limit: 1)) { try await join(nodes[1], as: "ada") }
             try await join(nodes[0], as: "bob")
-            // Also those that a room has from another node.
+            // Memberships that a room has taken over from another node count as well.
             try await nodes[1].node.kill()
             await #expect(throws: RoomError.tooManySessions(limit: 1)) { try await join(nodes[0], as: "bob") }
             try await join(nodes[0], as: "carl")
         }
     }
 
-    @Test("an event is kept for the next owner as it came, whatever JSON it has")
+    @Test("an event is stored for the next owner byte for byte, whatever JSON it contains")
     func events() async throws {
         try await withServices(["a", "b"]) { nodes in
             let room = nodes[1].room
@@ -258,7 +256,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("nothing is left of a room that all have left, and the next of its name begins anew")
+    @Test("an empty room leaves no data, and the next one with its name starts from the beginning")
     func over() async throws {
         let engine = MemoryEngine()
         try await withServices(["a", "b"], engine: engine) { nodes in
@@ -280,8 +278,8 @@ import TrebuchetCluster
     }
 }
 
-/// The names that a value has shown, as they changed.
-final class Sightings: Sendable {
+/// The distinct successive lists of names that a value has shown.
+final class NameListRecorder: Sendable {
     private let seen = Mutex<(names: [[String]], errors: [String])>(([], []))
 
     var all: [[String]] { seen.withLock { $0.names } }

@@ -7,7 +7,7 @@ import TrebuchetCluster
 
 @testable import TrebuchetServices
 
-/// A node with rooms and collections that live on one node each. Its clients say who they are by a token, which is their name.
+/// A node with rooms and collections, each owned by one node. Clients are identified by a token, which is their name.
 struct ServiceNode: Sendable {
     let node: Node
     let rooms: RoomHost
@@ -32,17 +32,17 @@ struct ServiceNode: Sendable {
         (rooms, collections) = hosts
     }
 
-    /// The id of a room that it owns.
+    /// The id of a room that the node owns.
     var room: String {
         (0...).lazy.map { "\(node.member.node.name)\($0)" }.first { node.owns("rooms/chat-\($0)") } ?? ""
     }
 
-    /// The name of a collection that it owns.
+    /// The name of a collection that the node owns.
     var collection: String {
         (0...).lazy.map { "\(node.member.node.name)\($0)" }.first { node.owns("collections/\($0)") } ?? ""
     }
 
-    /// What a room shows now; nil when it is not here.
+    /// The current roster of a room; nil when the room is not active here.
     func roster(_ room: String) async -> Roster? {
         await rooms.room("chat-\(room)")?.whenLocal { room in
             room.publishPresences()
@@ -51,7 +51,7 @@ struct ServiceNode: Sendable {
     }
 }
 
-/// Runs `body` with nodes that own all slots, each its part.
+/// Runs `body` with nodes that own all slots in equal parts.
 func withServices(
     _ names: [String], engine: MemoryEngine = MemoryEngine(), rooms: RoomLimits = RoomLimits(),
     collections: CollectionLimits = CollectionLimits(), isolation: isolated (any Actor)? = #isolation,
@@ -61,7 +61,7 @@ func withServices(
     try await Node.with(nodes.map(\.node)) { try await body(nodes) }
 }
 
-/// An app that knows one node or several, with shared values of its own as if it was another process.
+/// An app that knows one or several nodes, with separate shared values, as if it were another process.
 struct App: Sendable {
     let client: TrebuchetClient
     let backend: TrebuchetBackend
@@ -98,7 +98,7 @@ struct App: Sendable {
         }
     }
 
-    /// Of several nodes, the one that it is connected to.
+    /// The node of `nodes` that it is connected to.
     func node(of nodes: [ServiceNode]) async -> ServiceNode? {
         for node in nodes where await node.node.server.counters().connections == 1 { return node }
         return nil
@@ -125,7 +125,7 @@ struct Note: Codable, Identifiable, Equatable, Sendable {
 extension Schema.Rooms { static let chat = RoomKey<ChatPresence>(type: "chat") }
 extension Schema.Topics { static let numbers = TopicKey<Count>(roomType: "chat", topic: "numbers") }
 
-/// Returns when the value is so.
+/// Returns when the value meets the condition.
 func shows<Value: Sendable>(
     _ shared: Shared<Value>, isolation: isolated (any Actor)? = #isolation, _ condition: (Value) -> Bool
 ) async {

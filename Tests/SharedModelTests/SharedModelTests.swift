@@ -6,7 +6,7 @@ import Transports
 import Trebuchet
 import TrebuchetClient
 
-/// A transport that brings no loop: its client lives on a Dispatch queue, as it does where there are no reactors.
+/// A transport without an event loop: its client runs on a Dispatch queue, as on platforms without reactors.
 private struct Elsewhere: ClientTransport {
     let server: TrebuchetServer
     var address: String { "elsewhere" }
@@ -28,7 +28,7 @@ private struct Elsewhere: ClientTransport {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("its actors are called at a server, and throw their own errors")
+    @Test("the actors of a shared model are called at a server, and throw their own errors")
     func calls() async throws {
         try await withAuction { _, auction in
             try await auction.offer("Chair", as: "chair")
@@ -37,7 +37,7 @@ private struct Elsewhere: ClientTransport {
         }
     }
 
-    @Test("a type with code made for it is an argument and a result, as others are")
+    @Test("a type with generated code is an argument and a result like others")
     func wireValues() async throws {
         try await withAuction { _, auction in
             let lot = try await auction.appraise(Lot(title: "A \"chair\"", leader: "ada"), bids: [3, 7])
@@ -46,7 +46,7 @@ private struct Elsewhere: ClientTransport {
         }
     }
 
-    @Test("their states and events come, whole and through a filter")
+    @Test("states and events of a shared model arrive, complete and through a filter")
     func streams() async throws {
         try await withAuction { _, auction in
             try await auction.offer("Chair", as: "chair")
@@ -62,7 +62,7 @@ private struct Elsewhere: ClientTransport {
         }
     }
 
-    @Test("an actor of it lives in the client and is called by the server")
+    @Test("an actor of a shared model lives in the client and is called by the server")
     func ownActors() async throws {
         try await withAuction { client, auction in
             let ada = Bidder(name: "Ada", actorSystem: client.actorSystem)

@@ -1,7 +1,7 @@
 import SharedState
 import Synchronization
 
-/// What is behind a ``BackendKey``: notes what is asked of it and answers when the test says so.
+/// The implementation behind a ``BackendKey``: records requests and responds at the test's signal.
 final class Backend<Value: Sendable>: Sendable {
     enum Answer: Sendable {
         /// When the test resumes the continuation.

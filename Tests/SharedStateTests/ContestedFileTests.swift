@@ -3,12 +3,12 @@ import Testing
 
 @testable import SharedState
 
-/// Files that others write to at bad moments.
+/// Files that other processes write at critical moments.
 @Suite(.timeLimit(.minutes(5)))
 struct ContestedFileTests {
     private let file = URL(fileURLWithPath: "/contested/count.json")
 
-    /// Sets the value of the file and returns when nothing is on its way to it, on a thread that may wait.
+    /// Sets the value of the file and returns when no write is pending, on a thread that may block.
     private func setAndSave(_ value: Int, in store: SharedStore) {
         let (file, stored) = (file, store.files.file(file))
         let isSaved = DispatchSemaphore(value: 0)
@@ -22,7 +22,7 @@ struct ContestedFileTests {
         while stored.isBeingWritten { sched_yield() }
     }
 
-    @Test("a value that was set and saved while a change of the file was read is not undone")
+    @Test("a value set and saved while a change of the file was read is not undone")
     func setWhileReading() async {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
@@ -34,7 +34,7 @@ struct ContestedFileTests {
         #expect(shared.wrappedValue == 3)
     }
 
-    @Test("a value that was saved while a change of the file was read is not another than in the file")
+    @Test("a value saved while a change of the file was read equals the file")
     func savedWhileReading() async {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
@@ -45,7 +45,7 @@ struct ContestedFileTests {
         #expect(shared.wrappedValue == 1)
     }
 
-    @Test("a value that was set while the removal of the file was noticed is not undone")
+    @Test("a value set while the removal of the file was noticed is not undone")
     func setWhileRemoved() async throws {
         let (files, file) = (ContestedStorage("1"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
@@ -56,17 +56,17 @@ struct ContestedFileTests {
         #expect(shared.wrappedValue == 3)
     }
 
-    @Test("what others write right after a write of its own becomes the value")
+    @Test("an external write right after an own write becomes the value")
     func writtenAfter() async throws {
         let (files, file) = (ContestedStorage("1"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
         files.afterReplacing { files.write("7") }
         shared.withLock { $0 = 2 }
         try await shared.save()
-        await eventually("the value is what is in the file") { files.text == "\(shared.wrappedValue)" }
+        await eventually("the value equals the file") { files.text == "\(shared.wrappedValue)" }
     }
 
-    @Test("what others have written becomes the value when the own write fails")
+    @Test("an external write becomes the value when the own write fails")
     func writeFails() async throws {
         let (files, file) = (ContestedStorage("1"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
@@ -75,10 +75,10 @@ struct ContestedFileTests {
         shared.withLock { $0 = 2 }
         await #expect(throws: FileStorageError.self) { try await shared.save() }
         #expect(files.text == "7")
-        await eventually("the value is what is in the file") { shared.wrappedValue == 7 }
+        await eventually("the value equals the file") { shared.wrappedValue == 7 }
     }
 
-    @Test("a value that could not be written stays while the file is what it was")
+    @Test("a value that could not be written stays while the file is unchanged")
     func unwritten() async throws {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
@@ -88,12 +88,12 @@ struct ContestedFileTests {
         shared.withLock { $0 = 2 }
         await #expect(throws: FileStorageError.self) { try await shared.save() }
         let stored = store.files.file(file)
-        await eventually("nothing is on its way") { !stored.isBeingWritten }
+        await eventually("no write is pending") { !stored.isBeingWritten }
         files.write("1")
         #expect(shared.wrappedValue == 2)
     }
 
-    @Test("values of two types in one file both follow what others write")
+    @Test("values of two types for one file both follow external writes")
     func twoTypes() {
         let files = InMemoryFileStorage([file: Data("1".utf8)])
         let store = SharedStore(files: files)
@@ -104,7 +104,7 @@ struct ContestedFileTests {
         #expect(broken == 2)
     }
 
-    @Test("a damaged file that save() could not replace is kept")
+    @Test("a damaged file that save() could not replace is preserved")
     func keptAfterFailedSave() async throws {
         let (files, file) = (ContestedStorage("damaged"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
@@ -122,7 +122,7 @@ struct ContestedFileTests {
         #expect(files.text == "4")
     }
 
-    @Test("a change behind a save() that replaces a damaged file is written too")
+    @Test("a change after a save() that replaces a damaged file is written too")
     func changedWhileReplacing() async throws {
         let (files, file) = (ContestedStorage("damaged"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
@@ -132,7 +132,7 @@ struct ContestedFileTests {
         #expect(shared.saveError == nil)
     }
 
-    @Test("a file that could not be read is followed again once it can, also when it is what it was")
+    @Test("a file is followed again once it is readable, also when it is unchanged")
     func readableAgain() {
         let (files, file) = (ContestedStorage("1"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
@@ -150,7 +150,7 @@ struct ContestedFileTests {
         #expect(shared.wrappedValue == 0)
     }
 
-    @Test("a required value is what the key loads, also while others hold the one of before")
+    @Test("a required value is what the key loads, also while other wrappers hold the previous one")
     func requiredHeld() async throws {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
@@ -165,24 +165,24 @@ struct ContestedFileTests {
             try await Shared<Int>(require: .fileStorage(file), store: store)
         }
         #expect(count == 2)
-        // The system tells of it only now.
+        // The system reports the change only now.
         files.write(nil)
         #expect(count == 0)
     }
 
-    @Test("what is read for a required value does not hide it from who watches the file")
+    @Test("a load for a required value does not hide its change from the file's watcher")
     func requiredHides() async throws {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
         @Shared(.fileStorage(file), store: store) var count = 0
         files.write("2", tells: false)
         _ = try await Shared<Int>(require: .fileStorage(file), store: store)
-        // The system tells of it only now.
+        // The system reports the change only now.
         files.write("2")
         #expect(count == 2)
     }
 
-    @Test("what others write between the first reading and the watching becomes the value")
+    @Test("a change between the first read and the start of the watch becomes the value")
     func changedBeforeWatched() {
         let (files, file) = (ContestedStorage("1"), file)
         files.whileReading { files.write("2") }
@@ -190,7 +190,7 @@ struct ContestedFileTests {
         #expect(shared.wrappedValue == 2)
     }
 
-    @Test("what another wrapper has set and saved while a new one reads is not lost")
+    @Test("a value that another wrapper saved during the first read of a new one is not lost")
     func setBeforeEntered() async {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)

@@ -2,7 +2,7 @@ import Foundation
 import SharedState
 import Synchronization
 
-/// A file in memory that others write to at chosen moments: while it is read, or right after it was replaced.
+/// A file in memory that is changed at chosen moments: during a read, or right after its replacement.
 final class ContestedStorage: FileStorage {
     private struct State {
         var data: Data?
@@ -19,14 +19,14 @@ final class ContestedStorage: FileStorage {
 
     var text: String? { state.withLock { $0.data.map { String(decoding: $0, as: UTF8.self) } } }
 
-    /// What happens once, between the look at the file and its return.
+    /// Runs once, between the read of the file and its return.
     func whileReading(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.whileReading = work } }
-    /// What happens once, when the file was replaced and before that returns.
+    /// Runs once, after the replacement of the file and before its return.
     func afterReplacing(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.afterReplacing = work } }
-    /// Whether no write works.
+    /// Sets whether writes fail.
     func fill(_ isFull: Bool) { state.withLock { $0.isFull = isFull } }
 
-    /// Whether the file cannot be read; whoever watches it is told.
+    /// Sets whether the file is unreadable; watchers are notified.
     func hide(_ isHidden: Bool) {
         let watches = state.withLock { state in
             state.isHidden = isHidden
@@ -35,7 +35,7 @@ final class ContestedStorage: FileStorage {
         for watch in watches { watch() }
     }
 
-    /// What another process does.
+    /// Writes like another process.
     func write(_ text: String?, tells: Bool = true) {
         let watches = state.withLock { state in
             state.data = text.map { Data($0.utf8) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SharedState
 
-/// Files behind links, in folders that become others, and with long names.
+/// Files behind links, in replaced folders, and with long names.
 @Suite(.timeLimit(.minutes(5)))
 struct FileLinkTests {
     private let manager = FileManager.default
@@ -15,14 +15,14 @@ struct FileLinkTests {
         try await body(folder.resolvingSymlinksInPath())
     }
 
-    /// A folder with a file that holds a number.
+    /// Creates a folder with a file that holds a number.
     private func make(_ folder: URL, with number: Int) throws {
         try manager.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data("\(number)".utf8).write(to: folder.appendingPathComponent("count.json"))
     }
 
     #if canImport(Glibc)
-        @Test("what others write to the file that a link leads to becomes the value, and so does another target")
+        @Test("a write to a link's target becomes the value, and so does another target")
         func link() async throws {
             try await withFolder { folder in
                 let (there, link) = (
@@ -42,7 +42,7 @@ struct FileLinkTests {
                 #expect(rename(folder.path + "/next", link.path) == 0)
                 await eventually("it leads to another") { count == 3 }
                 try make(other, with: 4)
-                await eventually("that one was written") { count == 4 }
+                await eventually("the target was written") { count == 4 }
                 $count.withLock { $0 = 5 }
                 try await $count.save()
                 #expect(try manager.destinationOfSymbolicLink(atPath: link.path) == other.path + "/count.json")
@@ -50,7 +50,7 @@ struct FileLinkTests {
             }
         }
 
-        @Test("a folder that is a link may lead to another folder later")
+        @Test("a linked folder may change its target later")
         func linkedFolder() async throws {
             try await withFolder { folder in
                 for number in [1, 2] { try make(folder.appendingPathComponent("v\(number)"), with: number) }
@@ -96,14 +96,14 @@ struct FileLinkTests {
                 @Shared(.fileStorage(link), store: store) var second = 0
                 $second.withLock { $0 = 2 }
                 try await $second.save()
-                await eventually("what the one has saved is the value of the other") { first == 2 }
+                await eventually("one value is the other's saved value") { first == 2 }
                 $first.withLock { $0 = 3 }
                 try await $first.save()
                 await eventually("and back") { second == 3 }
             }
         }
 
-        @Test("a file that takes long to decode does not hold up what is noticed of others")
+        @Test("a file that is slow to decode does not delay notifications of others")
         func slowDecoding() async throws {
             try await withFolder { folder in
                 let (slow, quick) = (folder.appendingPathComponent("slow"), folder.appendingPathComponent("quick"))
@@ -130,7 +130,7 @@ struct FileLinkTests {
         }
     #endif
 
-    @Test("a file whose name is as long as names may be can be saved", arguments: [10, 43, 44, 64, 65, 234, 255])
+    @Test("a file with a name of the maximum length can be saved", arguments: [10, 43, 44, 64, 65, 234, 255])
     func longName(length: Int) async throws {
         try await withFolder { folder in
             let file = folder.appendingPathComponent(String(repeating: "n", count: length))
@@ -142,7 +142,7 @@ struct FileLinkTests {
         }
     }
 
-    @Test("a link to a file that is not there yet stays a link, also in a folder that is missing")
+    @Test("a link to a missing file stays a link, also in a missing folder")
     func danglingLink() async throws {
         try await withFolder { folder in
             let (target, link) = (
@@ -154,14 +154,14 @@ struct FileLinkTests {
             try await shared.save()
             #expect(try Data(contentsOf: target) == Data("1".utf8))
             #expect(try manager.destinationOfSymbolicLink(atPath: link.path) == "./b/../a/count.json")
-            // By the link's own words, through a folder that was missing too.
+            // By the link's relative target, through a folder that was missing too.
             #expect(try Data(contentsOf: link) == Data("1".utf8))
             try await shared.load()
             #expect(shared.wrappedValue == 1)
         }
     }
 
-    @Test("links that lead in a circle are an error, and stay")
+    @Test("circular links are an error, and stay")
     func circle() async throws {
         try await withFolder { folder in
             let (one, other) = (folder.appendingPathComponent("a"), folder.appendingPathComponent("b"))
@@ -173,7 +173,7 @@ struct FileLinkTests {
         }
     }
 
-    @Test("the way to a file goes through its links, and names each folder before it is looked into")
+    @Test("path resolution follows links, and names each folder before it is read")
     func way() async throws {
         try await withFolder { folder in
             try make(folder.appendingPathComponent("there"), with: 1)

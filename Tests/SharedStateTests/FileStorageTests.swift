@@ -17,7 +17,7 @@ struct FileStorageTests {
 
     private func text(_ data: Data?) -> String? { data.map { String(decoding: $0, as: UTF8.self) } }
 
-    @Test("what was saved is there for the next store, also in a folder that was missing")
+    @Test("the next store loads the saved value, also from a folder that was missing")
     func roundTrip() async throws {
         defer { removeFolder() }
         @Shared(.fileStorage(file), store: SharedStore()) var settings = Settings()
@@ -33,7 +33,7 @@ struct FileStorageTests {
         try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
     }
 
-    @Test("files and folders that are made are their owner's alone, also in the place of one that others could read")
+    @Test("created files and folders are private, also when they replace a readable one")
     func modes() throws {
         defer { removeFolder() }
         let deep = file.deletingLastPathComponent().appendingPathComponent("a/b/c.json")
@@ -43,7 +43,7 @@ struct FileStorageTests {
             #expect(try mode(file.deletingLastPathComponent().appendingPathComponent(folder).path) == 0o700)
         }
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: deep.path)
-        #expect(try DiskFileStorage().read(deep) == Data("1".utf8), "what is no secret can be read")
+        #expect(try DiskFileStorage().read(deep) == Data("1".utf8), "a public file is readable")
         try DiskFileStorage().replace(deep, with: Data("2".utf8))
         #expect(try mode(deep.path) == 0o600)
         #expect(try DiskFileStorage().read(deep) == Data("2".utf8))
@@ -51,7 +51,7 @@ struct FileStorageTests {
             try FileManager.default.contentsOfDirectory(atPath: deep.deletingLastPathComponent().path) == ["c.json"])
     }
 
-    @Test("a link to a file stays one when the file is replaced")
+    @Test("a link to a file stays a link when the file is replaced")
     func link() throws {
         defer { removeFolder() }
         try DiskFileStorage().replace(file, with: Data("1".utf8))
@@ -62,7 +62,7 @@ struct FileStorageTests {
     }
 
     @Test(
-        "a file of secrets that others can read or write is refused with the command that mends it",
+        "a secret file that others can read or write is rejected with the command that repairs it",
         arguments: [0o644, 0o640, 0o602])
     func secrets(mode: Int) throws {
         defer { removeFolder() }
@@ -75,7 +75,7 @@ struct FileStorageTests {
         #expect("\(try #require(error))".contains("chmod 600 '\(file.path)'"))
     }
 
-    @Test("what another program writes is seen by the next load at the latest")
+    @Test("an external write is visible at the next load at the latest")
     func reload() async throws {
         defer { removeFolder() }
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
@@ -85,7 +85,7 @@ struct FileStorageTests {
         #expect(count == 5)
     }
 
-    @Test("a missing file is no error, and is not made until there is a change")
+    @Test("a missing file is no error, and is not created before a change")
     func missing() {
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
         #expect(count == 1)
@@ -106,7 +106,7 @@ struct FileStorageTests {
         #expect(text(files.read(file.standardizedFileURL)) == content)
     }
 
-    @Test("save() replaces a damaged file on purpose, and changes are saved from then on")
+    @Test("save() replaces a damaged file explicitly, and later changes are saved")
     func replaceDamaged() async throws {
         let files = InMemoryFileStorage([file.standardizedFileURL: Data("{".utf8)])
         @Shared(.fileStorage(file), store: SharedStore(files: files)) var count = 1
@@ -117,7 +117,7 @@ struct FileStorageTests {
         #expect($count.saveError == nil)
     }
 
-    @Test("a damaged file that was repaired can be loaded, and changes are saved from then on")
+    @Test("a damaged file that was repaired can be loaded, and later changes are saved")
     func repaired() async throws {
         let url = file.standardizedFileURL
         let files = InMemoryFileStorage([url: Data("{".utf8)])
@@ -130,7 +130,7 @@ struct FileStorageTests {
         await eventually("the change is saved") { text(files.read(url)) == "9" }
     }
 
-    @Test("a file that cannot be read is a load error, and is not overwritten")
+    @Test("an unreadable file is a load error, and is not overwritten")
     func unreadable() {
         let storage = GatedStorage(Data("4".utf8))
         storage.fail(with: Oops())
@@ -143,7 +143,7 @@ struct FileStorageTests {
         #expect(text(storage.data) == "4")
     }
 
-    @Test("a write that fails is a save error, until one succeeds")
+    @Test("a failed write is a save error, until one succeeds")
     func unwritable() async throws {
         let storage = GatedStorage()
         @Shared(.fileStorage(file), store: SharedStore(files: storage)) var count = 1
@@ -170,7 +170,7 @@ struct FileStorageTests {
         #expect(storage.begun.map { text($0) } == ["1", "100"])
     }
 
-    @Test("a value that is on its way to the file is what a new wrapper reads")
+    @Test("a new wrapper reads the value of a pending write")
     func pendingWrite() async {
         let storage = GatedStorage(Data("1".utf8))
         let store = SharedStore(files: storage)
@@ -187,7 +187,7 @@ struct FileStorageTests {
         await eventually("all is written") { text(storage.data) == "3" }
     }
 
-    @Test("a file is never seen half written")
+    @Test("a partly written file is never visible")
     func atomic() async throws {
         defer { removeFolder() }
         let long = String(repeating: "x", count: 200_000)

@@ -2,7 +2,7 @@ import Foundation
 import SharedState
 import Testing
 
-/// Files that others write to while their values are shared.
+/// Files that other processes write while their values are shared.
 @Suite(.timeLimit(.minutes(5)))
 struct FileWatchTests {
     private let file = FileManager.default.temporaryDirectory
@@ -18,7 +18,7 @@ struct FileWatchTests {
             at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
     }
 
-    @Test("what others write becomes the value, however they write it")
+    @Test("an external write becomes the value, in whatever way it is made")
     func written() async throws {
         defer { removeFolder() }
         try makeFolder()
@@ -32,7 +32,7 @@ struct FileWatchTests {
         await eventually("written by another store") { count == 4 }
     }
 
-    @Test("a file in a folder that comes later is noticed")
+    @Test("a file in a folder that is created later is noticed")
     func folderLater() async throws {
         defer { removeFolder() }
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
@@ -52,7 +52,7 @@ struct FileWatchTests {
         await eventually("it is gone") { count == 1 }
     }
 
-    @Test("what others damage is an error, the value stays, and the file is kept until it is repaired")
+    @Test("external damage is an error, the value stays, and the file is preserved until it is repaired")
     func damaged() async throws {
         let files = InMemoryFileStorage([file: Data("2".utf8)])
         @Shared(.fileStorage(file), store: SharedStore(files: files)) var count = 1
@@ -66,7 +66,7 @@ struct FileWatchTests {
         #expect($count.loadError == nil)
     }
 
-    @Test("a value's own writes are not taken for those of others")
+    @Test("a value's own writes are not mistaken for external ones")
     func own() async throws {
         let files = InMemoryFileStorage()
         let decoded = Shared(value: 0)

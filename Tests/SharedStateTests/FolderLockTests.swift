@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct FolderLockTests {
     private let folder = NSTemporaryDirectory() + "folder-lock-\(UUID())"
 
-    @Test("a folder has one owner at a time, also within a process; it is made, and its lock is its user's alone")
+    @Test("a folder has one owner at a time, also within a process; it is created, and its lock is private")
     func oneOwner() throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let first = try FolderLock(folder + "/a")
@@ -28,7 +28,7 @@ import Testing
         _ = try FolderLock(folder + "/a")
     }
 
-    @Test("a lock goes with its process, however that ends")
+    @Test("a lock is released with its process, however that ends")
     func killed() async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -2,7 +2,7 @@ import Foundation
 import SharedState
 import Synchronization
 
-/// Files in memory whose writes wait until the test lets them through.
+/// Files in memory whose writes wait until the test releases them.
 final class GatedStorage: FileStorage {
     private struct Contents {
         var data: Data?
@@ -16,7 +16,7 @@ final class GatedStorage: FileStorage {
     init(_ data: Data? = nil) { contents.withLock { $0.data = data } }
 
     var data: Data? { contents.withLock { $0.data } }
-    /// The writes that have begun.
+    /// The writes that have started.
     var begun: [Data] { contents.withLock { $0.begun } }
 
     func fail(with error: Oops?) { contents.withLock { $0.error = error } }

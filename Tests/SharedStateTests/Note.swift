@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What happened, in order, noted from any thread.
+/// Recorded entries, in order, from any thread.
 final class Note<Entry: Sendable>: Sendable {
     private let contents = Mutex<[Entry]>([])
 

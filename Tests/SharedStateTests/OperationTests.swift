@@ -16,7 +16,7 @@ extension OperationSlot where Value == Account {
     static let publish = OperationSlot(status: \.publishStatus, error: \.publishError, pendingWhile: .anyCall)
 }
 
-/// Work that comes to its outcome when the test says so, and does not care whether it is cancelled.
+/// Work that ends at the test's signal, and ignores cancellation.
 final class Work: Sendable {
     private let continuation = Mutex<CheckedContinuation<Int, any Error>?>(nil)
 
@@ -69,9 +69,7 @@ struct OperationTests {
         #expect(account.wrappedValue.status == .success)
     }
 
-    @Test(
-        "outcomes that are told elsewhere show in the order in which they were told, and a call that is cancelled at once too"
-    )
+    @Test("external outcomes are published in their order, also of a call that is cancelled at once")
     func order() async throws {
         #if TREBUCHET_THREAD_SANITIZER
             let rounds = 60
@@ -92,7 +90,7 @@ struct OperationTests {
         }
     }
 
-    @Test("a call whose outcome nobody can tell any more settles with CancellationError")
+    @Test("a call whose outcome object is released settles with CancellationError")
     func forgotten() async throws {
         var outcome: OperationOutcome<Int>? = OperationOutcome()
         let call = account.start(
@@ -102,7 +100,7 @@ struct OperationTests {
         #expect(events.entries == ["settled"])
     }
 
-    @Test("a call that fails has an error in place of a success, and the value shows it")
+    @Test("a failed call has an error instead of a success, and the value shows it")
     func failure() async {
         let work = Work()
         let call = start(work)
@@ -113,7 +111,7 @@ struct OperationTests {
         #expect(account.wrappedValue.error is Oops)
     }
 
-    @Test("callbacks run on the main actor and find the outcome in the value")
+    @Test("callbacks run on the main actor and see the outcome in the value")
     func inCallbacks() async throws {
         let seen = Note<OperationStatus>()
         let shared = account
@@ -132,13 +130,13 @@ struct OperationTests {
         #expect(seen.entries == [.pending, .success, .success])
     }
 
-    @Test("callbacks may be left out")
+    @Test("callbacks are optional")
     func withoutCallbacks() async throws {
         try await account.start(.rename) {}.value
         #expect(account.wrappedValue.status == .success)
     }
 
-    @Test("each of several calls has its callbacks once, and the newest alone is shown")
+    @Test("each of several calls has its callbacks once, and only the newest is shown")
     func overlapping() async throws {
         let works = (0..<3).map { _ in Work() }
         let calls = works.enumerated().map { start($1, "\($0): ") }
@@ -182,7 +180,7 @@ struct OperationTests {
         #expect(events.count == 3)
     }
 
-    @Test("callbacks come although no wrapper is left, and the value lives until then")
+    @Test("callbacks run without remaining wrappers, and the value lives until then")
     func noWrapper() async {
         let backend = Backend<Account>()
         let work = Work()
@@ -213,7 +211,7 @@ struct OperationTests {
         #expect(one.status == .success)
     }
 
-    @Test("a part of a value has operations of its own")
+    @Test("a part of a value has separate operations")
     func part() async throws {
         struct Whole: Sendable { var left = Account(), right = Account() }
         @Shared(value: Whole()) var whole
@@ -233,13 +231,13 @@ struct OperationTests {
         #expect(backend.saves.isEmpty)
     }
 
-    @Test("the async form returns what the work returns, and throws what it throws")
+    @Test("the async form returns the result of the work, and rethrows its error")
     func perform() async throws {
         #expect(try await account.perform(.rename) { 5 } == 5)
         await #expect(throws: Oops()) { try await account.perform(.rename) { throw Oops() } }
     }
 
-    @Test("cancelling the task of the async form settles the call, though the work does not notice")
+    @Test("cancellation of the async form's task settles the call, though the work ignores it")
     func cancelled() async {
         let work = Work()
         let task = Task { [account] in try await account.perform(.rename) { try await work.run() } }
@@ -252,7 +250,7 @@ struct OperationTests {
         #expect(account.wrappedValue.status == .error)
     }
 
-    @Test("cancelling the task of the async form cancels the work")
+    @Test("cancellation of the async form's task cancels the work")
     func cancelledWork() async {
         let wasCancelled = Note<Bool>()
         let hasBegun = Note<Void>()
@@ -269,7 +267,7 @@ struct OperationTests {
         await eventually("the work has noticed") { wasCancelled.count == 1 }
     }
 
-    @Test("a call that is cancelled before it begins does no work, and has its callbacks all the same")
+    @Test("a call that is cancelled before its start does no work, and has its callbacks nevertheless")
     func cancelledAtOnce() async {
         let work = Work()
         let call = start(work)
@@ -279,7 +277,7 @@ struct OperationTests {
         #expect(events.entries.map { $0.prefix(7) } == ["attempt", "error C", "settled"])
     }
 
-    @Test("a call within a callback is newer than the one it is in")
+    @Test("a call within a callback is newer than the enclosing one")
     func nested() async throws {
         let inner = Work()
         let shared = account
@@ -294,9 +292,7 @@ struct OperationTests {
         await eventually("the inner call is settled") { shared.wrappedValue.status == .success }
     }
 
-    @Test(
-        "an operation shows how it goes in the value that it began with, also when its wrapper refers to another by then"
-    )
+    @Test("an operation updates the value that it started with, also when its wrapper refers to another by then")
     func reassigned() async throws {
         let (wrapper, other) = (Shared(value: Account()), Shared(value: Account()))
         let first = Shared(wrapper)
@@ -309,7 +305,7 @@ struct OperationTests {
         #expect(other.wrappedValue.status == .idle)
     }
 
-    @Test("the error of a part's operation stays until a success, and nothing is kept of operations that are over")
+    @Test("the error of a part's operation stays until a success, and completed operations leave nothing behind")
     func parts() async throws {
         struct Row: Identifiable, Sendable {
             let id: Int
@@ -334,7 +330,7 @@ struct OperationTests {
         }
     }
 
-    @Test("a call that a reset has detached writes nothing over a later one")
+    @Test("a call detached by a reset does not overwrite a later one")
     func detached() async throws {
         let (first, second) = (Work(), Work())
         let earlier = start(first)

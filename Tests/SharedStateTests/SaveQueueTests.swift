@@ -3,7 +3,7 @@ import Testing
 @testable import SharedState
 
 struct SaveQueueTests {
-    @Test("one hands over at a time, and finds what others left")
+    @Test("one save runs at a time, and then saves later changes")
     func handOver() {
         var queue = SaveQueue()
         let isFirst = queue.enqueueSave(.didSet, nil)
@@ -16,7 +16,7 @@ struct SaveQueueTests {
         #expect([first, left, none].map { $0 != nil } == [true, true, false])
     }
 
-    @Test("wishes that wait become one save, for all who wait, and explicit if one of them was")
+    @Test("waiting requests become one save for all waiters, explicit if one of them was")
     func merge() {
         var queue = SaveQueue()
         _ = queue.enqueueSave(.didSet, nil)

@@ -5,7 +5,7 @@ import Testing
 struct SharedConcurrencyTests {
     private let store = SharedStore()
 
-    @Test("threads that count up through wrappers of their own lose no increment")
+    @Test("threads that increment through separate wrappers lose no increment")
     func increments() {
         @Shared(.inMemory("count"), store: store) var count = 0
         onThreads(8) { [store] _ in
@@ -15,7 +15,7 @@ struct SharedConcurrencyTests {
         #expect(count == 40_000)
     }
 
-    @Test("threads that ask for one key at once get one value with one subscription")
+    @Test("threads that request one key concurrently get one value with one subscription")
     func oneReference() {
         for _ in 0..<50 {
             let backend = Backend<Int>()
@@ -30,7 +30,7 @@ struct SharedConcurrencyTests {
         }
     }
 
-    @Test("whatever threads do, the last save has the newest value")
+    @Test("the last save has the newest value, whatever threads do")
     func lastSave() {
         for _ in 0..<50 {
             let backend = Backend<Int>()
@@ -66,7 +66,7 @@ struct SharedConcurrencyTests {
         #expect(seen.last == 20_000)
     }
 
-    @Test("who holds the value of an optional keeps the newest one that was seen, whoever else reads it")
+    @Test("a reader of an unwrapped optional keeps the newest seen value, whatever other threads read")
     func lastSeen() throws {
         var wrong = 0
         for _ in 0..<300 {
@@ -88,7 +88,7 @@ struct SharedConcurrencyTests {
         #expect(wrong == 0)
     }
 
-    @Test("a closure of withLock that takes long does not hold up readers")
+    @Test("a long closure of withLock does not block readers")
     func reading() async {
         @Shared(value: 1) var count
         let isInside = Note<Void>()
@@ -108,7 +108,7 @@ struct SharedConcurrencyTests {
         #expect(count == 2)
     }
 
-    @Test("a value that is replaced is freed at once, and its deinit may use the shared value")
+    @Test("a replaced value is freed at once, and its deinit may use the shared value")
     func reentrantDeinit() {
         final class Tail: Sendable {
             let onDeinit: @Sendable () -> Void

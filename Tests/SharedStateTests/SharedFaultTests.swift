@@ -3,11 +3,11 @@ import Observation
 import SharedState
 import Testing
 
-@Suite("Shared values, at their edges", .timeLimit(.minutes(5)))
+@Suite("Shared values in unusual situations", .timeLimit(.minutes(5)))
 struct SharedFaultTests {
     private let store = SharedStore()
 
-    @Test("an optional value in memory begins with the value that is given")
+    @Test("an optional value in memory starts with the given value")
     func optional() {
         @Shared(.inMemory("number"), store: store) var number: Int? = 0
         #expect(number == 0)
@@ -16,7 +16,7 @@ struct SharedFaultTests {
         #expect(again == nil)
     }
 
-    @Test("nil in memory is a value, also when no wrapper is left")
+    @Test("nil in memory is a value, also without remaining wrappers")
     func nothing() {
         do {
             @Shared(.inMemory("number"), store: store) var number: Int? = 0
@@ -38,7 +38,7 @@ struct SharedFaultTests {
         #expect(again == 5)
     }
 
-    @Test("an empty file holds nothing, and is written to")
+    @Test("an empty file has no value, and is written to")
     func emptyFile() async throws {
         let file = URL(fileURLWithPath: "/empty.json")
         let files = InMemoryFileStorage([file: Data()])
@@ -50,7 +50,7 @@ struct SharedFaultTests {
         #expect(files.read(file) == Data("4".utf8))
     }
 
-    @Test("nil in a file is nil, and not the initial value")
+    @Test("nil in a file is nil, not the initial value")
     func nilInFile() async throws {
         let (files, file) = (ContestedStorage("1"), URL(fileURLWithPath: "/count.json"))
         let shared = Shared(wrappedValue: Int?.some(7), .fileStorage(file), store: SharedStore(files: files))
@@ -65,7 +65,7 @@ struct SharedFaultTests {
         #expect(shared.wrappedValue == nil)
     }
 
-    @Test("numbers that JSON has not are an error, and the file stays")
+    @Test("numbers that JSON cannot represent are an error, and the file stays")
     func notANumber() async throws {
         let (files, file) = (ContestedStorage("1"), URL(fileURLWithPath: "/count.json"))
         let shared = Shared(wrappedValue: 0.0, .fileStorage(file), store: SharedStore(files: files))
@@ -77,7 +77,7 @@ struct SharedFaultTests {
         #expect(files.text == "2")
     }
 
-    @Test("copies of a wrapper follow it to another value, and wrappers made of it do not")
+    @Test("copies of a wrapper follow it to another value, and wrappers derived from it do not")
     func reassigned() {
         @Shared(value: 1) var first
         let copy = $first
@@ -93,7 +93,7 @@ struct SharedFaultTests {
         #expect(first == 3)
     }
 
-    @Test("observers of a wrapper hear that it refers to another value")
+    @Test("observers of a wrapper are notified when it refers to another value")
     func observedReassignment() {
         @Shared(value: 1) var first
         let told = Told()
@@ -106,7 +106,7 @@ struct SharedFaultTests {
         #expect(told.count == 1)
     }
 
-    @Test("a wrapper's description says its type and what it refers to")
+    @Test("a wrapper's description names its type and its key")
     func descriptions() {
         struct Point: Sendable { var x = 1 }
         @Shared(value: 0) var count
@@ -124,7 +124,7 @@ struct SharedFaultTests {
     }
 }
 
-/// Counts from any thread.
+/// A counter for any thread.
 private final class Told: Sendable {
     private let relay = Shared(value: 0)
     var count: Int { relay.wrappedValue }

@@ -37,7 +37,7 @@ struct SharedLifetimeTests {
         #expect(backend.cancelCount == 1)
     }
 
-    @Test("a wrapper made after the last one went is loaded and subscribed anew")
+    @Test("a wrapper created after the last one was released loads and subscribes again")
     func anew() {
         let backend = Backend<Int>(.value(1))
         var shared: Shared<Int>? = Shared(wrappedValue: 0, backend.key, store: store)
@@ -50,7 +50,7 @@ struct SharedLifetimeTests {
         #expect(backend.cancelCount == 1)
     }
 
-    @Test("a subscriber does not keep the value alive, and does nothing once it is gone")
+    @Test("a subscriber does not retain the value, and does nothing after its release")
     func lateYield() {
         let backend = Backend<Int>()
         do {
@@ -63,7 +63,7 @@ struct SharedLifetimeTests {
         backend.subscriber.yield(throwing: Oops())
     }
 
-    @Test("a load under way does not keep the value alive")
+    @Test("a pending load does not retain the value")
     func pendingLoad() {
         let backend = Backend<Int>(.later)
         do {
@@ -74,7 +74,7 @@ struct SharedLifetimeTests {
         backend.loads[0].resume(returning: 3)
     }
 
-    @Test("a reader of updates does not keep the value alive, and ends with it")
+    @Test("a reader of updates does not retain the value, and ends with it")
     func updates() async {
         let backend = Backend<Int>()
         var shared: Shared<Int>? = Shared(wrappedValue: 0, backend.key, store: store)
@@ -90,7 +90,7 @@ struct SharedLifetimeTests {
         #expect(await reader.value.last == 1)
     }
 
-    @Test("a store forgets a file when no wrapper and no write needs it")
+    @Test("a store removes a file when no wrapper and no write needs it")
     func files() async throws {
         let (store, file) = (SharedStore(files: InMemoryFileStorage()), URL(fileURLWithPath: "/count.json"))
         do {

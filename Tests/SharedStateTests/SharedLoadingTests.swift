@@ -5,14 +5,14 @@ import Testing
 struct SharedLoadingTests {
     private let store = SharedStore()
 
-    @Test("a value that is loaded at once is there when the wrapper is")
+    @Test("a synchronously loaded value is available with the wrapper")
     func atOnce() {
         @Shared(Backend(.value(5)).key, store: store) var count = 0
         #expect(count == 5)
         #expect(!$count.isLoading)
     }
 
-    @Test("until a value is loaded the initial one is there, and the wrapper is loading")
+    @Test("the initial value is used until the load ends, and the wrapper is loading")
     func later() {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 1
@@ -23,7 +23,7 @@ struct SharedLoadingTests {
         #expect(!$count.isLoading)
     }
 
-    @Test("a failed load is a load error, kept until the next success")
+    @Test("a failed load is a load error until the next success")
     func failure() async {
         let backend = Backend<Int>(.error(Oops(number: 1)))
         @Shared(backend.key, store: store) var count = 1
@@ -38,7 +38,7 @@ struct SharedLoadingTests {
         #expect($count.loadError == nil)
     }
 
-    @Test("a load that finds nothing goes back to the initial value")
+    @Test("a load without a value restores the initial value")
     func nothing() async throws {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 1
@@ -47,7 +47,7 @@ struct SharedLoadingTests {
         #expect(count == 1)
     }
 
-    @Test("a load does not undo what was set after it began")
+    @Test("a load does not undo a value set after its start")
     func setMeanwhile() {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 1
@@ -57,7 +57,7 @@ struct SharedLoadingTests {
         #expect(!$count.isLoading)
     }
 
-    @Test("a load does not undo what the subscription sent after it began")
+    @Test("a load does not undo a value from the subscription after its start")
     func yieldMeanwhile() {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 1
@@ -79,7 +79,7 @@ struct SharedLoadingTests {
         #expect(!$count.isLoading)
     }
 
-    @Test("a load that began later brings its value also when one that began before has ended meanwhile")
+    @Test("a later load sets its value also when an earlier one has ended meanwhile")
     func overlapping() async {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 1
@@ -92,10 +92,10 @@ struct SharedLoadingTests {
         load.cancel()
     }
 
-    @Test("what another wrapper has set while a new one is loaded, and has let go of, is not lost")
+    @Test("a value that another wrapper set and released during the first load is not lost")
     func setWhileMade() {
         let store = store
-        /// Another wrapper comes and goes while the first load is under way.
+        /// Another wrapper is created and released during the first load.
         struct Slow: SharedKey {
             let saved: Note<Int>
             let isFirst: Note<Void>
@@ -135,7 +135,7 @@ struct SharedLoadingTests {
         #expect($count.loadError == nil)
     }
 
-    @Test("what the work of a key throws is the error of its load or save")
+    @Test("an error of a key's work is the error of its load or save")
     func work() async throws {
         struct Refused: Error {}
         struct Remote: SharedKey {
@@ -171,7 +171,7 @@ struct SharedLoadingTests {
         #expect(!$count.isLoading)
     }
 
-    @Test("a cancelled task does not wait for its load, which goes on")
+    @Test("a cancelled task does not wait for its load, which continues")
     func cancelled() async {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 1

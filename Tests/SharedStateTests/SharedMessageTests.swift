@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What the compiler says of a wrapper that cannot be as it is written.
+/// Compiler diagnostics of invalid wrappers.
 @Suite(.timeLimit(.minutes(5))) struct SharedMessageTests {
     private let compiler = SwiftCompiler()
 
@@ -9,7 +9,7 @@ import Testing
         try await compiler.errors(in: "import SharedState\n" + source)
     }
 
-    @Test("a value that is not optional and begins with nothing is told to begin with one")
+    @Test("a non-optional value without an initial one is an error with advice")
     func initialValue() async throws {
         for wrapper in ["Shared", "SharedReader"] {
             let errors = try await errors(in: "func f() { @\(wrapper)(.inMemory(\"n\")) var n: Int }")
@@ -20,7 +20,7 @@ import Testing
         #expect(try await errors(in: "func f() { @Shared(.inMemory(\"n\")) var n: Int? }") == [])
     }
 
-    @Test("a wrapper is led to another key in so many words")
+    @Test("a wrapper can load another key without diagnostics")
     func loadKey() async throws {
         let source =
             "func f() async throws { @Shared(.inMemory(\"n\")) var n = 1; try await $n.load(.inMemory(\"o\")) }"

@@ -6,7 +6,7 @@ import Testing
 struct SharedObservationTests {
     private let store = SharedStore()
 
-    /// Whether `change` reaches who has read what `read` reads, before it returns.
+    /// True if `change` notifies an observer of `read` before it returns.
     private func isNoticed(_ read: () -> Void, by change: () -> Void) -> Bool {
         let note = Note<Void>()
         withObservationTracking {
@@ -18,7 +18,7 @@ struct SharedObservationTests {
         return note.count == 1
     }
 
-    @Test("a change reaches the observer before withLock returns, and shows the new value")
+    @Test("a change notifies the observer before withLock returns, and shows the new value")
     func change() {
         @Shared(value: 0) var count
         let seen = Note<Int>()
@@ -31,7 +31,7 @@ struct SharedObservationTests {
         #expect(seen.entries == [1])
     }
 
-    @Test("what is noticed, and what is not")
+    @Test("changes notify only the observers of what they change")
     func table() async {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 0
@@ -48,7 +48,7 @@ struct SharedObservationTests {
         #expect(!isNoticed({ _ = $count.isLoading }, by: { $other.withLock { $0 = 1 } }))
     }
 
-    @Test("an observer of a part is told of changes of the whole")
+    @Test("an observer of a part is notified of changes of the whole")
     func part() {
         @Shared(value: [1, 2]) var numbers
         let first = $numbers[0]
@@ -56,7 +56,7 @@ struct SharedObservationTests {
     }
 
     @MainActor
-    @Test("an observer that looks again after each change misses none, on the actor that changes the value")
+    @Test("an observer that reads again after each change misses none, on the actor that changes the value")
     func lossless() async {
         @Shared(value: 0) var count
         let observer = Looking($count)
@@ -69,7 +69,7 @@ struct SharedObservationTests {
         #expect(observer.seen == observer.seen.sorted())
     }
 
-    @Test("what changes on several threads at once comes to its last value for who follows it")
+    @Test("an observer receives the last of concurrent changes on several threads")
     func threads() async {
         @Shared(value: 0) var count
         let reader = Task { [updates = $count.updates] in
@@ -97,7 +97,7 @@ struct SharedObservationTests {
     }
 }
 
-/// Looks again after each change.
+/// Reads again after each change.
 @MainActor
 private final class Looking {
     private let shared: Shared<Int>

@@ -6,7 +6,7 @@ extension SharedReaderKey where Self == InMemoryKey<Int>.Default {
     fileprivate static var level: Self { Self[.inMemory("level"), default: 7] }
 }
 
-/// Wrappers that are made of other wrappers, and wrappers that are given another key.
+/// Wrappers derived from other wrappers, and wrappers that change their key.
 @Suite(.timeLimit(.minutes(5)))
 struct SharedProjectionTests {
     private struct Row: Equatable, Identifiable, Sendable {
@@ -18,7 +18,7 @@ struct SharedProjectionTests {
 
     private let store = SharedStore()
 
-    @Test("an optional value that is there is a shared value of its own, and keeps its last value when it goes")
+    @Test("a non-nil optional unwraps to a shared value, which keeps its last value when it becomes nil")
     func unwrapped() throws {
         @Shared(value: String?.none) var name
         #expect(Shared($name) == nil)
@@ -36,7 +36,7 @@ struct SharedProjectionTests {
         #expect(reader.wrappedValue == "ab")
     }
 
-    @Test("a closure makes a value to be read of another, and its updates too")
+    @Test("a closure derives a read-only value and its updates")
     func computed() async {
         @Shared(value: [1, 2]) var numbers
         let count = $numbers.read { $0.count }
@@ -48,7 +48,7 @@ struct SharedProjectionTests {
         #expect(await updates.next(isolation: #isolation) == "3")
     }
 
-    @Test("the elements of an array are shared values of their own")
+    @Test("the elements of an array are separate shared values")
     func elements() throws {
         @Shared(value: IdentifiedArrayOf<Row>(uniqueElements: [Row(id: 1, name: "a"), Row(id: 2, name: "b")])) var rows
         let parts: [Shared<Row>] = Array($rows)
@@ -63,7 +63,7 @@ struct SharedProjectionTests {
         #expect(first.wrappedValue.name == "a")
     }
 
-    @Test("a wrapper and its copies go over to another key, with its value or the one of before")
+    @Test("a wrapper and its copies change to another key, with its value or the previous one")
     func loadKey() async throws {
         @Shared(.inMemory("there"), store: store) var there = 5
         @Shared(value: 1) var count
@@ -81,7 +81,7 @@ struct SharedProjectionTests {
         #expect(reader == 6)
     }
 
-    @Test("going over to a key that cannot be loaded throws what it fails with")
+    @Test("a failed load of another key throws its error")
     func loadKeyFails() async {
         let file = URL(fileURLWithPath: "/count.json")
         let files = SharedStore(files: InMemoryFileStorage([file: Data("x".utf8)]))
@@ -91,7 +91,7 @@ struct SharedProjectionTests {
         #expect(count == 1)
     }
 
-    @Test("a required value is there, or it is an error")
+    @Test("a required value exists, or it is an error")
     func required() async throws {
         let file = URL(fileURLWithPath: "/count.json")
         let files = InMemoryFileStorage()
@@ -122,13 +122,13 @@ struct SharedProjectionTests {
         #expect(!count.isLoading && count.loadError == nil)
         #expect(backend.loads.count == 1)
         #expect(backend.subscribers.count == 1)
-        // Another wrapper finds it, and asks anew what it requires.
+        // Another wrapper finds it, and loads its required value again.
         await #expect(throws: Nothing.self) { try await Shared<Int>(require: backend.key, store: store) }
         #expect(backend.loads.count == 2)
         #expect(withExtendedLifetime(count) { store.referenceCount } == 1)
     }
 
-    @Test("a wrapper that goes over to another key loads it once")
+    @Test("a wrapper that changes to another key loads it once")
     func loadKeyOnce() async throws {
         let backend = Backend<Int>(.later)
         @Shared(value: 1) var count
@@ -143,7 +143,7 @@ struct SharedProjectionTests {
         #expect(backend.loads.count == 1)
     }
 
-    @Test("a value that was required and could not be loaded leaves nothing behind")
+    @Test("a required value that could not be loaded leaves nothing behind")
     func requiredFails() async throws {
         let backend = Backend<Int>(.initialValue)
         await #expect(throws: MissingValue.self) { try await SharedReader<Int>(require: backend.key, store: store) }
@@ -153,7 +153,7 @@ struct SharedProjectionTests {
         #expect(backend.loads.count == 2)
     }
 
-    @Test("a key with a default for an optional value begins with the default, and one without with nil")
+    @Test("a key with a default for an optional value starts with the default, and one without with nil")
     func optionalDefault() {
         @Shared(.nickname, store: store) var nickname
         #expect(nickname == "Ada")
@@ -165,7 +165,7 @@ struct SharedProjectionTests {
         #expect(same == nil)
     }
 
-    @Test("a key with a default stands for the same value as the key alone, for whoever asks for it")
+    @Test("a key with a default identifies the same value as the key alone, for every wrapper")
     func standIn() async throws {
         func shared<Key: SharedKey<Int>>(_ key: Key) -> Shared<Int> { Shared(wrappedValue: 0, key, store: store) }
         @Shared(.level, store: store) var level
@@ -182,7 +182,7 @@ struct SharedProjectionTests {
         #expect($level.key is InMemoryKey<Int>)
     }
 
-    @Test("readers are made of a key with a default, and with another value to begin with")
+    @Test("readers are created from a key with a default, and with another initial value")
     func readers() {
         #expect(SharedReaderKeyDefaults.level.initialValue == 7)
         let reader = SharedReader(wrappedValue: 3, .level, store: store)
@@ -191,7 +191,7 @@ struct SharedProjectionTests {
         #expect(shared.wrappedValue == 3)
     }
 
-    @Test("a key can tell that there is nothing any more")
+    @Test("a key can report that its value no longer exists")
     func initialValue() {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 3

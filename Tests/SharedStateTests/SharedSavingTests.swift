@@ -5,7 +5,7 @@ import Testing
 struct SharedSavingTests {
     private let store = SharedStore()
 
-    @Test("each change is handed to the key before withLock returns")
+    @Test("each change is passed to the key before withLock returns")
     func didSet() {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 0
@@ -15,7 +15,7 @@ struct SharedSavingTests {
         #expect(backend.saves.allSatisfy { $0.context == .didSet })
     }
 
-    @Test("what a load or a subscription brings is not saved")
+    @Test("values from a load or a subscription are not saved")
     func fromOutside() {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 0
@@ -25,7 +25,7 @@ struct SharedSavingTests {
         #expect(backend.saves.isEmpty)
     }
 
-    @Test("save() waits for the key, and throws what it fails with")
+    @Test("save() waits for the key, and throws its error")
     func explicit() async {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 5
@@ -39,7 +39,7 @@ struct SharedSavingTests {
         #expect($count.saveError is Oops)
     }
 
-    @Test("a save error stays until the next success, and an older save says nothing after a newer one")
+    @Test("a save error stays until the next success, and an older save is ignored after a newer one")
     func saveError() {
         let backend = Backend<Int>()
         backend.holdSaves()
@@ -53,7 +53,7 @@ struct SharedSavingTests {
         #expect($count.saveError == nil)
     }
 
-    @Test("a key that changes the value while it saves is handed the new value afterwards, not within")
+    @Test("a key that changes the value while it saves receives the new value afterwards, not recursively")
     func reentrant() {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 0
@@ -68,7 +68,7 @@ struct SharedSavingTests {
         #expect(count == 3)
     }
 
-    @Test("a save that succeeds ends the error of a load before it, and not that of one after it")
+    @Test("a successful save ends the error of an earlier load, and not that of a later one")
     func loadError() async throws {
         struct Failure: Error {}
         let backend = Backend<Int>(.error(Failure()))

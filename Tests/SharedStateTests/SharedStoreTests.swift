@@ -4,14 +4,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct SharedStoreTests {
-    /// Code of an app that knows nothing of stores.
+    /// App code that does not use stores explicitly.
     private struct Counter: Sendable {
         @Shared(.inMemory("SharedStoreTests.count")) var count = 0
 
         func countUp() { $count.withLock { $0 += 1 } }
     }
 
-    @Test("tests that run at once with stores of their own do not see each other", arguments: 0..<16)
+    @Test("concurrent tests with separate stores are isolated", arguments: 0..<16)
     func isolation(number: Int) async {
         await SharedStore.$current.withValue(SharedStore()) {
             let counter = Counter()
@@ -23,7 +23,7 @@ struct SharedStoreTests {
         }
     }
 
-    @Test("the store of a task reaches its child tasks and those it starts")
+    @Test("the store of a task is inherited by child tasks and those it starts")
     func inheritance() async {
         await SharedStore.$current.withValue(SharedStore()) {
             let counter = Counter()
@@ -34,7 +34,7 @@ struct SharedStoreTests {
         }
     }
 
-    @Test("a wrapper keeps the store it was made with")
+    @Test("a wrapper keeps the store it was created with")
     func kept() {
         let store = SharedStore()
         let counter = SharedStore.$current.withValue(store) { Counter() }
@@ -44,7 +44,7 @@ struct SharedStoreTests {
         #expect(count == 1)
     }
 
-    @Test("in a process that runs tests, code without a store of its own writes no file to the disk")
+    @Test("in a test process, code without an explicit store writes no file to the disk")
     func files() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "SharedStoreTests-\(UUID()).json")
         @Shared(.fileStorage(file)) var count = 0
@@ -59,7 +59,7 @@ struct SharedStoreTests {
         #expect(FileManager.default.fileExists(atPath: file.path))
     }
 
-    @Test("without a store of its own, code shares the one of the process")
+    @Test("code without an explicit store shares the process's store")
     func process() {
         @Shared(.inMemory("SharedStoreTests.process")) var first = 1
         @Shared(.inMemory("SharedStoreTests.process")) var second = 2

@@ -25,7 +25,7 @@ struct SharedTests {
         #expect(store.referenceCount == 1)
     }
 
-    @Test("keys that differ in name, in type or in the type of their value have values of their own")
+    @Test("keys that differ in name, type or value type have separate values")
     func differentKeys() {
         @Shared(.inMemory("a"), store: store) var number = 1
         @Shared(.inMemory("b"), store: store) var other = 2
@@ -37,10 +37,10 @@ struct SharedTests {
         #expect(store.referenceCount == 4)
     }
 
-    @Test("the initial value is asked for by the first wrapper only")
+    @Test("only the first wrapper evaluates its initial value")
     func lazyInitialValue() {
         func never() -> Int {
-            Issue.record("a second wrapper has no use for its initial value")
+            Issue.record("a second wrapper evaluated its initial value")
             return 0
         }
         @Shared(.inMemory("count"), store: store) var first = 1
@@ -48,7 +48,7 @@ struct SharedTests {
         #expect(first == second)
     }
 
-    @Test("a key with a default stands for the same value as the key alone")
+    @Test("a key with a default identifies the same value as the key alone")
     func defaultKey() {
         @Shared(.count, store: store) var count
         @Shared(.inMemory("count"), store: store) var plain = 1
@@ -67,7 +67,7 @@ struct SharedTests {
         #expect(reader == "Blob")
     }
 
-    @Test("withLock returns what its closure returns")
+    @Test("withLock returns its closure's result")
     func result() {
         @Shared(value: [3, 1, 2]) var numbers
         let last = $numbers.withLock { $0.removeLast() }
@@ -89,7 +89,7 @@ struct SharedTests {
         #expect(backend.saves.isEmpty)
     }
 
-    @Test("inside withLock others read the value of before")
+    @Test("inside withLock other threads read the previous value")
     func readingInside() {
         @Shared(value: 1) var count
         $count.withLock {
@@ -129,7 +129,7 @@ struct SharedTests {
         #expect(items.ids == [1])
     }
 
-    @Test("a reader made of a wrapper, or with its key, sees what the wrapper sets")
+    @Test("a reader derived from a wrapper, or with its key, sees the wrapper's changes")
     func reader() {
         @Shared(.inMemory("count"), store: store) var count = 1
         let ofWrapper = SharedReader($count)
@@ -148,7 +148,7 @@ struct SharedTests {
         #expect(other == 9)
     }
 
-    @Test("updates begin with the current value and end with the newest")
+    @Test("updates start with the current value and end with the newest")
     func updates() async {
         @Shared(value: 1) var count
         var updates = $count.updates.makeAsyncIterator()
@@ -158,7 +158,7 @@ struct SharedTests {
         #expect(await updates.next(isolation: #isolation) == 3)
     }
 
-    @Test("updates of a part come with the changes of the whole")
+    @Test("updates of a part arrive with the changes of the whole")
     func derivedUpdates() async {
         @Shared(value: Profile()) var profile
         var ages = $profile.age.updates.makeAsyncIterator()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs `body` on several threads at once, and returns when all are done.
+/// Runs `body` on several threads concurrently, and returns when all are done.
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let group = DispatchGroup()
     for number in 0..<count {
@@ -13,7 +13,7 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     group.wait()
 }
 
-/// Runs `body`, which may wait for tasks, on a thread of its own; the pool's threads are free meanwhile.
+/// Runs `body`, which may wait for tasks, on a dedicated thread; the pool's threads stay free.
 func onThread(_ body: @escaping @Sendable () -> Void) async {
     await withCheckedContinuation { continuation in
         Thread {

@@ -7,27 +7,27 @@ import TrebuchetCluster
 
 @testable import TrebuchetServices
 
-/// Tells callers who they are.
+/// Returns the identity of its caller.
 @Trebuchet
 distributed actor SignedInCallerReporter {
     distributed func caller() -> String? { Caller.current?.principal?.id }
     distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
 }
 
-/// Keeps the codes that were sent.
+/// Records the sent codes.
 final class Mailbox: MagicCodeMailer {
     private let mails = Mutex<[(address: String, code: String)]>([])
 
     func send(_ code: String, to address: String) async throws { mails.withLock { $0.append((address, code)) } }
     func send(_ notice: AccountNotice, to address: String) async throws {}
 
-    /// The newest code for an address.
+    /// The latest code for an address.
     func code(for address: String) throws -> String {
         try #require(mails.withLock { $0.last { $0.address == address }?.code })
     }
 }
 
-/// Waits until a test rings, however long that is.
+/// A replacement for waiting: returns when the test rings, however long that takes.
 final class Alarm: Sendable {
     private let rings = StateRelay(0)
     let asked = Journal()
@@ -42,13 +42,13 @@ final class Alarm: Sendable {
     }
 }
 
-/// A server with accounts that it shares with others.
+/// A server whose accounts are shared with other nodes.
 final class AuthNode: Sendable {
     let way: TableEngineRoute
     let accounts: Accounts
     let alarm = Alarm()
     let server: TrebuchetServer
-    /// What its operator is told.
+    /// The lines of its log.
     let lines = Journal()
     private let port: Int
 
@@ -72,7 +72,7 @@ final class AuthNode: Sendable {
 
     /// - Parameters:
     ///   - token: an access token.
-    ///   - host: where it says to come from, as a proxy does.
+    ///   - host: the origin that it claims, as a proxy does.
     func client(token: String = "", from host: String? = nil) async throws -> TrebuchetClient {
         var options = TrebuchetClient.Options()
         if let host { options.headers.add("X-Forwarded-For", host) }
@@ -84,7 +84,7 @@ final class AuthNode: Sendable {
     }
 }
 
-/// Two nodes, one engine, and its time.
+/// Two nodes, one coordination store, and its clock.
 struct AuthNodes {
     let engine: MemoryEngine
     let clock = ManualEngineClock()
@@ -92,7 +92,7 @@ struct AuthNodes {
     let a: AuthNode
     let b: AuthNode
 
-    /// Both begin at once.
+    /// Both start concurrently.
     static func run(
         _ limits: AuthLimits = AuthLimits(), engine engineLimits: ClusterEngineLimits = ClusterEngineLimits(),
         _ body: (AuthNodes) async throws -> Void
@@ -112,7 +112,7 @@ struct AuthNodes {
         (a, b) = try await (first, second)
     }
 
-    /// A node that begins when the others have long begun.
+    /// Starts another node, long after the first ones.
     func anotherNode() async throws -> AuthNode { try await AuthNode(engine, clock, mailbox, AuthLimits()) }
 
     /// Signs an address in at a node.
@@ -133,12 +133,12 @@ extension TrebuchetClient {
         get throws { try resolve(SignedInCallerReporter.self, id: "mirror") }
     }
 
-    /// Who the server takes this client for.
+    /// The principal of this client at its server.
     func caller() async throws -> String? { try await mirror.caller() }
 
     func roles() async throws -> [String] { try await mirror.roles() }
 
-    /// Whether it has lost its rights by now, or does within the time of a test.
+    /// Returns true if the client loses its authorization within the time of a test.
     func losesItsRights() async -> Bool {
         await eventually {
             do {

@@ -5,9 +5,9 @@ import TrebuchetCluster
 
 @testable import TrebuchetServices
 
-/// What becomes of a session at all nodes when it ends at one, and of all when the engine is away.
+/// The effects at all nodes when a session ends at one node, and when the coordination store is unavailable.
 @Suite struct SharedSessionTests {
-    /// A client that is signed in at the second node by a session of the first.
+    /// A client signed in at the second node with a session of the first.
     private func other(_ nodes: AuthNodes, _ address: String = "ada@b.c") async throws -> (
         grant: SessionGrant, client: TrebuchetClient
     ) {
@@ -17,7 +17,7 @@ import TrebuchetCluster
         return (grant, client)
     }
 
-    @Test("a session that is signed out at one node has no connections and no access at any")
+    @Test("a session signed out at one node has no connections and no access at any node")
     func signedOut() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
@@ -33,7 +33,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("who ends its other sessions, or is deleted by an administrator, loses the rights at all nodes")
+    @Test("a session ended by its user or by an administrator loses its authorization at all nodes")
     func ended() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
@@ -47,21 +47,21 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a session whose end no message tells of has ended half a second later")
+    @Test("a session whose end notice is lost ends half a second later")
     func lostMessage() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
             nodes.b.way.set { $0.losesMessages = true }
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             #expect(try await client.caller() == grant.user.id)
-            // This is what it waits for between two looks.
+            // The interval between two polls.
             #expect(Set(nodes.b.alarm.asked.entries) == ["0.5 seconds"])
             nodes.b.alarm.ring()
             #expect(await client.losesItsRights())
         }
     }
 
-    @Test("where news are not kept any more the sessions of all connections are looked up")
+    @Test("when notices are no longer retained, the sessions of all connections are checked")
     func lostNews() async throws {
         var limits = ClusterEngineLimits()
         limits.noticesPerTable = 2
@@ -77,7 +77,7 @@ import TrebuchetCluster
             nodes.b.alarm.ring()
             #expect(await client.losesItsRights())
             #expect(try await unconcerned.caller() == other.user.id)
-            // A token of before is looked up, since the node cannot know.
+            // An older token is checked, since the node cannot know its session's state.
             #expect(try await nodes.b.client(token: other.accessToken).caller() == other.user.id)
             await #expect(throws: TransportError.self) { try await nodes.b.client(token: grant.accessToken) }
             nodes.b.way.set { $0.isAway = true }
@@ -85,14 +85,14 @@ import TrebuchetCluster
         }
     }
 
-    @Test("where the engine has lost the last news, and others stand in their place, sessions are looked up too")
+    @Test("when the coordination store has lost the last notices and has others instead, sessions are checked too")
     func otherNews() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
             let guest = try await nodes.a.client().auth.signInAsGuest()
             try await nodes.a.client().auth.signOut(guest.refreshToken)
             #expect(await eventually { nodes.b.accounts.connections.reason(session(of: guest)) == .elsewhere })
-            // The end of a session, and a number that was another change's before.
+            // The end of a session, with a number that another change had before.
             nodes.b.way.set { $0.losesMessages = true }
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             nodes.b.way.set { faults in
@@ -110,7 +110,8 @@ import TrebuchetCluster
     private func session(of grant: SessionGrant) -> String { RefreshToken(grant.refreshToken)!.session }
 
     @Test(
-        "a node that begins later knows what has ended before, and asks for what it cannot know", arguments: [1, 100])
+        "a node that starts later knows the sessions ended before, and checks the others when it cannot know",
+        arguments: [1, 100])
     func laterNode(newsKept: Int) async throws {
         var limits = ClusterEngineLimits()
         limits.noticesPerTable = newsKept
@@ -128,7 +129,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a node that does not know whether it has ended a session looks")
+    @Test("a node with an unknown outcome of a sign-out checks the session")
     func unknownOutcome() async throws {
         try await AuthNodes.run { nodes in
             let grant = try await nodes.signIn("ada@b.c", at: nodes.a).grant
@@ -142,7 +143,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a role that is granted at one node holds at all, also for tokens of before")
+    @Test("a role granted at one node applies at all nodes, also for earlier tokens")
     func roles() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
@@ -155,7 +156,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("while the engine is away nobody signs in, and who is signed in stays it; then all goes on")
+    @Test("without its coordination store a node refuses sign-ins and keeps its sessions; later it accepts both again")
     func engineAway() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
@@ -171,7 +172,7 @@ import TrebuchetCluster
             await #expect(throws: AuthError.unavailable) { try await client.auth.sessions() }
             #expect(try await client.caller() == grant.user.id)
             #expect(try await nodes.b.client(token: grant.accessToken).caller() == grant.user.id)
-            // What happens elsewhere meanwhile it hears of when the engine is there again.
+            // The node learns of other nodes' changes once the coordination store is available again.
             try await nodes.a.client().auth.signOut(grant.refreshToken)
             #expect(try await client.caller() == grant.user.id)
             nodes.b.way.set { $0.isAway = false }
@@ -181,16 +182,16 @@ import TrebuchetCluster
         }
     }
 
-    @Test("when the engine has lost the accounts all sessions end, and a node does not begin new ones")
+    @Test("when the coordination store has lost the accounts, all sessions end and a node starts no new ones")
     func engineEmptied() async throws {
         try await AuthNodes.run { nodes in
             let (grant, client) = try await other(nodes)
             nodes.engine.loseEverything()
-            // A client that heard of the end of its session would forget it.
+            // A client would discard its session when told that it has ended.
             await #expect(throws: AuthError.unavailable) {
                 try await nodes.b.client().auth.refresh(grant.refreshToken)
             }
-            // Whichever comes first: a change, or the next look.
+            // Detected by a change or by the next poll, whichever comes first.
             await #expect(throws: AuthError.self) { try await nodes.a.client().auth.signInAsGuest() }
             nodes.b.alarm.ring()
             #expect(await client.losesItsRights())
@@ -202,7 +203,7 @@ import TrebuchetCluster
 
     // MARK: Rates
 
-    @Test("what one host tries counts over all nodes")
+    @Test("attempts of one host count over all nodes")
     func hosts() async throws {
         var limits = AuthLimits()
         limits.attemptsPerHost = RateLimit(callsPerSecond: 1, burst: 3)
@@ -222,7 +223,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a node that alone has let through as much as all may does not ask the engine")
+    @Test("a node that has admitted the total limit by itself does not ask the coordination store")
     func asksNothing() async throws {
         var limits = AuthLimits()
         limits.attemptsPerHost = RateLimit(callsPerSecond: 1, burst: 2)
@@ -238,7 +239,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("codes for one address count over all nodes, and who uses one has all again at each")
+    @Test("codes for one address count over all nodes, and using one resets the rate at each")
     func addresses() async throws {
         var limits = AuthLimits()
         (limits.codesPerAddress.burst, limits.codesPerAddressFromAllHosts.burst) = (2, 4)
@@ -257,14 +258,14 @@ import TrebuchetCluster
             _ = try await nodes.b.client(from: "10.0.0.1").auth.verifyMagicCode(email: "ada@b.c", code: code)
             try await send(nodes.a, "10.0.0.1")
             try await send(nodes.b, "10.0.0.1")
-            // These were four, whoever asked.
+            // Four codes in total, over all hosts.
             await #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 600_000)) {
                 try await send(nodes.a, "10.0.0.2")
             }
         }
     }
 
-    @Test("a node asks its engine for so much at once, and refuses the rest")
+    @Test("a node sends a limited number of concurrent requests to the coordination store and refuses the rest")
     func waiting() async throws {
         var limits = AuthLimits()
         limits.queuedRequests = 2
@@ -279,7 +280,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("renewals of one host count over all nodes")
+    @Test("token refreshes of one host count over all nodes")
     func renewals() async throws {
         var limits = AuthLimits()
         limits.renewalsPerHost = RateLimit(callsPerSecond: 1, burst: 2)
@@ -295,7 +296,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("what one node has too many codes of goes from all")
+    @Test("a code evicted at one node is invalid at all")
     func fullCodes() async throws {
         var limits = AuthLimits()
         limits.pendingCodes = 1

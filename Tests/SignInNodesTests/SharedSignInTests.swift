@@ -4,9 +4,9 @@ import TrebuchetCluster
 
 @testable import TrebuchetServices
 
-/// Signing in at servers that have their accounts together.
+/// Signing in at servers with shared accounts.
 @Suite struct SharedSignInTests {
-    @Test("who signs in at one node is who he is at each, and renews the session there")
+    @Test("a user signed in at one node is known at each, and can refresh the session there")
     func everywhere() async throws {
         try await AuthNodes.run { nodes in
             let (client, grant) = try await nodes.signIn("ada@b.c", at: nodes.a)
@@ -18,12 +18,12 @@ import TrebuchetCluster
             #expect(renewed.user == grant.user && renewed.refreshToken != grant.refreshToken)
             #expect(try await nodes.a.client(token: renewed.accessToken).caller() == grant.user.id)
             #expect(try await nodes.a.client().auth.refresh(renewed.refreshToken).user == grant.user)
-            // Signing in again is the same account.
+            // A second sign-in has the same account.
             #expect(try await nodes.signIn("ada@b.c", at: nodes.b).grant.user == grant.user)
         }
     }
 
-    @Test("a guest of one node becomes a person at another, and keeps the id")
+    @Test("a guest of one node can become a user at another, and keeps the id")
     func guest() async throws {
         try await AuthNodes.run { nodes in
             let guest = try await nodes.a.client().auth.signInAsGuest()
@@ -36,7 +36,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a code that one node has sent is good at another, and once, though it is typed at both at once")
+    @Test("a code sent by one node is accepted at another, and only once, even when entered at both concurrently")
     func codeOnce() async throws {
         try await AuthNodes.run { nodes in
             for round in 0..<10 {
@@ -60,7 +60,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("wrong tries count over all nodes")
+    @Test("wrong codes count over all nodes")
     func wrongTries() async throws {
         try await AuthNodes.run { nodes in
             _ = try await nodes.a.client().auth.sendMagicCode(to: "ada@b.c")
@@ -80,7 +80,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a code is good for its time, by all nodes, and a newer one of the same host takes its place")
+    @Test("a code expires at all nodes, and a newer one for the same host replaces it")
     func codeTime() async throws {
         try await AuthNodes.run { nodes in
             _ = try await nodes.a.client().auth.sendMagicCode(to: "ada@b.c")
@@ -104,7 +104,7 @@ import TrebuchetCluster
         try await AuthNodes.run { nodes in
             for round in 0..<10 {
                 let address = "ada\(round)@b.c"
-                // A code for each: hosts have their own.
+                // A code for each host: codes are per host.
                 var asked: [(client: TrebuchetClient, code: String)] = []
                 for (node, host) in [(nodes.a, "10.0.0.1"), (nodes.b, "10.0.0.2")] {
                     let client = try await node.client(from: host)
@@ -127,7 +127,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a refresh token that is shown to two nodes at once is renewed once, and both say the same")
+    @Test("a refresh token used at two nodes at once is refreshed once, and both return the same token")
     func renewedOnce() async throws {
         try await AuthNodes.run { nodes in
             var token = try await nodes.signIn("ada@b.c", at: nodes.a).grant.refreshToken
@@ -146,7 +146,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("a refresh token of old ends the session, whichever node it is shown to")
+    @Test("reuse of an old refresh token ends the session, at whichever node")
     func reused() async throws {
         try await AuthNodes.run { nodes in
             let grant = try await nodes.signIn("ada@b.c", at: nodes.a).grant
@@ -159,7 +159,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("accounts are counted over all nodes, and those that go make room at each")
+    @Test("accounts count over all nodes, and deleted ones make room at each")
     func counts() async throws {
         var limits = AuthLimits()
         (limits.accounts, limits.guests) = (4, 3)
@@ -180,7 +180,7 @@ import TrebuchetCluster
         }
     }
 
-    @Test("sessions that have expired make room, and guests without one go")
+    @Test("expired sessions make room, and guests without a session are deleted")
     func sweeping() async throws {
         var limits = AuthLimits()
         (limits.guests, limits.sessionLifetime) = (2, .seconds(3_600))
@@ -189,7 +189,7 @@ import TrebuchetCluster
             nodes.clock.advance(by: .seconds(1_800))
             let kept = try await nodes.b.client().auth.signInAsGuest()
             nodes.clock.advance(by: .seconds(1_800))
-            // There is no room, and each node may look once in an hour.
+            // The limit is reached, and each node may sweep once in an hour.
             #expect(try await nodes.b.client().auth.signInAsGuest().user.isGuest)
             #expect(try await nodes.a.accounts.shared?.count() == AccountCount(all: 2, guests: 2))
             #expect(try await nodes.a.client().auth.refresh(kept.refreshToken).user == kept.user)

@@ -2,17 +2,17 @@ import Synchronization
 import TestSupport
 import TrebuchetCluster
 
-/// The way of one node to the tables of an engine that others share: it breaks, and what goes over it gets lost.
+/// One node's access to the tables of a shared coordination store, with fault injection.
 final class TableEngineRoute: ClusterTables {
     struct Faults {
         var isAway = false
-        /// Nobody hears of news.
+        /// Notices are lost.
         var losesMessages = false
-        /// Changes are done, and nobody hears of it.
+        /// Changes are applied, and their responses are lost.
         var losesAnswers = false
-        /// Rates are not taken.
+        /// Rate requests hang.
         var hangs = false
-        /// What the engine says of news, in place of what it has.
+        /// Replaces the change feed of the coordination store.
         var news: (@Sendable (TableChangeFeed) -> TableChangeFeed)?
     }
 
@@ -23,10 +23,10 @@ final class TableEngineRoute: ClusterTables {
 
     init(_ engine: MemoryEngine) { self.engine = engine }
 
-    /// How often rates were asked for.
+    /// The number of rate requests.
     var taken: Int { asked.withLock { $0 } }
 
-    /// How many wait for what hangs.
+    /// The number of requests that hang.
     var hanging: Int { waiting.withLock { $0 } }
 
     func set(_ body: @Sendable (inout Faults) -> Void) { faults.withLock { body(&$0) } }

@@ -2,7 +2,7 @@ import Testing
 
 @Suite("@CasePathable")
 struct CasePathableTests {
-    @Test("writes a path for each kind of case")
+    @Test("@CasePathable generates a path for each kind of case")
     func paths() {
         let expansion = Expansion(
             """
@@ -29,7 +29,7 @@ struct CasePathableTests {
         #expect(expansion.contains("extension Action: StateMachines.CasePathable {"))
     }
 
-    @Test("keeps the backticks of a name and the condition of a case")
+    @Test("the backticks of a name and the condition of a case are kept")
     func namesAndConditions() {
         let expansion = Expansion(
             """
@@ -46,7 +46,7 @@ struct CasePathableTests {
         #expect(expansion.findings.isEmpty)
     }
 
-    @Test("says so where it cannot help", arguments: ["struct", "class", "actor"])
+    @Test("an unsupported type is diagnosed", arguments: ["struct", "class", "actor"])
     func wrongKind(kind: String) throws {
         let expansion = Expansion("@CasePathable \(kind) A {}")
         let finding = try #require(expansion.findings.first)
@@ -57,7 +57,7 @@ struct CasePathableTests {
         #expect(expansion.lines == ["\(kind) A {}"] || expansion.lines == ["\(kind) A {", "}"])
     }
 
-    @Test("tells of two cases that a key path cannot tell apart")
+    @Test("two cases that a key path cannot distinguish are diagnosed")
     func overloads() throws {
         let expansion = Expansion("@CasePathable enum A {\n    case a(x: Int)\n    case a(y: Int)\n}")
         let finding = try #require(expansion.findings.first)

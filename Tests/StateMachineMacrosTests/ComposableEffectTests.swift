@@ -2,7 +2,9 @@ import Testing
 
 @Suite("@ComposableEffect")
 struct ComposableEffectTests {
-    @Test("adds the cases, the factories and how to take an effect apart", arguments: ["", "public ", "package "])
+    @Test(
+        "@ComposableEffect generates the cases, the factories and the decomposition of an effect",
+        arguments: ["", "public ", "package "])
     func members(access: String) {
         let expansion = Expansion("@ComposableEffect \(access)enum IOEffect {\n    case fetch(Int)\n}")
         #expect(expansion.findings.isEmpty)
@@ -15,7 +17,7 @@ struct ComposableEffectTests {
         #expect(expansion.contains("extension IOEffect: StateMachines.ComposableEffectConvertible {"))
     }
 
-    @Test("can only be attached to an enum")
+    @Test("@ComposableEffect applies to enums only")
     func wrongKind() throws {
         let expansion = Expansion("@ComposableEffect struct A {}")
         let finding = try #require(expansion.findings.first)
@@ -25,7 +27,7 @@ struct ComposableEffectTests {
         #expect(finding.fixes.map(\.source) == ["struct A {}"])
     }
 
-    @Test("needs a case")
+    @Test("an enum without cases is diagnosed")
     func noCases() throws {
         let expansion = Expansion("@ComposableEffect enum A {}")
         let finding = try #require(expansion.findings.first)
@@ -34,7 +36,7 @@ struct ComposableEffectTests {
         #expect(!expansion.text.contains("merge"))
     }
 
-    @Test("does not share its names", arguments: ["merge", "concat"])
+    @Test("a name conflict is diagnosed", arguments: ["merge", "concat"])
     func clash(name: String) throws {
         let source = "@ComposableEffect enum A {\n    case \(name)(Int)\n    case fetch\n}"
         let expansion = Expansion(source)

@@ -38,7 +38,7 @@ struct ComposableStateMachineTests {
         #expect(expansion.text.contains("struct AllCasePaths"))
     }
 
-    @Test("@StateMachine says what is wrong with another type, and with an action that is there")
+    @Test("@StateMachine on another type, and an existing action, are diagnosed")
     func stateMachineDiagnostics() {
         #expect(
             Expansion("@StateMachine\nenum Door {}").findings.map(\.message) == [
@@ -49,7 +49,7 @@ struct ComposableStateMachineTests {
         #expect(own.findings.first?.line == 3)
     }
 
-    @Test("writes a reducer for each child, and the events that go to it and come from it")
+    @Test("each child gets a reducer, and events in both directions")
     func children() {
         let expansion = Expansion(machine)
         #expect(expansion.findings.isEmpty)
@@ -88,7 +88,7 @@ struct ComposableStateMachineTests {
     }
 
     @Test(
-        "leaves the body to the macro that runs effects", arguments: ["EffectComposition", "ComposableEffectRunner"])
+        "the body is left to the macro that runs effects", arguments: ["EffectComposition", "ComposableEffectRunner"])
     func together(other: String) {
         let expansion = Expansion(
             """
@@ -106,7 +106,7 @@ struct ComposableStateMachineTests {
         #expect(expansion.text.contains("self.nestedBody"))
     }
 
-    @Test("@EffectComposition runs effects as @ComposableEffectRunner does, and names itself in what it says")
+    @Test("@EffectComposition runs effects like @ComposableEffectRunner, and its diagnostics name it")
     func effectComposition() {
         let expansion = Expansion(
             "@EffectComposition\nstruct Feature: StateMachine {\n    enum IOEffect { case log }\n}")
@@ -118,7 +118,7 @@ struct ComposableStateMachineTests {
     }
 
     @Test(
-        "says what is wrong with a child or with what is forwarded",
+        "an invalid child or forwarded case is diagnosed",
         arguments: [
             (
                 "@NestedState var child: Other", "case a",
@@ -168,7 +168,7 @@ struct ComposableStateMachineTests {
         #expect(expansion.findings.map(\.message).contains(message), "\(expansion.findings.map(\.message))")
     }
 
-    @Test("forwards cases that stand in an #if where they are, also to a child that does")
+    @Test("forwarded cases keep their #if conditions, also those of the child")
     func conditions() {
         let expansion = Expansion(
             """

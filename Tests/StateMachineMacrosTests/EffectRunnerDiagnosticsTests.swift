@@ -1,15 +1,15 @@
 import Testing
 
-@Suite("@ComposableEffectRunner tells, with the right token and fix-it, of")
+@Suite("Diagnostics of @ComposableEffectRunner, with token and fix-it")
 struct EffectRunnerDiagnosticsTests {
-    /// The one finding in the source.
+    /// The single diagnostic of the source.
     private func finding(_ source: String) throws -> Expansion.Finding {
         let expansion = Expansion(source)
         #expect(expansion.findings.count == 1)
         return try #require(expansion.findings.first)
     }
 
-    @Test("a type that cannot be a machine", arguments: ["class", "enum"])
+    @Test("a type that cannot be a machine is diagnosed", arguments: ["class", "enum"])
     func kind(kind: String) throws {
         let finding = try finding("@ComposableEffectRunner \(kind) A {}")
         #expect(finding.message == "'@ComposableEffectRunner' can only be attached to a struct or an actor")
@@ -17,7 +17,9 @@ struct EffectRunnerDiagnosticsTests {
         #expect(finding.fixes.map(\.source) == ["\(kind) A {}"])
     }
 
-    @Test("an argument that cannot be read at compile time", arguments: ["A.isComposable", "isComposable", "!true"])
+    @Test(
+        "an argument that cannot be read at compile time is diagnosed",
+        arguments: ["A.isComposable", "isComposable", "!true"])
     func argument(argument: String) throws {
         func source(_ argument: String) -> String {
             "@ComposableEffectRunner(isBodyComposable: \(argument)) struct A { enum IOEffect { case a } }"
@@ -31,7 +33,7 @@ struct EffectRunnerDiagnosticsTests {
         #expect(finding.fixes.map(\.source) == [source("true"), source("false")])
     }
 
-    @Test("an argument that it does not have")
+    @Test("an unknown argument is diagnosed")
     func unknownArgument() throws {
         let finding = try finding("@ComposableEffectRunner(Child.Input.self) struct A { enum IOEffect { case a } }")
         #expect(
@@ -39,7 +41,7 @@ struct EffectRunnerDiagnosticsTests {
                 == "'@ComposableEffectRunner' takes one argument, 'isBodyComposable:', and not 'Child.Input.self'")
     }
 
-    @Test("a machine without effects to run")
+    @Test("a machine without effects to run is diagnosed")
     func noEffects() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    var b = 1\n}")
         #expect(finding.message == "'@ComposableEffectRunner' requires an enum 'IOEffect' inside 'A'")
@@ -50,7 +52,7 @@ struct EffectRunnerDiagnosticsTests {
             ])
     }
 
-    @Test("effects whose cases are elsewhere")
+    @Test("effects with cases declared elsewhere are diagnosed")
     func alias() throws {
         let finding = try finding("@ComposableEffectRunner struct A { typealias IOEffect = Other }")
         #expect(
@@ -59,7 +61,7 @@ struct EffectRunnerDiagnosticsTests {
         #expect(finding.token == "Other")
     }
 
-    @Test("an enum without cases")
+    @Test("an enum without cases is diagnosed")
     func empty() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    enum IOEffect {}\n}")
         #expect(finding.message == "'IOEffect' has no cases: use 'Never' for a machine without effects")
@@ -67,14 +69,14 @@ struct EffectRunnerDiagnosticsTests {
             finding.fixes.map(\.source) == ["@ComposableEffectRunner struct A {\n    typealias IOEffect = Never\n}"])
     }
 
-    @Test("cases with the names of composed effects")
+    @Test("cases with the names of composed effects are diagnosed")
     func clash() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    enum IOEffect { case merge(Int) }\n}")
         #expect(finding.token == "merge")
         #expect(finding.fixes.map(\.title) == ["rename it to 'mergeEffects'"])
     }
 
-    @Test("two cases with one name, which Swift's own patterns take for each other")
+    @Test("two cases with one name, which Swift's patterns confuse, are diagnosed")
     func overload() throws {
         func source(_ name: String) -> String {
             "@ComposableEffectRunner struct A {\n    enum IOEffect {\n        case fetch(id: Int)\n"
@@ -90,7 +92,7 @@ struct EffectRunnerDiagnosticsTests {
         #expect(finding.fixes.map(\.source) == [source("fetchName")])
     }
 
-    @Test("two cases that one method would run")
+    @Test("two cases for one method are diagnosed")
     func collision() throws {
         let finding = try finding("@ComposableEffectRunner struct A {\n    enum IOEffect { case load, Load }\n}")
         #expect(finding.message == "the cases 'load' and 'Load' are both run by 'runLoad': rename one of them")
@@ -98,7 +100,7 @@ struct EffectRunnerDiagnosticsTests {
         #expect(finding.notes == ["'load' is here"])
     }
 
-    @Test("children that would not run")
+    @Test("children that would not run are diagnosed")
     func unusedBody() throws {
         let rest =
             " struct A {\n    enum IOEffect { case a }\n    var nestedBody: some Reducer<State, Action> { B() }\n}"

@@ -9,7 +9,7 @@ struct EffectRunnerExpansionTests {
         Expansion("\(attribute)\n\(kind): StateMachine {\n    enum IOEffect {\n        \(cases)\n    }\n\(extra)}")
     }
 
-    @Test("writes the protocol, the dispatcher and the application of effects")
+    @Test("@ComposableEffectRunner generates the protocol, the dispatcher and the application of effects")
     func members() {
         let expansion = machine("case fetch(Int)\n        case log")
         #expect(expansion.findings.isEmpty)
@@ -41,7 +41,7 @@ struct EffectRunnerExpansionTests {
         #expect(!expansion.text.contains("nestedBody"))
     }
 
-    @Test("writes a body that runs the children first, if it is composable")
+    @Test("a composable body runs the children first")
     func body() {
         let expansion = machine("case log", attribute: "@ComposableEffectRunner(isBodyComposable: true)")
         #expect(
@@ -57,7 +57,9 @@ struct EffectRunnerExpansionTests {
         #expect(!plain.text.contains("var body"))
     }
 
-    @Test("is as visible as the machine", arguments: ["public ", "package ", "", "fileprivate ", "private "])
+    @Test(
+        "generated members are as visible as the machine",
+        arguments: ["public ", "package ", "", "fileprivate ", "private "])
     func access(access: String) {
         let expansion = machine("case log", kind: "\(access)struct Feature")
         let written = ["public ", "package "].contains(access) ? access : ""
@@ -65,7 +67,7 @@ struct EffectRunnerExpansionTests {
         #expect(expansion.contains("\(written)func runIOEffect(_ ioEffect: IOEffect) -> IOResultStream {"))
     }
 
-    @Test("names the parameters after the second name, the label, or their place")
+    @Test("parameters are named after the second name, the label, or their position")
     func parameters() {
         let expansion = machine("case a(id: Int, String), b(_ name: String), c(Int, Int), d(in: Int)")
         #expect(expansion.contains("func runA(_ id: Int, _ value1: String) -> Feature.IOResultStream"))
@@ -75,28 +77,28 @@ struct EffectRunnerExpansionTests {
         #expect(expansion.contains("case .d(in: let value0):\n    return self.runD(value0)"))
     }
 
-    @Test("reads names in backticks")
+    @Test("names in backticks are supported")
     func backticks() {
         let expansion = machine("case `default`, `in`(Int)")
         #expect(expansion.contains("func runDefault() -> Feature.IOResultStream"))
         #expect(expansion.contains("case .`in`(let value0):\n    return self.runIn(value0)"))
     }
 
-    @Test("makes the types of payloads readable outside of the enum")
+    @Test("the types of payloads are qualified outside the enum")
     func types() {
         let expansion = machine("struct Request {}\n        case load(Request?), all([Self])")
         #expect(expansion.contains("func runLoad(_ value: IOEffect.Request?) -> Feature.IOResultStream"))
         #expect(expansion.contains("func runAll(_ value: [IOEffect]) -> Feature.IOResultStream"))
     }
 
-    @Test("keeps the condition of a case")
+    @Test("the condition of a case is kept")
     func conditions() {
         let expansion = machine("case log\n        #if DEBUG\n        case probe\n        #endif")
         #expect(expansion.contains("#if (DEBUG)\nfunc runProbe() -> Feature.IOResultStream\n#endif"))
         #expect(expansion.contains("#if (DEBUG)\ncase .probe:\n    return self.runProbe()\n#endif"))
     }
 
-    @Test("lets the methods of an actor be isolated")
+    @Test("the methods of an actor may be isolated")
     func actors() {
         let expansion = machine("case fetch(Int)", kind: "actor Feature")
         #expect(expansion.contains("func runFetch(_ value: Int) async -> Feature.IOResultStream"))
@@ -105,7 +107,7 @@ struct EffectRunnerExpansionTests {
         #expect(expansion.text.contains("await self.runFetch(value0)"))
     }
 
-    @Test("writes no protocol where Swift does not allow one")
+    @Test("no protocol is generated where Swift does not allow one")
     func generics() {
         let expansion = machine("case fetch(T)", kind: "struct Feature<T: Sendable>")
         #expect(!expansion.text.contains("protocol"))
@@ -115,7 +117,7 @@ struct EffectRunnerExpansionTests {
         #expect(!nested.text.contains("protocol"))
     }
 
-    @Test("marks what is nested, but nothing twice")
+    @Test("nested declarations get attributes, but none twice")
     func attributes() {
         let expansion = machine("case log", extra: "    enum Action { case a }\n    enum IOResult { case b }\n")
         #expect(expansion.contains("var a: StateMachines.AnyCasePath<Action, Swift.Void> {"))
@@ -127,7 +129,7 @@ struct EffectRunnerExpansionTests {
         #expect(marked.lines.count { $0.contains("struct AllCasePaths") } == 1)
     }
 
-    @Test("builds nestedBody, so that it may have several children")
+    @Test("nestedBody is built, so that it may have several children")
     func builder() {
         let expansion = machine(
             "case log", attribute: "@ComposableEffectRunner(isBodyComposable: true)",
@@ -135,7 +137,7 @@ struct EffectRunnerExpansionTests {
         #expect(expansion.lines.count { $0.contains("@StateMachines.ReducerBuilder<Self.State, Self.Action>") } == 2)
     }
 
-    @Test("leaves alone what is written by hand")
+    @Test("hand-written members are kept")
     func ownMembers() {
         let expansion = machine(
             "case log",
@@ -144,7 +146,7 @@ struct EffectRunnerExpansionTests {
         #expect(expansion.text.contains("func applyIOEffect"))
     }
 
-    @Test("needs nothing for a machine without effects")
+    @Test("a machine without effects needs nothing")
     func noEffects() {
         let expansion = Expansion(
             "@ComposableEffectRunner(isBodyComposable: true) struct A: StateMachine { typealias IOEffect = Never }")
@@ -153,7 +155,7 @@ struct EffectRunnerExpansionTests {
         #expect(expansion.text.contains("var body"))
     }
 
-    @Test("gives the parameters of a method names that differ")
+    @Test("the parameters of a method get distinct names")
     func parameterNames() {
         let expansion = machine("case pair(Int, value0: Int)\n    case three(Int, value2: Int, value3_: Int, Int)")
         #expect(expansion.text.contains("func runPair(_ value0_: Int, _ value0: Int)"))
@@ -161,7 +163,7 @@ struct EffectRunnerExpansionTests {
             expansion.text.contains("func runThree(_ value0: Int, _ value2: Int, _ value3_: Int, _ value3: Int)"))
     }
 
-    @Test("lets a method keep the closures of its effect")
+    @Test("a method may store the closures of its effect")
     func closures() {
         let expansion = machine(
             """

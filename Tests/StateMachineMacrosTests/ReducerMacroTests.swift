@@ -2,7 +2,7 @@ import Testing
 
 @Suite("@Reducer and @ObservableState")
 struct ReducerMacroTests {
-    @Test("make a reducer of a struct, with actions that key paths reach and a body that is built")
+    @Test("@Reducer turns a struct into a reducer, with actions for key paths and a built body")
     func reducer() {
         let expansion = Expansion(
             """
@@ -19,15 +19,14 @@ struct ReducerMacroTests {
         #expect(expansion.text.contains("@StateMachines.ReducerBuilder<Self.State, Self.Action>"))
     }
 
-    @Test("leave a builder alone that is there")
+    @Test("an existing builder is kept")
     func ownBuilder() {
         let expansion = Expansion(
             "@Reducer struct A { @ReducerBuilder<State, Action> var body: some Reducer<State, Action> { A() } }")
         #expect(!expansion.text.contains("@StateMachines.ReducerBuilder"))
     }
 
-    @Test(
-        "tell of a type that has changes of its own", arguments: [("Reducer", "actor"), ("ObservableState", "class")])
+    @Test("an invalid type is diagnosed", arguments: [("Reducer", "actor"), ("ObservableState", "class")])
     func wrongKind(macro: String, kind: String) throws {
         let expansion = Expansion("@\(macro) \(kind) A {}")
         let finding = try #require(expansion.findings.first)
@@ -37,7 +36,7 @@ struct ReducerMacroTests {
         #expect(finding.fixes.map(\.source) == ["\(kind) A {}"])
     }
 
-    @Test("names the type that a body speaks of and that is not there, once", arguments: ["State", "Action"])
+    @Test("a missing type that a body names is diagnosed once", arguments: ["State", "Action"])
     func missingType(kind: String) {
         let other = kind == "State" ? "enum Action { case add }" : "struct State {}"
         let expansion = Expansion(
@@ -52,7 +51,7 @@ struct ReducerMacroTests {
     }
 
     @Test(
-        "takes types that a reducer has otherwise",
+        "the types of a reducer may be declared elsewhere",
         arguments: [
             "typealias State = Int\n    typealias Action = Bool\n    var body: some ReducerOf<Self> { EmptyReducer() }",
             "var body: some Reducer<Int, Bool> { EmptyReducer() }",
@@ -67,7 +66,7 @@ struct ReducerMacroTests {
     }
 
     @Test(
-        "and all others write public members for a type in a public extension, unless it says that it is not public",
+        "members in a public extension are public, unless the type states otherwise",
         arguments: [
             ("@CasePathable", "indirect enum A { case a(Int) }", ["struct AllCasePaths", "static var allCasePaths"]),
             ("@ComposableEffect", "enum A { case a(Int) }", ["func asComposableEffect", "static func merge"]),

@@ -4,9 +4,9 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("An effect that is cancelled", .timeLimit(.minutes(5)))
+@Suite("Cancelled effects", .timeLimit(.minutes(5)))
 struct CancelledEffectTests {
-    /// Sees what an effect sends, when that is on its way to the main actor already.
+    /// Observes an action of an effect that is already on its way to the main actor.
     private final class Passage: Sendable {
         private let isPassed = Mutex(false)
 
@@ -15,7 +15,7 @@ struct CancelledEffectTests {
             return action
         }
 
-        /// Keeps the main actor busy meanwhile, so that it does not arrive.
+        /// Keeps the main actor busy meanwhile, so that the action does not arrive.
         @MainActor
         func waitUntilPassed() { while !isPassed.withLock({ $0 }) {} }
     }
@@ -30,7 +30,7 @@ struct CancelledEffectTests {
         }
     }
 
-    @Test("sends nothing from a task that it waits for")
+    @Test("a cancelled effect sends nothing from a task that it awaits")
     func innerTask() async {
         let (begun, gate) = (Recorder(), Latch())
         let store = store { action in
@@ -53,7 +53,7 @@ struct CancelledEffectTests {
         #expect(store.state == [])
     }
 
-    @Test("is not heard any more, though it has sent something already", arguments: [false, true])
+    @Test("a cancelled effect is ignored, though it has already sent an action", arguments: [false, true])
     func overtaken(_ sendsAtOnce: Bool) async {
         let passage = Passage()
         let store = store { action in
@@ -68,7 +68,7 @@ struct CancelledEffectTests {
         #expect(store.state == [])
     }
 
-    @Test("is not heard any more by an owner that sends what is delivered itself")
+    @Test("a cancelled effect is ignored by an owner that sends delivered actions itself")
     func overtakenOnForeignWay() async {
         let reducer = Reduce<[Int], Int> { state, action in
             switch action {
@@ -91,7 +91,7 @@ struct CancelledEffectTests {
         #expect(owner.state == [])
     }
 
-    @Test("of a child that was closed is not reported, though it has sent something already")
+    @Test("the cancelled effect of a removed child is not reported, though it has already sent an action")
     func closed() async {
         let passage = Passage()
         let reports = await issues {
@@ -119,7 +119,7 @@ struct CancelledEffectTests {
     @CasePathable
     enum ClosingAction { case child(Int), close }
 
-    @Test("is one that was returned before the cancellation, also when that has waited for its turn")
+    @Test("a cancellation applies to effects returned before it, also when it had to wait")
     func lateCancellation() async {
         let (begun, gate, end) = (Recorder(), Latch(), Latch())
         let store = store { action in
@@ -141,11 +141,11 @@ struct CancelledEffectTests {
         #expect(store.state == [2])
     }
 
-    @Test("is not one whose work throws the cancellation of another: its handler gets that")
+    @Test("an effect that throws another task's cancellation is not cancelled: its handler receives the error")
     func foreignCancellation() async {
         let store = store { _ in
             .run { _ in
-                // As a call that was cancelled at the other end.
+                // Like a call that was cancelled at the other end.
                 throw CancellationError()
             } catch: { error, send in
                 if error is CancellationError { await send(1) }
@@ -155,7 +155,7 @@ struct CancelledEffectTests {
         #expect(store.state == [1])
     }
 
-    @Test("has no handler called for its own cancellation")
+    @Test("the handler of a cancelled effect is not called for its own cancellation")
     func ownCancellation() async {
         let handled = Recorder()
         let store = store { action in
@@ -179,7 +179,7 @@ struct CancelledEffectTests {
     }
 }
 
-/// Owns a state and a machine, as a distributed actor would.
+/// Owns a state and a machine, like a distributed actor.
 @MainActor
 final class Owner {
     private(set) var state: [Int] = []
@@ -200,7 +200,7 @@ final class Owner {
         return task
     }
 
-    /// Returns when the effects of all that was sent have ended.
+    /// Returns when the effects of all sent actions have ended.
     func ended() async {
         for task in tasks { await task.finish() }
     }

@@ -17,7 +17,7 @@ struct CaseKeyPathTests {
         case nothing
     }
 
-    @Test("get a payload out of its case, and nil out of another")
+    @Test("a case key path extracts a payload from its case, and nil from another")
     func extraction() {
         #expect(Shape.circle(radius: 3)[case: \.circle] == 3)
         #expect(Shape.box(width: 1, height: 2)[case: \.box]?.height == 2)
@@ -26,7 +26,7 @@ struct CaseKeyPathTests {
         #expect(!Shape.default.is(\.circle))
     }
 
-    @Test("go through nested enums, both ways")
+    @Test("case key paths compose through nested enums, in both directions")
     func nesting() {
         let path = AnyCasePath<Shape, String>(\.nested.word)
         #expect(path.extract(.nested(.word("a"))) == "a")
@@ -36,7 +36,7 @@ struct CaseKeyPathTests {
         #expect(Shape.nested(.nothing).is(\.nested.nothing))
     }
 
-    @Test("lead into a result, and to its error")
+    @Test("a case key path reaches a result and its error")
     func result() {
         struct Failure: Error, Equatable {}
         typealias Answer = Result<Int, Failure>
@@ -47,7 +47,7 @@ struct CaseKeyPathTests {
         #expect(Answer.success(1).is(\.success))
     }
 
-    @Test("tell an optional payload that is nil from another case")
+    @Test("a nil payload is distinguished from another case")
     func optionalPayload() {
         let value = Maybe<Int>.number(nil)
         #expect(value.is(\.number))

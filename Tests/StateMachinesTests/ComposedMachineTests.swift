@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Machines that are composed", .timeLimit(.minutes(5)))
+@Suite("Composed machines", .timeLimit(.minutes(5)))
 struct ComposedMachineTests {
     private func screen() -> TestStoreOf<TallyScreen> {
         TestStore(initialState: TallyScreen.State()) {
@@ -25,7 +25,7 @@ struct ComposedMachineTests {
         await store.receive(.ioResult(.fact("4 at 9"))) { $0.facts.append("4 at 9") }
     }
 
-    @Test("what is forwarded reaches the child first, and then the parent")
+    @Test("a forwarded action reaches the child first, then the parent")
     func forwarded() async {
         let store = screen()
         await store.send(.input(.tapped)) {
@@ -39,7 +39,7 @@ struct ComposedMachineTests {
         await store.send(.input(.own)) { $0.seen.append("own 7") }
     }
 
-    @Test("what the child's effects answer comes through the parent's case")
+    @Test("results of the child's effects pass through the parent's case")
     func answered() async {
         let store = screen()
         store.exhaustivity = .off
@@ -49,7 +49,7 @@ struct ComposedMachineTests {
         await store.receive(\.ioResult.told, "2 at 9") { $0.tally.facts = ["1 at 9", "2 at 9"] }
     }
 
-    @Test("a child may have a state that is computed")
+    @Test("a child may have a computed state")
     func computed() async {
         let store = TestStore(initialState: TallyPair.State()) {
             TallyPair()
@@ -62,7 +62,7 @@ struct ComposedMachineTests {
         await store.receive(\.ioResult.second, .fact("2 at 9")) { $0.tallies[1].facts.append("2 at 9") }
     }
 
-    @Test("an answer that no case forwards is reported, and not sent")
+    @Test("a result that no case forwards is reported, and not sent")
     func notForwarded() async {
         let reports = await issues {
             let store = screen()
@@ -76,7 +76,7 @@ struct ComposedMachineTests {
                 == true)
     }
 
-    @Test("an effect of the same id ends the one before")
+    @Test("an effect ends the previous one with the same id")
     func debuggable() async {
         let begun = Recorder()
         let (gates, gate) = AsyncStream.makeStream(of: Void.self)
@@ -95,7 +95,7 @@ struct ComposedMachineTests {
         #expect(store.withState(\.found) == ["b"])
     }
 
-    @Test("a runtime takes inputs, and shows the state")
+    @Test("a runtime accepts inputs, and publishes the state")
     func runtime() async {
         func prepare(_ values: inout DependencyValues) { values.clock.now = { 5 } }
         let runtime: Runtime<TallyMachine> = Store.make(initialState: TallyMachine.State()) {
@@ -113,7 +113,7 @@ struct ComposedMachineTests {
         #expect(named.state.count == 4)
     }
 
-    @Test("a parent without the macro runs a child for the actions that it says")
+    @Test("a parent without the macro runs a child for selected actions")
     func byHand() async {
         struct Parent: Reducer {
             struct State: Equatable { var tally = TallyMachine.State() }

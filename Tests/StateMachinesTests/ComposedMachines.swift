@@ -1,6 +1,6 @@
 @testable import StateMachines
 
-/// A machine with the shortest form of all: its events are its actions.
+/// A machine in the shortest form: its events are its actions.
 @StateMachine
 @EffectComposition
 struct TallyMachine: StateMachine {
@@ -37,7 +37,7 @@ extension TallyMachine: TallyMachine.EffectRunner {
     }
 }
 
-/// A parent whose events are partly its child's.
+/// A parent that forwards some of its events to a child.
 @ComposableStateMachine
 @StateMachine
 struct TallyScreen: StateMachine {
@@ -98,7 +98,7 @@ struct TallyPair: StateMachine {
     static func reduceIOResult(_ state: State, _ ioResult: IOResult) -> Transition { identity }
 }
 
-/// A machine whose effects end each other by their state.
+/// A machine whose effects replace each other by their state.
 struct SearchMachine: DebuggableStateMachine {
     struct State: Equatable, Sendable {
         var query = ""

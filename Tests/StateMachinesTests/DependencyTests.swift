@@ -56,7 +56,7 @@ struct DependencyTests {
         }
     }
 
-    @Test("are replaced in a test store, for reducers and effects")
+    @Test("dependencies are replaced in a test store, for reducers and effects")
     func replaced() async {
         let store = TestStore(initialState: Feature.State()) {
             Feature()
@@ -68,7 +68,7 @@ struct DependencyTests {
         await store.receive(.time(5)) { $0.times = [5, 5] }
     }
 
-    @Test("without a value fail the test that uses them", arguments: [Feature.Action.read, .readLater])
+    @Test("a dependency without a value fails the test that uses it", arguments: [Feature.Action.read, .readLater])
     func unimplementedFunction(action: Feature.Action) async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) { Feature() }
@@ -78,7 +78,7 @@ struct DependencyTests {
         #expect(reports == ["Unimplemented: Clock.now. Give it a value with 'withDependencies'."])
     }
 
-    @Test("without a test value fail the test that uses them, and may be replaced without that")
+    @Test("a dependency without a test value fails the test that uses it, unless it is replaced")
     func noTestValue() async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) { Feature() }
@@ -99,7 +99,7 @@ struct DependencyTests {
         #expect(sent.entries == ["a1"])
     }
 
-    @Test("are those of where a feature was made, if its store has none of its own")
+    @Test("a store without dependencies uses those in effect where its feature was created")
     func inherited() async {
         let made = withDependencies {
             $0.clock.now = { 3 }
@@ -118,7 +118,7 @@ struct DependencyTests {
         #expect(other.withState(\.times) == [4])
     }
 
-    @Test("hold in the tasks that the work starts")
+    @Test("dependencies apply in the tasks that the work starts")
     func tasks() async {
         let value = await withDependencies {
             $0.clock.now = { 8 }
@@ -128,7 +128,7 @@ struct DependencyTests {
         #expect(value == 8)
     }
 
-    @Test("have their live value in a live context, made once")
+    @Test("dependencies have their live value in a live context, created once")
     func live() {
         withDependencies {
             $0.context = .live
@@ -143,7 +143,7 @@ struct DependencyTests {
         #expect(DependencyContext.ofProcess == .test)
     }
 
-    @Test("that throw, throw when they are unimplemented")
+    @Test("an unimplemented throwing dependency throws")
     func throwing() async {
         let reports = await issues {
             let call: @Sendable (Int) throws -> String = unimplemented("API.call")

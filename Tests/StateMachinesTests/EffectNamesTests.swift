@@ -4,7 +4,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Effects by the names that users know", .timeLimit(.minutes(5)))
+@Suite("Effects under their established names", .timeLimit(.minutes(5)))
 struct EffectNamesTests {
     private func store(
         _ clock: TestClock, _ effect: @escaping @Sendable (Effect<Int>) -> Effect<Int>
@@ -23,7 +23,7 @@ struct EffectNamesTests {
         }
     }
 
-    @Test("a debounced effect begins once it is quiet, and the last one alone")
+    @Test("a debounced effect starts after a quiet interval, and only the last one")
     func debounce() async {
         let clock = TestClock()
         let store = store(clock) { $0.debounce(id: "a", for: .seconds(1)) }
@@ -44,7 +44,7 @@ struct EffectNamesTests {
         #expect(store.state == [2, 3])
     }
 
-    @Test("a throttled effect begins at once, and then once in an interval: the latest or the first")
+    @Test("a throttled effect starts at once, then once in an interval: the latest or the first")
     func throttle() async {
         for latest in [true, false] {
             let clock = TestClock()
@@ -72,7 +72,7 @@ struct EffectNamesTests {
         }
     }
 
-    @Test("throttled effects can be cancelled while they wait, and the next begins at its time")
+    @Test("waiting throttled effects can be cancelled, and the next one starts at its time")
     func throttleCancelled() async {
         let clock = TestClock()
         let store = store(clock) { effect in
@@ -89,8 +89,8 @@ struct EffectNamesTests {
     }
 
     @Test(
-        "a throttled effect that was cancelled before its time holds up none that comes then",
-        arguments: ["as it began to wait", "before it ran", "with its task", "with what it is a part of"])
+        "a throttled effect cancelled early does not delay later ones",
+        arguments: ["as it began to wait", "before it ran", "with its task", "with its enclosing effect"])
     func throttleCancelledEarly(_ way: String) async {
         let clock = TestClock()
         let store = Store(initialState: [Int]()) {
@@ -126,7 +126,7 @@ struct EffectNamesTests {
         #expect(store.state == [1, 3])
     }
 
-    @Test("a part of an effect is cancelled by its id, by another effect and by a task inside of one")
+    @Test("a part of an effect is cancelled by its id, by another effect and by a task within one")
     func taskCancellation() async {
         let seen = Recorder()
         let store = Store(initialState: 0) {
@@ -159,7 +159,7 @@ struct EffectNamesTests {
         #expect(seen.entries.count { $0.hasPrefix("after") } == 3)
     }
 
-    @Test("outside of effects a task's work is cancelled by its id, and throws what it throws")
+    @Test("outside of effects a task's work is cancelled by its id, and throws its error")
     func taskCancellationOutside() async {
         let begun = Recorder()
         let task = Task {
@@ -175,7 +175,7 @@ struct EffectNamesTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("a clock whose own code throttles is asked while nothing of the throttling is locked")
+    @Test("throttling holds no lock while it reads a clock whose own code throttles")
     func throttlingClock() {
         let (throttles, plain) = (ThrottleRegistry(), TestClock())
         let clock = AskedClock {
@@ -185,7 +185,7 @@ struct EffectNamesTests {
             case .wait(.seconds(1), let ticket) = throttles.startEffect(
                 EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag())
         else {
-            Issue.record("the first goes, and the second waits")
+            Issue.record("the first one does not start, or the second one does not wait")
             return
         }
         #expect(throttles.endEffect(EffectID("a"), ticket, isOver: true, clock))
@@ -193,7 +193,7 @@ struct EffectNamesTests {
     }
 }
 
-/// A clock that stands, and does something whenever it is read, but by that itself.
+/// A stopped clock that runs a closure at each read, except for reads in the closure.
 private final class AskedClock: _Concurrency.Clock {
     typealias Instant = TestClock.Instant
 

@@ -1,7 +1,7 @@
 import StateMachines
 import Testing
 
-@Suite("The methods that run effects", .timeLimit(.minutes(5)))
+@Suite("Generated runners of effects", .timeLimit(.minutes(5)))
 struct EffectRunnerTests {
     private func results(of effect: Scripted.IOEffect) async -> [String] {
         let host = ReducerHost(initialState: Scripted.State()) { Scripted() }
@@ -9,7 +9,7 @@ struct EffectRunnerTests {
         return await host.state.results
     }
 
-    @Test("may stand in another file, and run in order or together, nested")
+    @Test("runners may be in another file, and run in order or concurrently, nested")
     func composition() async {
         #expect(
             await results(of: .concat(.fetch(1), .log("x"), .ping, .concat(.fetch(2), .merge([])), .fetch(3)))
@@ -20,7 +20,7 @@ struct EffectRunnerTests {
         #expect(found.dropFirst().dropLast(2).sorted() == ["f3", "p", "p"])
     }
 
-    @Test("give the same through runIOEffect, as one stream")
+    @Test("runIOEffect gives the same results as one stream")
     func stream() async {
         var found: [String] = []
         for await result in Scripted().runIOEffect(.concat(.fetch(1), .merge(.log("x")), .ping)) {
@@ -29,7 +29,7 @@ struct EffectRunnerTests {
         #expect(found == ["f1", "lx1", "lx2", "p"])
     }
 
-    @Test("may be those of a generic machine", arguments: [1, 2])
+    @Test("a generic machine may have runners", arguments: [1, 2])
     func generic(key: Int) async {
         let host = ReducerHost(initialState: Keyed<Int>.State()) { Keyed<Int>() }
         await host.send(.input(.find(key))).finish()
@@ -39,14 +39,14 @@ struct EffectRunnerTests {
         #expect(await other.state.found == ["a"])
     }
 
-    @Test("may be isolated to an actor, and change it")
+    @Test("runners may be isolated to an actor, and change it")
     func isolated() async {
         let host = ReducerHost(initialState: Isolated.State()) { Isolated() }
         await host.send(.input(.count(by: 2))).finish()
         #expect(await host.state.counts == [2, 4, 2])
     }
 
-    @Test("are found for labels and names that are words of the language")
+    @Test("runners are found for labels and names that are keywords")
     func names() async {
         let host = ReducerHost(initialState: Named.State()) { Named() }
         await host.send(
@@ -59,7 +59,7 @@ struct EffectRunnerTests {
         #expect(await host.state.results == ["in x", "default", "case 4", "id 1", "name 2", "sent", "probe"])
     }
 
-    @Test("run for children of a machine, whatever of their results the parent handles")
+    @Test("runners of a machine's children run, whichever of their results the parent handles")
     func children() async {
         let host = ReducerHost(initialState: Family.State()) { Family() }
         await host.send(.first(.input(.talk))).finish()
@@ -74,14 +74,14 @@ struct EffectRunnerTests {
         #expect(await host.state == Family.State())
     }
 
-    @Test("run for a child that has no children of its own")
+    @Test("runners of a child without children run")
     func defaultNestedBody() async {
         let host = ReducerHost(initialState: Talking.State()) { Talking() }
         await host.send(.input(.talk)).finish()
         #expect(await host.state.words == ["a"])
     }
 
-    @Test("of a long stream hold up what is concatenated to it, until it is cancelled")
+    @Test("a long stream delays the effects concatenated to it, until it is cancelled")
     func longStream() async {
         let recorder = Recorder()
         let effect: ComposableEffect<String> = .concat([.just("endless"), .just("next")])
@@ -98,7 +98,7 @@ struct EffectRunnerTests {
         #expect(recorder.entries == ["endless"])
     }
 
-    @Test("keep of a deferred stream what its own policy keeps, for a slow reader")
+    @Test("a deferred stream applies its own buffering policy for a slow reader")
     func deferredPolicy() async {
         let (stream, source) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
         let deferred = AsyncStream<Int>.deferred { stream }
@@ -109,13 +109,13 @@ struct EffectRunnerTests {
         source.finish()
         var read: [Int] = []
         for await number in deferred { read.append(number) }
-        // Two were taken ahead.
+        // Two elements were prefetched.
         #expect(read.count <= 3)
         #expect(read.last == 999)
         #expect(read == read.sorted())
     }
 
-    @Test("of a deferred stream end when nobody holds the stream, and when its reader is cancelled")
+    @Test("a deferred stream ends when it is released, and when its reader is cancelled")
     func deferredEnd() async {
         let recorder = Recorder()
         func make() -> AsyncStream<Int> {
@@ -137,7 +137,7 @@ struct EffectRunnerTests {
         await eventually("it ends with its reader") { recorder.entries.count == 3 }
     }
 
-    @Test("together wait for the reader of their one stream, and all is read")
+    @Test("merged streams wait for the reader of their one stream, and all elements are read")
     func mergedPolicy() async {
         let begun = Recorder()
         let effect = ComposableEffect<Int>.merge((0..<10).map { .just($0) })

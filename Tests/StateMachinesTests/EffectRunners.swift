@@ -1,6 +1,6 @@
 public import StateMachines
 
-// Machines in the forms that a macro finds hard; their methods are in EffectRunners+elsewhere.swift.
+// Machines in forms that are hard for a macro; their methods are in EffectRunners+elsewhere.swift.
 
 @ComposableEffectRunner
 struct Scripted: StateMachine {
@@ -111,7 +111,7 @@ public struct Named: StateMachine {
     }
 }
 
-/// A child that says something of which its parent has not heard.
+/// A child with a result that its parent does not handle.
 @ComposableEffectRunner(isBodyComposable: true)
 struct Talking: StateMachine {
     struct State: Equatable, Sendable { var words: [String] = [] }

@@ -6,7 +6,7 @@ import Testing
 struct EffectTests {
     struct Failure: Error {}
 
-    /// Notes what effects do; its actions are effects to run.
+    /// Records the actions of effects; its actions are effects to run.
     struct Player: Reducer {
         typealias State = [String]
         enum Action: Sendable {
@@ -35,7 +35,7 @@ struct EffectTests {
         .run { send in for text in texts { await send(.note(text)) } }
     }
 
-    /// Runs until it is cancelled, and tells when it began and ended.
+    /// Runs until it is cancelled, and records its start and end.
     private static func endless(_ name: String, _ recorder: Recorder) -> Piece {
         .run { _ in
             recorder.record("\(name) began")
@@ -44,7 +44,7 @@ struct EffectTests {
         }
     }
 
-    @Test("of a concatenation run one after the other, those of a merge together, and both nest")
+    @Test("concatenated effects run one after the other, merged ones concurrently, and both nest")
     func composition() async {
         let recorder = Recorder()
         await play {
@@ -57,10 +57,10 @@ struct EffectTests {
         #expect(recorder.entries == ["together"])
     }
 
-    @Test("of a merge overlap")
+    @Test("merged effects overlap")
     func overlap() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        // Each waits for the other: one after the other they would never end.
+        // Each waits for the other: run one after the other they would never end.
         await play {
             .merge(
                 .run { _ in for await _ in stream {} },
@@ -68,14 +68,14 @@ struct EffectTests {
         }.finish()
     }
 
-    @Test("that send at once are reduced before send returns, in order")
+    @Test("actions of synchronous effects are reduced before send returns, in order")
     func immediateSend() async {
         let task = await play { .concatenate(.send(.note("a")), .merge(.send(.note("b")), .send(.note("c")))) }
         #expect(await host.state == ["a", "b", "c"])
         await task.finish()
     }
 
-    @Test("are cancelled by their id while they run")
+    @Test("effects are cancelled by their id while they run")
     func cancelRunning() async {
         let recorder = Recorder()
         let task = await play { Self.endless("a", recorder).cancellable(id: "id") }
@@ -86,7 +86,7 @@ struct EffectTests {
         #expect(recorder.entries == ["a began", "a ended"])
     }
 
-    @Test("are cancelled while they wait for their turn")
+    @Test("effects are cancelled while they wait for their turn")
     func cancelWaiting() async {
         let recorder = Recorder()
         let task = await play {
@@ -102,7 +102,7 @@ struct EffectTests {
         #expect(await host.state == ["third"])
     }
 
-    @Test("are replaced, not prevented, by a cancellation that stands before them")
+    @Test("effects are replaced, not prevented, by a preceding cancellation")
     func cancelThenStart() async {
         let recorder = Recorder()
         let old = await play { Self.endless("old", recorder).cancellable(id: 1) }
@@ -116,7 +116,7 @@ struct EffectTests {
         #expect(await host.state == ["x", "new"])
     }
 
-    @Test("with cancelInFlight end those that were returned before with the same id")
+    @Test("cancelInFlight ends the effects that were returned before with the same id")
     func cancelInFlight() async {
         let recorder = Recorder()
         let first = await play { Self.endless("a", recorder).cancellable(id: 1, cancelInFlight: true) }
@@ -131,7 +131,7 @@ struct EffectTests {
         #expect(recorder.entries.contains("b ended"))
     }
 
-    @Test("of a cancelled outer part end the inner parts")
+    @Test("cancellation of an outer effect ends the inner ones")
     func nestedCancellation() async {
         let recorder = Recorder()
         let task = await play {
@@ -144,7 +144,7 @@ struct EffectTests {
         #expect(Set(recorder.entries) == ["a began", "b began", "a ended", "b ended"])
     }
 
-    @Test("send nothing once they are cancelled")
+    @Test("cancelled effects send nothing")
     func sendAfterCancellation() async {
         let task = await play {
             .run { send in
@@ -157,7 +157,7 @@ struct EffectTests {
         #expect(await host.state == [])
     }
 
-    @Test("end when their host goes, those that have not started too")
+    @Test("effects end when their host is released, including those that have not started")
     func endOfHost() async {
         let recorder = Recorder()
         var host: ReducerHost<[String], Player.Action>? = ReducerHost(initialState: [String]()) { Player() }
@@ -173,7 +173,7 @@ struct EffectTests {
         #expect(Set(recorder.entries) == ["a began", "b began", "a ended", "b ended"])
     }
 
-    @Test("of actions that effects send belong to the first send")
+    @Test("effects of actions that effects send belong to the first send")
     func followers() async {
         await play {
             .run { send in
@@ -183,7 +183,7 @@ struct EffectTests {
         #expect(await host.state == ["deep"])
     }
 
-    @Test("are cancelled when the task that waits for their end is")
+    @Test("effects are cancelled when the task that waits for their end is")
     func cancelledFinish() async {
         let recorder = Recorder()
         let task = await play { Self.endless("a", recorder) }
@@ -194,7 +194,7 @@ struct EffectTests {
         #expect(recorder.entries == ["a began", "a ended"])
     }
 
-    @Test("hand an error to the one who catches it")
+    @Test("a handler receives the error of an effect")
     func caughtError() async {
         await play {
             .run { _ in
@@ -206,7 +206,7 @@ struct EffectTests {
         #expect(await host.state == ["Failure()"])
     }
 
-    @Test("report an error that nobody catches, but not the end of a cancelled task")
+    @Test("an error without a handler is reported, unless a cancelled task threw it")
     func uncaughtError() async {
         let reports = await issues {
             await play { .run { _ in throw Failure() } }.finish()
@@ -215,7 +215,7 @@ struct EffectTests {
         #expect(reports == ["An \"Effect.run\" threw an unhandled error: Failure(). Handle it in 'catch:'."])
     }
 
-    @Test("become another's when they are mapped")
+    @Test("mapping converts the actions of effects")
     func mapping() async {
         await play {
             Effect<Int>.merge(
@@ -225,9 +225,9 @@ struct EffectTests {
         #expect(await host.state == ["1", "3", "2"])
     }
 
-    @Test("may be many that were merged or concatenated one by one", arguments: [false, true])
+    @Test("many effects can be merged or concatenated one by one", arguments: [false, true])
     func oneByOne(_ isMerged: Bool) async {
-        // In a process of its own: what is too deep for the stack ends it.
+        // In a separate process: a stack overflow would end it.
         if isMerged {
             await #expect(processExitsWith: .success) {
                 await EffectTests.sendMany { $0.merge(with: $1) }
@@ -248,7 +248,7 @@ struct EffectTests {
         precondition(count == 10_000)
     }
 
-    @Test("leave nothing behind when they have ended")
+    @Test("ended effects leave nothing behind")
     func noLeftovers() async {
         let machine = EmbeddedReducer<[String], Player.Action> { Player() }
         var state: [String] = []

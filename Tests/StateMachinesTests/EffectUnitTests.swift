@@ -3,9 +3,9 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("A part of an effect", .timeLimit(.minutes(5)))
+@Suite("Parts of an effect", .timeLimit(.minutes(5)))
 struct EffectUnitTests {
-    /// An effect that leaves a task behind, which runs a part.
+    /// An effect that leaves a detached task, which runs a part.
     private func leaving(_ log: Recorder, after gate: Latch) -> StoreOf<Reduce<Int, Int>> {
         Store(initialState: 0) {
             Reduce { _, _ in
@@ -24,7 +24,7 @@ struct EffectUnitTests {
         }
     }
 
-    @Test("that runs in a task which the effect has left behind ends with the store")
+    @Test("a part in a detached task of an effect ends with the store")
     func leftBehind() async {
         let (log, gate) = (Recorder(), Latch())
         var store: StoreOf<Reduce<Int, Int>>? = leaving(log, after: gate)
@@ -35,7 +35,7 @@ struct EffectUnitTests {
         await eventually("it has ended") { log.entries == ["left", "begun", "ended"] }
     }
 
-    @Test("that begins when the store has gone is cancelled from the beginning")
+    @Test("a part that starts after the store's release is cancelled from its start")
     func begunAfterTheEnd() async {
         let (log, gate) = (Recorder(), Latch())
         var store: StoreOf<Reduce<Int, Int>>? = leaving(log, after: gate)
@@ -47,7 +47,7 @@ struct EffectUnitTests {
         await eventually("it has ended") { log.entries == ["left", "begun", "ended"] }
     }
 
-    @Test("that cancels its own id at once is cancelled")
+    @Test("a part that cancels its own id at once is cancelled")
     func cancelsItself() async {
         for round in 0..<500 {
             let id = "own \(round)"
@@ -62,7 +62,7 @@ struct EffectUnitTests {
         }
     }
 
-    @Test("ends the other, of two that replace each other at the same time")
+    @Test("when two parts replace each other concurrently, one of them ends the other")
     func replaceEachOther() async {
         for round in 0..<300 {
             let (begun, ended) = (Recorder(), Recorder())

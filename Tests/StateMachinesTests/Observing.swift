@@ -3,14 +3,14 @@ import Testing
 
 @testable import StateMachines
 
-/// What happened, in order.
+/// Recorded events, in order.
 final class Recorder: Sendable {
     private let contents = Mutex<[String]>([])
     var entries: [String] { contents.withLock { $0 } }
     func record(_ entry: String) { contents.withLock { $0.append(entry) } }
 }
 
-/// Lets other tasks run until the condition holds; gives up (and records an issue) after two minutes.
+/// Lets other tasks run until the condition holds; records an issue after two minutes.
 func eventually(
     _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
     isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
@@ -25,7 +25,7 @@ func eventually(
     }
 }
 
-/// What was reported instead of failing the test.
+/// The issues that were reported instead of failing the test.
 @MainActor
 func issues(_ work: @MainActor () async -> Void) async -> [String] {
     let recorder = Recorder()
@@ -40,7 +40,7 @@ func untilCancelled() async {
     continuation.finish()
 }
 
-/// Opened once; waited for by any number, cancelled or not.
+/// Opened once; awaited by any number of tasks, cancelled or not.
 final class Latch: Sendable {
     private let isOpen = Mutex(false)
     func open() { isOpen.withLock { $0 = true } }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachines
 
-@Suite("A host", .timeLimit(.minutes(5)))
+@Suite("Reducer hosts", .timeLimit(.minutes(5)))
 struct ReducerHostTests {
     struct Feature: Reducer {
         struct State: Equatable { var count = 0 }
@@ -19,7 +19,7 @@ struct ReducerHostTests {
         }
     }
 
-    @Test("reduces actions away from the main actor")
+    @Test("a host reduces actions away from the main actor")
     func actions() async {
         let host = ReducerHost(initialState: Feature.State()) { Feature() }
         await host.send(.add)
@@ -27,7 +27,7 @@ struct ReducerHostTests {
         #expect(await host.state.count == 2)
     }
 
-    @Test("gives the newest state to those who watch, and ends with them")
+    @Test("observers get the newest state, and end with the host")
     func states() async {
         var host: ReducerHostOf<Feature>? = ReducerHost(initialState: Feature.State()) { Feature() }
         var states = await host?.states().makeAsyncIterator()
@@ -39,7 +39,7 @@ struct ReducerHostTests {
         #expect(await states?.next() == nil)
     }
 
-    @Test("takes actions from many tasks at once and loses none")
+    @Test("a host accepts actions from many concurrent tasks and loses none")
     func manyTasks() async {
         let host = ReducerHost(initialState: Feature.State()) { Feature() }
         await withTaskGroup { group in
@@ -51,7 +51,7 @@ struct ReducerHostTests {
         #expect(await host.state.count == 200)
     }
 
-    /// Makes hosts as an app does: on the main actor, and out of what it has there.
+    /// Creates hosts as an app does: on the main actor, from its own properties.
     @MainActor
     final class Maker {
         let first = Feature.State(count: 3)
@@ -77,7 +77,7 @@ struct ReducerHostTests {
         }
     }
 
-    @Test("is made by code of the main actor, and of any other")
+    @Test("a host is created by code of the main actor, and of any other")
     func madeOnActors() async {
         let host = await Maker().make()
         await host.send(.addTwice)
@@ -87,7 +87,7 @@ struct ReducerHostTests {
         #expect(await other.state == 3)
     }
 
-    @Test("gives the newest state to a reader that is busy")
+    @Test("a busy reader gets the newest state")
     func busyReader() async {
         var host: ReducerHostOf<Feature>? = ReducerHost(initialState: Feature.State()) { Feature() }
         let states = await host?.states()

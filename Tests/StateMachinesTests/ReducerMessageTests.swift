@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What the compiler says of a reducer that cannot be as it is written, and of one that can.
+/// Compiler diagnostics of invalid and valid reducers.
 @Suite(.timeLimit(.minutes(5))) struct ReducerMessageTests {
     private func errors(state: String, child: String = "struct State { var number = 0 }") async throws -> [String] {
         try await SwiftCompiler().errors(
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "a scope whose child has no place in the parent's state is told so, and no more",
+        "a scope without a matching child state has one clear error",
         arguments: [
             "struct State { var other = 1 }", "struct State { var child = 1 }",
             "struct State { let child = Child.State() }",
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(
-        "a scope whose child has its place is taken",
+        "a scope with a matching child state compiles",
         arguments: [
             "struct State { var child = Child.State() }", "@CasePathable enum State { case child(Child.State) }",
         ])
@@ -45,7 +45,7 @@ import Testing
         #expect(try await errors(state: state) == [])
     }
 
-    @Test("a reducer may have its state in an extension, where its body says whose it is")
+    @Test("a reducer's state may be in an extension, when its body names the type")
     func stateElsewhere() async throws {
         let errors = try await SwiftCompiler().errors(
             in: """

@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachines
 
-/// A screen that is one of two, each with a child.
+/// A screen with one of two children.
 struct Gate: Reducer {
     @CasePathable
     @dynamicMemberLookup
@@ -86,9 +86,9 @@ struct Table: Reducer {
 }
 
 @MainActor
-@Suite("Reducers by the names that users know", .timeLimit(.minutes(5)))
+@Suite("Reducers under their established names", .timeLimit(.minutes(5)))
 struct ReducerNamesTests {
-    @Test("a child that is a case of the state runs while it is there, and its effects end with it")
+    @Test("a child in a case of the state runs while the case is set, and its effects end with it")
     func ifCaseLet() async {
         let ended = Recorder()
         let store = TestStore(initialState: Gate.State.closed) { Gate(ended: ended) }
@@ -105,7 +105,7 @@ struct ReducerNamesTests {
         #expect(ended.entries == ["1", "2"])
     }
 
-    @Test("an action for a case that is not there is reported")
+    @Test("an action for a case that is not set is reported")
     func caseNotThere() async {
         let reports = await issues {
             let store = TestStore(initialState: Gate.State.closed) { Gate(ended: Recorder()) }
@@ -121,7 +121,7 @@ struct ReducerNamesTests {
             reports.last?.hasPrefix("A \"Scope\" received an action for a child whose state does not exist") == true)
     }
 
-    @Test("a scope over a case of the state runs the child in it")
+    @Test("a scope over a case of the state runs its child")
     func scopeOverCase() async {
         let store = TestStore(initialState: Gate.State.closed) { Gate(ended: Recorder()) }
         await store.send(\.depart) { $0 = .away(Row.State(id: 7)) }
@@ -148,7 +148,7 @@ struct ReducerNamesTests {
         #expect(live.withState { $0.rows[0].name } == "b")
     }
 
-    @Test("a reducer may have other dependencies than its store, which its effects have too")
+    @Test("a reducer may override its store's dependencies, also in its effects")
     func dependency() async {
         let store = TestStore(initialState: DependencyTests.Feature.State()) {
             DependencyTests.Feature()
@@ -174,7 +174,7 @@ struct ReducerNamesTests {
         await outer.send(.read) { $0.times = [2] }
     }
 
-    @Test("more runs when a part of the state has changed, with the old and the new one")
+    @Test("onChange runs another reducer when a part of the state has changed, with the old and the new value")
     func onChange() async {
         let changes = Recorder()
         let store = Store(initialState: 0) {
@@ -195,7 +195,7 @@ struct ReducerNamesTests {
         #expect(store.state == 3)
     }
 
-    @Test("a part that cannot be compared has changed when a closure says so")
+    @Test("removeDuplicates compares a part that is not Equatable")
     func removeDuplicates() {
         struct Reading { var value: Double }
         let changes = Recorder()
@@ -216,7 +216,7 @@ struct ReducerNamesTests {
         #expect(changes.entries == ["1.0 3.0", "4.0 9.0"])
     }
 
-    @Test("a builder takes loops, and reducers whose type is not known")
+    @Test("a builder accepts loops and type-erased reducers")
     func builder() {
         let store = Store(initialState: 1) { Adders() }
         store.send(2)
@@ -224,7 +224,7 @@ struct ReducerNamesTests {
     }
 }
 
-/// Reducers that are known at run time alone.
+/// Reducers selected at run time.
 private struct Adders: Reducer {
     private let parts: [any Reducer<Int, Int>] = [
         Reduce { state, action in
@@ -244,11 +244,11 @@ private struct Adders: Reducer {
 }
 
 @MainActor
-@Suite("A test store by the names that users know", .timeLimit(.minutes(5)))
+@Suite("Test stores under their established names", .timeLimit(.minutes(5)))
 struct TestStoreNamesTests {
     typealias Feature = TestStoreTests.Feature
 
-    @Test("shows what it skips, if told to, and fails on none of it")
+    @Test("skipped assertions are shown on request, without a failure")
     func shownSkips() async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) { Feature() }
@@ -264,7 +264,7 @@ struct TestStoreNamesTests {
         #expect(reports.dropFirst().first?.contains("Skipped: .add") == true)
     }
 
-    @Test("shows the changes that are not named beside those that are")
+    @Test("changes that are not named are shown beside the named ones")
     func unnamedChanges() async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State(items: [.init(name: "x")])) { Feature() }
@@ -284,7 +284,7 @@ struct TestStoreNamesTests {
         #expect(named.first?.contains("(skipped) Changes of the state were not asserted:") == true)
     }
 
-    @Test("fails when the effects of a sent action do not end in time")
+    @Test("a test store fails when the effects of a sent action do not end in time")
     func finishInTime() async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) { Feature() }
@@ -300,7 +300,7 @@ struct TestStoreNamesTests {
             ])
     }
 
-    @Test("has dependencies that can be changed on the way")
+    @Test("the dependencies of a test store can be changed between actions")
     func dependencies() async {
         let store = TestStore(initialState: DependencyTests.Feature.State()) {
             DependencyTests.Feature()

@@ -81,7 +81,7 @@ struct ReducerTests {
         }
     }
 
-    @Test("run from the top down, a child on its part of the state")
+    @Test("reducers run from the top down, a child on its part of the state")
     func order() async {
         let store = TestStore(initialState: Parent.State()) { Parent() }
         await store.send(.counter(.add)) {
@@ -97,7 +97,7 @@ struct ReducerTests {
         await deaf.send(.counter(.add)) { $0.counter.count = 1 }
     }
 
-    @Test("run a child while it is there, and report an action for one that is not")
+    @Test("an optional child runs while it exists, and an action for an absent one is reported")
     func optionalChild() async {
         let store = TestStore(initialState: Parent.State()) { Parent() }
         let reports = await issues { await store.send(.maybe(.add)) }
@@ -108,9 +108,7 @@ struct ReducerTests {
         await store.receive(\.maybe.add) { $0.maybe?.count = 1 }
     }
 
-    @Test(
-        "end the effects of a child that goes, or that another one replaces",
-        arguments: [Parent.Action.hide, .show(id: 2)])
+    @Test("the effects of a removed or replaced child end", arguments: [Parent.Action.hide, .show(id: 2)])
     func endOfChild(action: Parent.Action) async {
         let store = TestStore(initialState: Parent.State(maybe: .init(id: 1))) { Parent() }
         store.exhaustivity = .off
@@ -125,7 +123,7 @@ struct ReducerTests {
         await other.finish()
     }
 
-    @Test("run an element by its id, and report an action for one that is not there")
+    @Test("an element runs by its id, and an action for an absent one is reported")
     func elements() async {
         let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
         await store.send(.rows(.element(id: 2, action: .add))) { $0.rows[id: 2]?.count = 1 }
@@ -136,7 +134,7 @@ struct ReducerTests {
         #expect(reports.first?.contains("an element that does not exist") == true)
     }
 
-    @Test("end the effects of an element that is removed, and none of its siblings'")
+    @Test("the effects of a removed element end, and its siblings' do not")
     func removedElement() async {
         let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
         let first = await store.send(.rows(.element(id: 1, action: .wait)))
@@ -149,7 +147,7 @@ struct ReducerTests {
         await store.finish()
     }
 
-    @Test("cancel by an id the effects of their own element only")
+    @Test("a cancellation by id ends only the effects of its own element")
     func ownIDs() async {
         let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
         let first = await store.send(.rows(.element(id: 1, action: .wait)))
@@ -159,7 +157,7 @@ struct ReducerTests {
         await first.finish()
     }
 
-    @Test("end the effects of a child that becomes another by its own action, but not those of that action")
+    @Test("the effects of a child that its own action replaces end, except for those of that action")
     func becomesAnother() async {
         let store = TestStore(initialState: Parent.State(maybe: .init(id: 1))) { Parent() }
         let old = await store.send(.maybe(.wait))
@@ -170,7 +168,7 @@ struct ReducerTests {
         await store.finish()
     }
 
-    @Test("end the effects of an element that becomes another by its own action")
+    @Test("the effects of an element that its own action replaces end")
     func elementBecomesAnother() async {
         let store = TestStore(initialState: Parent.State(rows: [.init(id: 1), .init(id: 2)])) { Parent() }
         let old = await store.send(.rows(.element(id: 1, action: .wait)))
@@ -182,7 +180,7 @@ struct ReducerTests {
         await other.finish()
     }
 
-    @Test("end the effects of a child in a case that becomes another by its own action")
+    @Test("the effects of a child in a case that its own action replaces end")
     func caseBecomesAnother() async {
         let store = TestStore(initialState: Screen.counter(.init(id: 1))) {
             Reduce<Screen, ScreenAction> { _, _ in .none }
@@ -199,9 +197,9 @@ struct ReducerTests {
     @CasePathable
     enum ScreenAction: Equatable { case counter(Counter.Action) }
 
-    @Test("may lose very many elements at once")
+    @Test("very many elements can be removed at once")
     func emptied() async {
-        // In a process of its own: what is too deep for the stack ends it.
+        // In a separate process: a stack overflow would end it.
         await #expect(processExitsWith: .success) {
             let rows = IdentifiedArray(uniqueElements: (0..<10_000).map { Counter.State(id: $0) })
             let host = ReducerHost(initialState: rows) {

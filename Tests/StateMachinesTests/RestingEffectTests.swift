@@ -3,7 +3,7 @@ import Testing
 
 @testable import StateMachines
 
-/// A test store goes on when its effects have ended or wait, however busy the machine is.
+/// A test store continues when its effects have ended or wait, however busy the machine is.
 @MainActor
 @Suite("Effects of a test store come to rest", .timeLimit(.minutes(5)))
 struct RestingEffectTests {
@@ -65,7 +65,7 @@ struct RestingEffectTests {
     private func received(_ store: TestStoreOf<Feature>) -> [Feature.Action] { store.ledger.received.map(\.action) }
 
     @Test(
-        "what an effect sends without waiting has been sent when 'send' returns",
+        "actions that an effect sends without waiting have been sent when 'send' returns",
         arguments: [
             ("load", ["a", "b"]), ("merge", ["1", "2", "3"]), ("throughActor", ["answer"]), ("onMainActor", ["main"]),
         ])
@@ -82,7 +82,7 @@ struct RestingEffectTests {
         #expect(missed == 0)
     }
 
-    @Test("so has what the effects of a received action send when 'receive' returns")
+    @Test("actions of the effects of a received action have been sent when 'receive' returns")
     func received() async {
         for _ in 0..<Self.rounds {
             let store = store()
@@ -93,7 +93,7 @@ struct RestingEffectTests {
         }
     }
 
-    @Test("a loop of an effect has all its ticks when the clock has gone on")
+    @Test("a loop in an effect has all its ticks when the clock has advanced")
     func ticks() async {
         var lost = 0
         for _ in 0..<(Self.rounds / 10) {
@@ -108,7 +108,7 @@ struct RestingEffectTests {
         #expect(lost == 0)
     }
 
-    @Test("a loop that is no effect has all its ticks too")
+    @Test("a loop outside of effects has all its ticks too")
     func plainTicks() async {
         var lost = 0
         for _ in 0..<(Self.rounds / 30) {
@@ -130,7 +130,7 @@ struct RestingEffectTests {
         #expect(lost == 0)
     }
 
-    @Test("an effect that never waits holds up no test")
+    @Test("an effect that never waits does not block a test")
     func spinning() async {
         let store = store()
         await store.send(.spin)

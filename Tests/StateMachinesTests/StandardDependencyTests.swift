@@ -4,7 +4,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("Dependencies that most features have", .timeLimit(.minutes(5)))
+@Suite("Common dependencies", .timeLimit(.minutes(5)))
 struct StandardDependencyTests {
     private struct Feature: Reducer {
         @Dependency(\.date) var date
@@ -41,12 +41,12 @@ struct StandardDependencyTests {
         }
     }
 
-    /// Says the same each time.
+    /// Returns the same number each time.
     private struct Same: RandomNumberGenerator, Sendable {
         func next() -> UInt64 { 0x7000_0000_0001_2345 }
     }
 
-    @Test("are given in a test")
+    @Test("common dependencies have their given values in a test")
     func given() async {
         let clock = TestClock()
         let store = TestStore(initialState: Feature.State()) {
@@ -77,7 +77,7 @@ struct StandardDependencyTests {
         await store.receive(.ticked) { $0.ticks = 2 }
     }
 
-    @Test("fail a test that uses one without giving it")
+    @Test("a common dependency that is not given fails its test")
     func notGiven() async {
         for (action, name) in [
             (Feature.Action.now, "date"), (.id, "uuid"), (.roll, "withRandomNumberGenerator"), (.place, "calendar"),
@@ -94,7 +94,7 @@ struct StandardDependencyTests {
         }
     }
 
-    @Test("are those of the system in a running program")
+    @Test("common dependencies are the system's in a running program")
     func live() {
         withDependencies {
             $0.context = .live
@@ -110,7 +110,7 @@ struct StandardDependencyTests {
         }
     }
 
-    @Test("an id made of a number has it at its end")
+    @Test("an id made of a number ends with it")
     func numberedID() {
         #expect(UUID(1).uuidString == "00000000-0000-0000-0000-000000000001")
         #expect(UUID(0xABCD_EF01).uuidString == "00000000-0000-0000-0000-0000ABCDEF01")
@@ -121,7 +121,7 @@ struct StandardDependencyTests {
 
 @Suite("Clocks for tests", .timeLimit(.minutes(5)))
 struct ClockTests {
-    @Test("a test clock wakes those whose time has come, in the order of their times")
+    @Test("a test clock wakes sleepers in the order of their deadlines")
     func order() async {
         let clock = TestClock()
         let seen = Recorder()
@@ -142,7 +142,7 @@ struct ClockTests {
         await #expect(throws: Never.self) { try await clock.checkSuspension() }
     }
 
-    @Test("who sleeps on a test clock can be cancelled, before and meanwhile")
+    @Test("sleep on a test clock can be cancelled, before and while it runs")
     func cancelled() async {
         let clock = TestClock()
         let sleeper = Task { try await clock.sleep(for: .seconds(1)) }
@@ -153,7 +153,7 @@ struct ClockTests {
         try? await clock.sleep(for: .zero)
     }
 
-    @Test("on an immediate clock nobody waits, and the time goes on")
+    @Test("sleep on an immediate clock returns at once, and advances its time")
     func immediate() async throws {
         let clock: any _Concurrency.Clock<Duration> = .immediate
         try await clock.sleep(for: .seconds(100))

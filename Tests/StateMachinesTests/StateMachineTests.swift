@@ -2,7 +2,7 @@ import Testing
 
 @testable import StateMachines
 
-/// A machine by hand: a search that waits for its results, and drops those that come too late.
+/// A hand-written machine: a search that waits for its results, and drops late ones.
 struct Search: StateMachine {
     struct Service: DependencyKey {
         var find: @Sendable (String) async throws -> [String]
@@ -58,7 +58,7 @@ struct Search: StateMachine {
 @Suite("A state machine", .timeLimit(.minutes(5)))
 struct StateMachineTests {
     @Test(
-        "is a table of pure transitions",
+        "a state machine is a table of pure transitions",
         arguments: [
             (Search.Phase.idle, Search.Input.submit, Search.Phase?.some(.searching), Search.IOEffect?.some(.find("a"))),
             (.searching, .submit, nil, nil),
@@ -72,7 +72,7 @@ struct StateMachineTests {
         #expect(found == effect)
     }
 
-    @Test("drops a result that it no longer waits for")
+    @Test("a state machine drops a late result")
     func lateResults() {
         let answer = Search.Answer(query: "a", result: .success(["x"]))
         let waiting = Search.State(query: "a", phase: .searching)
@@ -83,7 +83,7 @@ struct StateMachineTests {
     }
 
     @MainActor
-    @Test("runs in a test store")
+    @Test("a state machine runs in a test store")
     func inTestStore() async {
         struct Down: Error {}
         let store = TestStore(initialState: Search.State()) {
@@ -104,7 +104,7 @@ struct StateMachineTests {
     }
 
     @MainActor
-    @Test("runs in a store")
+    @Test("a state machine runs in a store")
     func inStore() async {
         let store = Store(initialState: Search.State(query: "a")) {
             Search()
@@ -115,7 +115,7 @@ struct StateMachineTests {
         #expect(store.state.phase == .found(["live a"]))
     }
 
-    @Test("runs in a host")
+    @Test("a state machine runs in a host")
     func inHost() async {
         let host = ReducerHost(initialState: Search.State(query: "a")) {
             Search()
@@ -126,7 +126,7 @@ struct StateMachineTests {
         #expect(await host.state.phase == .found(["hosted a"]))
     }
 
-    @Test("ends the streams of its effects with its host, and hears of that")
+    @Test("the streams of a machine's effects end with its host, and are notified")
     func endOfStreams() async {
         struct Watching: StateMachine {
             let recorder: Recorder
@@ -157,7 +157,7 @@ struct StateMachineTests {
         await eventually("the stream has heard of it") { recorder.entries == ["ended"] }
     }
 
-    @Test("needs neither effects nor results")
+    @Test("a state machine needs neither effects nor results")
     func nothingToDo() async {
         struct Switch: StateMachine {
             struct State: Equatable, Sendable { var isOn = false }
@@ -174,7 +174,7 @@ struct StateMachineTests {
         #expect(await host.state.isOn)
     }
 
-    @Test("produces one result with single, and cancels the work when the stream goes")
+    @Test("single produces one result, and cancels its work when the stream is released")
     func single() async {
         var values: [Int] = []
         for await value in AsyncStream.single({ 7 }) { values.append(value) }

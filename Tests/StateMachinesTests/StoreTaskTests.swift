@@ -5,11 +5,11 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("The task of an action", .timeLimit(.minutes(5)))
+@Suite("Tasks of actions", .timeLimit(.minutes(5)))
 struct StoreTaskTests {
     private typealias Lists = StoreOf<Reduce<[Int], Int>>
 
-    /// Holds the store that effects send to by themselves, as a delegate or a view model would.
+    /// Holds the store that effects send to directly, like a delegate or a view model.
     private final class Reference: Sendable {
         private let store = Mutex<Lists?>(nil)
         func set(_ new: Lists?) { store.withLock { $0 = new } }
@@ -17,7 +17,7 @@ struct StoreTaskTests {
             let store = store.withLock { $0 }!
             return await store.send(action)
         }
-        /// From code that runs on the main actor.
+        /// Sends from code that runs on the main actor.
         func sendNow(_ action: Int) -> StoreTask {
             let store = store.withLock { $0 }!
             return MainActor.assumeIsolated { store.send(action) }
@@ -47,7 +47,7 @@ struct StoreTaskTests {
         return task.withLock { $0! }
     }
 
-    @Test("that an observer has sent stands for the effects of that action")
+    @Test("the task of an observer's action covers the effects of that action")
     func observer() async {
         let gate = Latch()
         let store = store { action in
@@ -67,7 +67,7 @@ struct StoreTaskTests {
         #expect(await atEnd.value == [1, 5, 6])
     }
 
-    @Test("that an observer has sent cancels the effects of that action, and no others")
+    @Test("the task of an observer's action cancels the effects of that action, and no others")
     func observerCancels() async {
         let (recorder, gate) = (Recorder(), Latch())
         let store = store { action in
@@ -92,10 +92,10 @@ struct StoreTaskTests {
         await task.finish()
         #expect(recorder.entries == ["begun", "ended"])
         gate.open()
-        await eventually("the other one goes on") { store.withState { $0 == [1, 5, 2] } }
+        await eventually("the other one continues") { store.withState { $0 == [1, 5, 2] } }
     }
 
-    @Test("that a reducer has sent stands for the effects of that action, those that send at once included")
+    @Test("the task of a reducer's action covers the effects of that action, including synchronous ones")
     func reducer() async {
         let (reference, gate) = (Reference(), Latch())
         let task = Mutex<StoreTask?>(nil)
@@ -126,7 +126,7 @@ struct StoreTaskTests {
         reference.set(nil)
     }
 
-    @Test("is waited for from elsewhere before the action has been reduced")
+    @Test("a task can be awaited from elsewhere before its action is reduced")
     func beforeReduced() async {
         let group = EffectGroup(of: EffectTasks<Int>(), isForLater: true)
         let action = QueuedAction(1, group)
@@ -143,7 +143,7 @@ struct StoreTaskTests {
         await waiting.value
     }
 
-    @Test("that an effect's own code has sent cancels the effects of that action, and not the effect")
+    @Test("a task in an effect's code cancels the effects of its action, and not the enclosing effect")
     func effectsCode() async {
         let (reference, log) = (Reference(), Recorder())
         let store = store { action in
@@ -165,7 +165,7 @@ struct StoreTaskTests {
         reference.set(nil)
     }
 
-    @Test("that an effect has sent by its own means stands for what comes of the first action")
+    @Test("the task of an action sent by an effect includes the effects of its following actions")
     func delivered() async {
         let gate = Latch()
         let reducer = Reduce<[Int], Int> { state, action in

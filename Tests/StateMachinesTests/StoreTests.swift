@@ -69,12 +69,12 @@ struct StoreTests {
 
     private let store = Store(initialState: Feature.State()) { Feature() }
 
-    /// Reads, and counts the change that is told of.
+    /// Reads, and counts the observed change.
     private func observe(_ changes: Recorder, _ name: String, _ read: () -> Void) {
         withObservationTracking(read) { changes.record(name) }
     }
 
-    @Test("reduces actions and those that effects send")
+    @Test("a store reduces actions and those that effects send")
     func actions() async {
         store.send(.add)
         #expect(store.count == 1)
@@ -84,7 +84,7 @@ struct StoreTests {
         #expect(store.withState(\.count) == 2)
     }
 
-    @Test("tells the observers of a property when that one changes, and not of others")
+    @Test("a change notifies the observers of its property, and no others")
     func properties() {
         let changes = Recorder()
         observe(changes, "count") { _ = store.count }
@@ -98,7 +98,7 @@ struct StoreTests {
         #expect(changes.entries.last == "count")
     }
 
-    @Test("tells each observer once, until it looks again")
+    @Test("each observer is notified once, until it reads again")
     func once() {
         let changes = Recorder()
         observe(changes, "first") { _ = store.count }
@@ -110,7 +110,7 @@ struct StoreTests {
         #expect(changes.entries == ["first", "second"])
     }
 
-    @Test("has its old state while it tells of a change, and takes actions then for later")
+    @Test("observers see the old state, and their actions are queued")
     func actionsFromObservers() {
         let seen = Mutex<[Int]>([])
         withObservationTracking {
@@ -129,7 +129,7 @@ struct StoreTests {
         #expect(store.name == "changed")
     }
 
-    @Test("gives a store of a part, which is observed by itself")
+    @Test("a scoped store is observed separately")
     func scope() {
         let changes = Recorder()
         let child = store.scope(state: \.child, action: \.child)
@@ -143,7 +143,7 @@ struct StoreTests {
         #expect(child.count == 1)
     }
 
-    @Test("ends its effects when it goes, but not while a part of it is held")
+    @Test("the effects of a store end with its release, but not while a scoped store is referenced")
     func release() async {
         let recorder = Recorder()
         var store: Store<Feature.State, Feature.Action>? = Store(initialState: Feature.State()) { Feature() }
@@ -161,7 +161,7 @@ struct StoreTests {
         #expect(recorder.entries == ["began", "ended"])
     }
 
-    @Test("changes a state that nobody observes in its place")
+    @Test("an unobserved state is changed in place")
     func inPlace() {
         struct Lists: Reducer {
             struct State { var items: [Int] = Array(0..<10) }
@@ -182,7 +182,7 @@ struct StoreTests {
         #expect(store.withState(\.items[0]) == 2)
     }
 
-    @Test("tells of a property that may be nil when it comes or goes, and not when it stays")
+    @Test("an optional property notifies when it appears or disappears, and not when it stays")
     func optionalProperty() {
         struct Naming: Reducer {
             struct State: ObservableState { var name: String? }
@@ -206,7 +206,7 @@ struct StoreTests {
         #expect(changes.entries == ["came", "went"])
     }
 
-    @Test("keeps nothing of parts that were dropped")
+    @Test("released scoped stores leave nothing behind")
     func droppedScopes() {
         let kept = store.scope(state: \.child, action: \.child)
         for _ in 0..<1_000 { _ = store.scope(state: \.child, action: \.child) }
@@ -217,7 +217,7 @@ struct StoreTests {
         #expect(changes.entries == ["kept"])
     }
 
-    @Test("tells of a property that cannot be compared with each change")
+    @Test("a property that cannot be compared notifies with each change")
     func incomparable() {
         struct Opaque: Reducer {
             struct State: ObservableState { var read: @Sendable () -> Int = { 0 } }

@@ -3,7 +3,7 @@ import Testing
 @testable import StateMachines
 
 @MainActor
-@Suite("A test store, at its edges", .timeLimit(.minutes(5)))
+@Suite("Test stores in unusual situations", .timeLimit(.minutes(5)))
 struct TestStoreFaultTests {
     struct Feature: Reducer {
         struct State: Equatable {
@@ -39,7 +39,7 @@ struct TestStoreFaultTests {
 
     private func store() -> TestStoreOf<Feature> { TestStore(initialState: Feature.State()) { Feature() } }
 
-    @Test("shows the state before the action while its change is asserted")
+    @Test("an assertion sees the state before the action")
     func stateInside() async {
         let reports = await issues {
             let store = store()
@@ -57,7 +57,7 @@ struct TestStoreFaultTests {
         #expect(reports == [])
     }
 
-    @Test("asserts with the dependencies that its reducer has")
+    @Test("an assertion has the reducer's dependencies")
     func dependenciesInside() async {
         let store = TestStore(initialState: Feature.State()) {
             Feature()
@@ -71,7 +71,7 @@ struct TestStoreFaultTests {
         await store.receive(.loaded) { $0.loads = clock.now() }
     }
 
-    @Test("keeps an action that was not received in time, for the receive that comes later")
+    @Test("a late action is stored for the next receive")
     func receivedLate() async {
         let reports = await issues {
             let store = store()
@@ -85,7 +85,7 @@ struct TestStoreFaultTests {
             reports.first?.hasPrefix("An action must be received before another action is sent: .loaded. ") == true)
     }
 
-    @Test("that goes with an effect running says so within a second")
+    @Test("a test store released with a running effect reports it within a second")
     func released() async {
         var time = Duration.zero
         let reports = await issues {
@@ -97,7 +97,7 @@ struct TestStoreFaultTests {
         #expect(time < .seconds(1))
     }
 
-    @Test("names an action that has no name")
+    @Test("an unnamed action is described")
     func unnamedAction() async {
         let reports = await issues {
             let store = TestStore(initialState: 0) {
@@ -111,7 +111,7 @@ struct TestStoreFaultTests {
         #expect(reports.first?.hasPrefix("The action did not change the state as expected:") == true)
     }
 
-    @Test("reports what the test has left open where the test ended, and not where the store was made")
+    @Test("unfinished work is reported where the test ended, not where the store was created")
     func place() async {
         let last = #line + 3
         await withKnownIssue {
@@ -122,7 +122,7 @@ struct TestStoreFaultTests {
         }
     }
 
-    @Test("reports an action that an effect sends while it goes")
+    @Test("an action that an effect sends while it ends is reported")
     func sentWhileReleased() async {
         let end = Latch()
         let reports = await issues {
@@ -134,7 +134,7 @@ struct TestStoreFaultTests {
                     }
                 }
             }
-            // The test is about the action, not about how soon others let the effect run.
+            // The test checks the action, not how soon other work lets the effect run.
             store.releaseTimeout = .seconds(60)
             await store.send(.load)
             end.open()
@@ -143,7 +143,7 @@ struct TestStoreFaultTests {
         #expect(reports.first?.hasPrefix("An action must be received but the test has ended: .loaded. ") == true)
     }
 
-    @Test("reports nothing when it goes with an effect of the main actor that has sent its last action")
+    @Test("the release of a test store reports nothing after the last action of a main-actor effect")
     func goesWithMainActor() async {
         for _ in 0..<20 {
             let reports = await issues {
@@ -164,7 +164,7 @@ struct TestStoreFaultTests {
         }
     }
 
-    @Test("still reports an effect of the main actor that has more to do")
+    @Test("an unfinished effect of the main actor is still reported")
     func mainActorGoesOn() async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) {
@@ -185,7 +185,7 @@ struct TestStoreFaultTests {
         #expect(reports.count == 1)
     }
 
-    @Test("reports an action that is sent after its effect has ended")
+    @Test("an action sent after the end of its effect is reported")
     func sentLate() async {
         let left = Recorder()
         let reports = await issues {
@@ -198,7 +198,7 @@ struct TestStoreFaultTests {
         #expect(reports.count { $0.hasPrefix("An effect sent an action after it had ended: .add.") } == 1)
     }
 
-    @Test("never runs an effect that is cancelled before it starts")
+    @Test("an effect that is cancelled before its start never runs")
     func cancelledBefore() async {
         let ran = Recorder()
         let store = Store(initialState: 0) {
@@ -213,7 +213,7 @@ struct TestStoreFaultTests {
     }
 }
 
-/// What a test says that has a value of its own, though that is nothing.
+/// A dependency whose values are optional and set.
 private enum Nickname: DependencyKey {
     static let liveValue: String? = "live"
     static let testValue: String? = "test"
@@ -233,9 +233,9 @@ private enum Numbered: TestDependencyKey {
 }
 
 @MainActor
-@Suite("Dependencies, at their edges")
+@Suite("Dependencies in unusual situations")
 struct DependencyFaultTests {
-    @Test("of an optional type have their value, and may be nil")
+    @Test("dependencies of an optional type have their value, and may be nil")
     func optional() {
         @Dependency(Nickname.self) var name
         @Dependency(Nothing.self) var nothing
@@ -256,7 +256,7 @@ struct DependencyFaultTests {
         }
     }
 
-    @Test("have one test value for the whole of a test")
+    @Test("a dependency has one test value during a test")
     func oneTestValue() async {
         @Dependency(Numbered.self) var number
         let first = number
@@ -278,7 +278,7 @@ struct DependencyFaultTests {
             } == first)
     }
 
-    @Test("have a test value for each block of a test with arguments", arguments: [1, 2])
+    @Test("a dependency has a test value for each case of a test with arguments", arguments: [1, 2])
     func parameterised(_: Int) {
         func numbers() -> (Int, Int) {
             withDependencies { _ in

@@ -47,7 +47,7 @@ struct TestStoreTests {
         TestStore(initialState: state) { Feature() }
     }
 
-    @Test("passes a test that says all that happens")
+    @Test("an exhaustive test passes")
     func exhaustive() async {
         let reports = await issues {
             let store = store()
@@ -67,7 +67,7 @@ struct TestStoreTests {
         #expect(reports == [])
     }
 
-    @Test("shows what differs from the state that was expected")
+    @Test("a difference to the expected state is shown")
     func wrongState() async {
         let reports = await issues {
             let store = store(.init(items: [.init(name: "a", tags: ["x"]), .init(name: "b")]))
@@ -102,7 +102,7 @@ struct TestStoreTests {
             ])
     }
 
-    @Test("fails on a change that is not asserted, and on one that is asserted but does not come")
+    @Test("a change without an assertion, and an assertion without a change, fail")
     func unassertedChange() async {
         let reports = await issues {
             let store = store()
@@ -115,7 +115,7 @@ struct TestStoreTests {
             reports.last?.hasPrefix("A change of the state was expected after .nothing, but there was none.") == true)
     }
 
-    @Test("fails on an action that is not received")
+    @Test("an unreceived action fails")
     func unreceived() async {
         let sent = await issues {
             let store = store()
@@ -144,7 +144,7 @@ struct TestStoreTests {
         #expect(finished.count == 1)
     }
 
-    @Test("fails on another action than the one expected, and shows how they differ")
+    @Test("another action than the expected one fails, and the difference is shown")
     func unexpectedAction() async {
         let reports = await issues {
             let store = store()
@@ -166,7 +166,7 @@ struct TestStoreTests {
         #expect(path.first?.hasPrefix("Expected to receive \\.loaded.failed, but received .loaded(") == true)
     }
 
-    @Test("fails at once on an action that no effect can send, and in time on one that none sends")
+    @Test("an expected action fails at once if no effect can send it, and in time if none does")
     func missingAction() async {
         let reports = await issues {
             let store = store()
@@ -185,7 +185,7 @@ struct TestStoreTests {
             ])
     }
 
-    @Test("fails on an effect that does not end")
+    @Test("an unfinished effect fails")
     func unfinished() async {
         let finished = await issues {
             let store = store()
@@ -203,7 +203,7 @@ struct TestStoreTests {
         #expect(released.first?.hasPrefix("An effect still runs when the test ended, started by .wait.") == true)
     }
 
-    @Test("checks only what is asserted, if it is not exhaustive")
+    @Test("a non-exhaustive store checks only the assertions")
     func notExhaustive() async {
         let reports = await issues {
             let store = store()
@@ -225,7 +225,7 @@ struct TestStoreTests {
         #expect(wrong.count == 2)
     }
 
-    @Test("skips received actions when told, and fails when there are none")
+    @Test("received actions are skipped on request, and the request fails without any")
     func skipping() async {
         let reports = await issues {
             let store = store()
@@ -243,7 +243,7 @@ struct TestStoreTests {
             ])
     }
 
-    @Test("fails the test that runs")
+    @Test("a failure is reported to the running test")
     func realIssue() async {
         await withKnownIssue {
             let store = store()
@@ -261,7 +261,7 @@ struct ValueTextTests {
     final class Reference {}
 
     @Test(
-        "are short on one line",
+        "values are short on one line",
         arguments: [
             (Shape.dot as any Sendable, ".dot"), (Shape.at(Point()), ".at(ValueTextTests.Point(x: 1))"),
             (Shape.pair(1, named: "a"), ".pair(1, named: \"a\")"), ([1, 2], "[[0]: 1, [1]: 2]"),
@@ -272,7 +272,7 @@ struct ValueTextTests {
         #expect(ValueText.summary(of: value) == text)
     }
 
-    @Test("differ by lines, with few of those that are equal")
+    @Test("differences are shown by lines, with few equal ones")
     func differences() {
         #expect(TextDiff.of(["a", "b"], ["a", "b"]) == nil)
         #expect(TextDiff.of(["a"], ["b"]) == "  − a\n  + b")

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import XCTest
 
-/// A test of XCTest that passes unless somebody asks it for another count.
+/// An XCTest test that passes unless the environment requests another count.
 final class StoreInXCTest: XCTestCase {
     static let expectation = "TREBUCHET_EXPECTED_COUNT"
 
@@ -26,7 +26,7 @@ final class StoreInXCTest: XCTestCase {
     }
 }
 
-@Suite("A test store inside of an XCTestCase", .timeLimit(.minutes(5)))
+@Suite("Test stores inside XCTestCase", .timeLimit(.minutes(5)))
 struct XCTestReportTests {
     private func runInXCTest(expecting count: Int) async throws -> ChildProcess.Outcome {
         let test = "StateMachinesTests.StoreInXCTest/testCounter"
@@ -35,7 +35,7 @@ struct XCTestReportTests {
             .finish()
     }
 
-    @Test("fails the test when the state is another")
+    @Test("an unexpected state fails the XCTest test")
     func failure() async throws {
         let outcome = try await runInXCTest(expecting: 2)
         #expect(outcome.status == 1)
@@ -44,7 +44,7 @@ struct XCTestReportTests {
         #expect(outcome.output.contains("Executed 1 test, with 1 failure"))
     }
 
-    @Test("passes the test when all is as expected")
+    @Test("an expected state passes the XCTest test")
     func success() async throws {
         let outcome = try await runInXCTest(expecting: 1)
         #expect(outcome.status == 0)

@@ -11,7 +11,7 @@ struct ChangedStreamQueueTests {
 
     private func identity(_ index: Int) -> ObjectIdentifier { ObjectIdentifier(roots[index]) }
 
-    @Test("who looks gets what changed since, once; a state that changes again before anybody looks is one entry")
+    @Test("each reader gets the changes since its last read once; repeated changes before a read are one entry")
     func changes() {
         var log = ChangedStreamQueue()
         var (one, other): (UInt64, UInt64) = (0, 0)
@@ -23,12 +23,12 @@ struct ChangedStreamQueueTests {
         #expect(log.changes(since: &other)?.count == 4)
     }
 
-    @Test("it has an end: who has not looked since then is told to look at everything, until all were told")
+    @Test("the log is bounded: a reader that is too far behind must check every state, until all have been checked")
     func longest() {
         var log = ChangedStreamQueue()
         var (late, full) = (UInt64(0), UInt64(0))
         for index in 0..<ChangedStreamQueue.longest { log.recordChange(identity(index)) }
-        #expect(log.changes(since: &full)?.count == ChangedStreamQueue.longest, "so many are kept")
+        #expect(log.changes(since: &full)?.count == ChangedStreamQueue.longest, "all changes within the limit are kept")
         var seen = full
         log.recordChange(identity(ChangedStreamQueue.longest))
         #expect(log.changes(since: &late) == nil)

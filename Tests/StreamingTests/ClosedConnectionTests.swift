@@ -8,11 +8,10 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite("Sessions whose connection is gone")
+@Suite("Connections whose link is gone")
 struct ClosedConnectionTests {
-    /// A link that notes whether it is used after its end, when a real one is freed memory.
-    ///
-    /// `@unchecked Sendable`: used on the rig's reactor alone.
+    /// A link that records uses after its end, when the memory of a real link is freed. `@unchecked Sendable`: only the rig's reactor uses
+    /// it.
     private final class Link: MessageLink, @unchecked Sendable {
         var isGone = false
         private(set) var usesAfterEnd = 0
@@ -42,7 +41,7 @@ struct ClosedConnectionTests {
         func abort() { use() }
     }
 
-    @Test("what goes on for a connection does not reach the link that has gone, and still counts for its host")
+    @Test("remaining work for a closed connection does not use its link, and still counts for its host")
     func gone() async {
         let reactor = FanOutRig.newReactor()
         await reactor.perform {

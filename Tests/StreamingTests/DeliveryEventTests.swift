@@ -5,7 +5,7 @@ import Testing
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// What those are told and what is counted of versions on their way.
+/// Events and metrics of versions and their deliveries.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DeliveryEventTests {
     private static let reactor = FanOutRig.newReactor()
 
@@ -42,7 +42,7 @@ import Testing
 
     private static let label = ServerEvent.Stream(actor: "page", type: "Rig.Page", target: "observePage")
 
-    @Test("a version names each call that has a part in it once, in their order, and each change is some version's")
+    @Test("a version lists each contributing call once, in order, and each change belongs to a version")
     func causes() async {
         await Self.reactor.perform {
             let rig = FanOutRig(Self.reactor)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("a version of very many calls names a thousand, and says how many more there are")
+    @Test("a version of very many calls lists a thousand, and counts the others")
     func manyCauses() {
         var causes = VersionCauses()
         #expect(causes.takeRecorded() == nil)
@@ -76,7 +76,7 @@ import Testing
         #expect(causes.takeRecorded() == nil)
     }
 
-    @Test("calls that have a part in a version are named once, and counted once, in whatever order they come")
+    @Test("contributing calls of a version are listed and counted once, in whatever order they arrive")
     func taking() {
         for count in [2, 100, 1_200] as [UInt64] {
             var causes = VersionCauses()
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("a version that the server itself has a part in does not say that calls alone have made it")
+    @Test("a version to which the server contributed does not list calls as its only cause")
     func mixed() {
         for (notes, isMixed) in [([7, 8], false), ([7, 0], true), ([0, 7], true), ([0], true)] as [([UInt64], Bool)] {
             var causes = VersionCauses()
@@ -100,7 +100,7 @@ import Testing
         #expect(call.during { EventBus.currentCall } == 0)
     }
 
-    @Test("who reads and who does not are told apart: what each was sent, and what it never will be")
+    @Test("deliveries and skipped versions are reported separately for fast and slow readers")
     func deliveries() async {
         await Self.reactor.perform {
             let rig = FanOutRig(Self.reactor)
@@ -114,7 +114,7 @@ import Testing
             rig.endTurns()
             let before = rig.shard.counts.sum
             slowLink.isWritable = false
-            // As many, and so different, that what the slow one has leads nowhere.
+            // So many large and different versions that no delta leads from the slow reader's version to the last one.
             for round in 0..<200 {
                 page.set(String(repeating: "\(round) ", count: 4_000))
                 rig.endTurns()
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("nothing is noted for who does not listen, and nothing told to who has left")
+    @Test("an event without a handler is not recorded, and a removed handler receives no events")
     func silence() async {
         await Self.reactor.perform {
             let rig = FanOutRig(Self.reactor)

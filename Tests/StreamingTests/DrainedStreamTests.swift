@@ -6,15 +6,15 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Streams of a client that is sent away just when it has come.
+/// Streams of a client that receives a goAway just after it has connected.
 @Suite(.timeLimit(.minutes(5))) struct DrainedStreamTests {
-    /// What a server says that goes, to a client that takes up its stream before it knows.
+    /// The goAway of a server, to a client that resumes its stream before it receives the message.
     private static let farewell = #"{"type":"goAway","payload":{"reason":"draining","reconnectAfterMilliseconds":0}}"#
     private static let refusal =
         #"{"type":"streamError","payload":{"streamID":"s1","errorMessage":"the server is shutting down","code":"unavailable"}}"#
 
     @Test(
-        "a stream that a server which goes does not take up goes on over the next connection; else it has ended",
+        "a stream refused by a draining server continues over the next connection; otherwise it ends",
         arguments: [true, false])
     func refused(isSentAway: Bool) async throws {
         try await withTestServer { server in

@@ -9,14 +9,12 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Streams that end while others of their connection are looked at, and updates from more than one thread.
+/// Streams that end while their connection iterates over them, and updates from several threads.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct EndedStreamTests {
     private static let reactor = FanOutRig.newReactor()
     private var reactor: Reactor { Self.reactor }
 
-    /// A connection that breaks when it is told that a stream has ended.
-    ///
-    /// `@unchecked Sendable`: used on the suite's reactor alone.
+    /// A link that breaks when the end of a stream is sent. `@unchecked Sendable`: only the suite's reactor uses it.
     private final class BreakingLink: MessageLink, @unchecked Sendable {
         weak var connection: ServerConnection?
         var isWritable = false
@@ -33,7 +31,7 @@ import WebSockets
         var host: AddressKey? { nil }
     }
 
-    /// A connection that is behind with as many streams, over a link that breaks at the first end.
+    /// A connection that is behind with this number of streams, over a link that breaks at the first end.
     private func breaking(_ count: Int32, _ source: EventSource, _ rig: FanOutRig) -> (ServerConnection, BreakingLink) {
         let link = BreakingLink()
         let connection = rig.connection(over: link)
@@ -43,7 +41,7 @@ import WebSockets
         return (connection, link)
     }
 
-    @Test("streams of a connection that breaks while it hears of the end of one are given back once")
+    @Test("streams are released once when their connection breaks while the end of one is sent")
     func brokenWhileCatchingUp() async {
         let left = await reactor.perform { [self] in
             let rig = FanOutRig(reactor)
@@ -60,7 +58,7 @@ import WebSockets
         #expect(left == 0)
     }
 
-    @Test("so are those of one that breaks while it is told to go")
+    @Test("streams are released once when their connection breaks while it drains")
     func brokenWhileDraining() async {
         let left = await reactor.perform { [self] in
             let rig = FanOutRig(reactor)
@@ -73,7 +71,7 @@ import WebSockets
         #expect(left == 0)
     }
 
-    @Test("what was sent in the turn in which an actor goes comes before the end", arguments: [true, false])
+    @Test("updates sent in an actor's last turn arrive before the end", arguments: [true, false])
     func lastTurn(isAtHome: Bool) async {
         let seen = await reactor.perform { [self] in
             let rig = FanOutRig(reactor)
@@ -96,14 +94,14 @@ import WebSockets
         #expect(answers == 1)
     }
 
-    @Test("updates of an actor that lives on no reactor come in their order, on whichever threads it runs")
+    @Test("updates of an actor without a reactor arrive in order, whichever threads it runs on")
     func order() async {
         let versions = await reactor.perform { [self] in
             let rig = FanOutRig(reactor)
             let source = EventSource(buffer: 8, home: nil) { $0() }
             let (connection, link) = rig.connection()
             rig.observe(source, connection)
-            // One after the other, as its isolation has it.
+            // One after the other, as the actor's isolation guarantees.
             let sent = DispatchSemaphore(value: 0)
             DispatchQueue.global().async {
                 source.send(1)
@@ -118,6 +116,6 @@ import WebSockets
             return (versions.2.versions, versions.2.answers)
         }
         #expect(seen.0 == [1, 2])
-        #expect(seen.1 == 0, "and the stream goes on")
+        #expect(seen.1 == 0, "the stream continues")
     }
 }

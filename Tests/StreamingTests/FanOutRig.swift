@@ -7,15 +7,13 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// One state and many connections that observe it, on one reactor, without a network. On that reactor alone.
+/// One state and many connections that observe it, on one reactor, without a network. To be used on that reactor only.
 final class FanOutRig: @unchecked Sendable {
-    /// A connection that notes which versions it was sent.
-    ///
-    /// `@unchecked Sendable`: used on the rig's reactor alone.
+    /// A link that records the sent versions. `@unchecked Sendable`: only the rig's reactor uses it.
     final class Link: MessageLink, @unchecked Sendable {
         var isWritable = true
         var versions: [UInt64] = []
-        /// What it was sent, of which it keeps what comes while it is to.
+        /// The texts sent while `keepsTexts` is set.
         var texts: [SharedBytes] = []
         var keepsTexts = false
         var answers = 0
@@ -30,7 +28,7 @@ final class FanOutRig: @unchecked Sendable {
             if keepsTexts { texts.append(shared) }
         }
 
-        /// The number behind `"sequenceNumber":`, the first of the message's bytes that are digits.
+        /// The number after `"sequenceNumber":`, the first digits in the message.
         private static func version(of shared: SharedBytes) -> UInt64 {
             shared.bytes.prefix(60).drop { !(0x30...0x39).contains($0) }.prefix { (0x30...0x39).contains($0) }
                 .reduce(0) { $0 * 10 + UInt64($1 - 0x30) }
@@ -51,9 +49,7 @@ final class FanOutRig: @unchecked Sendable {
         var number = 0
     }
 
-    /// A state of any text, with what tells of its changes.
-    ///
-    /// `@unchecked Sendable`: used on the rig's reactor alone.
+    /// A state with an arbitrary text, and its change notifications. `@unchecked Sendable`: only the rig's reactor uses it.
     final class Observed: @unchecked Sendable {
         private let cell = _StateCell<Page>()
         let source: StateSource
@@ -79,7 +75,7 @@ final class FanOutRig: @unchecked Sendable {
         }
     }
 
-    /// A reactor for a suite: apart from those of servers, which these tests would hold up.
+    /// A reactor for a suite: separate from those of servers, which these tests would block.
     static func newReactor() -> Reactor {
         do { return try Reactor(name: "rig") } catch { fatalError("\(error)") }
     }
@@ -95,7 +91,7 @@ final class FanOutRig: @unchecked Sendable {
         server = ServerShard(states: shard, on: reactor, index: 0, context: parts, system: system)
     }
 
-    /// Where it tells what happens.
+    /// The event bus of the shard.
     var events: EventBus { server.events }
 
     func observed() -> Observed { Observed(shard) }
@@ -109,7 +105,7 @@ final class FanOutRig: @unchecked Sendable {
         ServerConnection(link, name: server.newConnectionName(), shard: server)
     }
 
-    /// Ends turns until everybody has been written to.
+    /// Ends turns until all subscribers have been written to.
     func endTurns() {
         repeat { shard.endOfTurn() } while shard.isMarked
     }

@@ -9,18 +9,16 @@ import TrebuchetTesting
 @testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(5)), .serialized) struct FanOutSliceTests {
-    /// Many subscribers who take their time, and somebody else who comes in each turn.
-    ///
-    /// `@unchecked Sendable`: made and used on its reactor alone.
+    /// Many slow subscribers, and other work in each turn. `@unchecked Sendable`: created and used on its reactor only.
     private final class Scene: @unchecked Sendable {
         let rig: FanOutRig
         let state: FanOutRig.Observed
         var audience: [(connection: ServerConnection, link: FanOutRig.Link)] = []
-        /// Turns in which somebody else had his share, and those before the last send.
+        /// The number of turns in which other work ran, and that number at the last send.
         var turns = 0
         var turnsAtLastSend = 0
         var inTurn: () -> Void = {}
-        /// What callers had seen before their answers, with what they had caused.
+        /// The versions that callers had seen at their responses, with the versions of their changes.
         var answered: [(version: UInt64?, wanted: UInt64)] = []
         private var isOver = false
 
@@ -41,7 +39,7 @@ import TrebuchetTesting
         }
 
         private func turn(_ reactor: Reactor) {
-            // Seldom enough to leave the machine to others.
+            // Rare enough to leave processor time to other tests.
             reactor.schedule(after: .microseconds(200)) { [self] in
                 turns += 1
                 inTurn()
@@ -61,7 +59,7 @@ import TrebuchetTesting
     private var reactor: Reactor { Self.reactor }
 
     @Test(
-        "while an update goes to 2,000 subscribers, others have their share, and an answer is behind what its caller sees"
+        "while an update is sent to 2,000 subscribers, other work runs in between, and responses follow their updates"
     )
     func slices() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 2_000) }
@@ -78,11 +76,11 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
-    @Test("versions that come while others are still being sent reach everybody in order, the newest in any case")
+    @Test("versions published during the delivery of others reach all subscribers in order, and the latest one always")
     func newerMeanwhile() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 1_000) }
         await reactor.perform {
-            // One version in each of 20 turns, each with a call of somebody who observes.
+            // One version in each of 20 turns, each with the response to a call of a subscriber.
             var rounds = 0
             scene.inTurn = {
                 guard rounds < 20 else { return }
@@ -103,8 +101,7 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
-    @Test(
-        "changes that come while a version is being sent are merged, and states that nobody waits for are not held up")
+    @Test("changes during a delivery are conflated, and streams without waiting responses are not delayed")
     func merged() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 500) }
         #expect(await eventually { await reactor.perform { scene.newest == [1] } })
@@ -140,9 +137,7 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
-    @Test(
-        "while each round over the subscribers finds new versions, each that was encoded reaches everybody, however long that goes on"
-    )
+    @Test("every encoded version reaches all subscribers, even when each round over them finds new versions")
     func noneLeftOut() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 300) }
         #expect(await eventually { await reactor.perform { scene.newest == [1] } })
@@ -159,13 +154,13 @@ import TrebuchetTesting
         let (sent, encoded) = await reactor.perform {
             (Set(scene.audience.map(\.link.versions)), scene.state.source.encodeCount)
         }
-        // Where a round takes many turns some are merged before they are encoded.
+        // When a round takes many turns, some versions are conflated before they are encoded.
         #expect(sent.count == 1 && sent.first?.count == encoded, "\(encoded) versions, \(sent.map(\.count)) sent")
-        #expect(encoded > 70, "more than are kept for who is behind")
+        #expect(encoded > 70, "more versions than are retained for slow subscribers")
         await reactor.perform { scene.stop() }
     }
 
-    @Test("subscribers who leave while an update is being sent take nobody's place")
+    @Test("subscribers that leave during a delivery do not disturb it")
     func leaving() async {
         let scene = await reactor.perform { [reactor] in Scene(reactor, subscribers: 1_000) }
         #expect(await eventually { await reactor.perform { scene.newest == [1] } })
@@ -183,7 +178,7 @@ import TrebuchetTesting
         await reactor.perform { scene.stop() }
     }
 
-    @Test("an answer looks at what has changed, and not at the streams of its connection", arguments: [0, 64, 250])
+    @Test("a response checks only changed streams, not all streams of its connection", arguments: [0, 64, 250])
     func looks(streams: Int) async {
         let looks = await reactor.perform { [reactor] in
             let rig = FanOutRig(reactor)
@@ -197,12 +192,12 @@ import TrebuchetTesting
             rig.endTurns()
             let before = rig.shard.changes.checkCount
             for round in 0..<100 {
-                // Somebody else's state changes with each call.
+                // A state of another connection changes with each call.
                 strange.set("\(round)")
                 connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
             }
-            let looks = rig.shard.changes.checkCount - before
-            // One of its own is still seen at once.
+            let checkCount = rig.shard.changes.checkCount - before
+            // The connection's stream is still updated immediately.
             rig.observe(own.source, connection)
             own.set("new")
             connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
@@ -212,7 +207,7 @@ import TrebuchetTesting
             rig.endTurns()
             return looks
         }
-        // A call publishes what it changed: two entries for each.
+        // A call publishes its changes: two entries for each.
         #expect(looks <= 300, "\(looks) looks for 100 answers")
     }
 }

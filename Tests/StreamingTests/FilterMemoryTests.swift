@@ -14,7 +14,7 @@ import TrebuchetWire
     private static let reactor = FanOutRig.newReactor()
     private var reactor: Reactor { Self.reactor }
 
-    /// Readers of one state, each through a filter of its own.
+    /// Subscribers of one state, each with a separate filter.
     private func observe(
         _ filters: [StreamFilter], _ rig: FanOutRig, _ state: FanOutRig.Observed, limit: Int = 16 << 20
     ) throws -> [(connection: ServerConnection, link: FanOutRig.Link)] {
@@ -28,12 +28,13 @@ import TrebuchetWire
         }
     }
 
-    /// 150 conditions that come true at once.
+    /// 150 conditions that become true simultaneously.
     private static let conditions = (0..<150).map {
         StreamFilter.where("/text", .greater(than: .string("a\(String(repeating: "b", count: $0))")))
     }
 
-    @Test("each connection, principal and host has a share of the different filters of a state, and gets it back")
+    @Test(
+        "the distinct filters of a state have quotas per connection, principal and host, and unused ones are released")
     func shares() async {
         await reactor.perform { [self] in
             let rig = FanOutRig(reactor)
@@ -56,11 +57,11 @@ import TrebuchetWire
             #expect(brought.count == 16)
             #expect(refusal(bring(1, nil))?.hasPrefix("quota exceeded: this connection has 4 of the 64") == true)
             #expect(refusal(bring(5, "ann"))?.hasPrefix("quota exceeded: 'ann' has 16 of the 64") == true)
-            // What is there already is nobody's.
+            // A reservation for an existing filter is not counted.
             let terms = FilterQuota(limits, QuotaScopes(connection: 1, principal: "ann", host: nil))
             let again = try? state.source.filtered(.path("/1"), clock: reactor, terms: terms)
             #expect(again === brought.first)
-            // Others have theirs, and what nobody uses any more is free again.
+            // Others have separate quotas, and unused filters are free again.
             for connection in UInt64(6)...17 {
                 for _ in 0..<4 { brought += [bring(connection, nil)].compactMap { try? $0.get() } }
             }
@@ -71,7 +72,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("150 filters of a large state share one text, and cost a few times what encoding it does")
+    @Test("150 filters of a large state share one encoded text, and take a few times as long as its encoding")
     func sharedText() async throws {
         let (texts, ratio, held) = try await reactor.perform { [self] in
             Result {
@@ -108,15 +109,15 @@ import TrebuchetWire
         #expect(ratio < 40, "\(ratio) times the time of encoding")
     }
 
-    @Test("versions that slow readers of filters have not taken are bounded; those who hold the oldest are told so")
+    @Test("versions retained for slow filter readers are bounded; the readers of the oldest ones receive an error")
     func slowReaders() async throws {
-        // Six of them and the newest.
+        // Room for six old versions and the latest one.
         let limit = 6_500
         let (ended, other) = try await reactor.perform { [self] in
             Result {
                 let rig = FanOutRig(reactor)
                 let state = rig.observed()
-                // Each holds for one version alone, so that each would hold another one.
+                // Each condition holds for one version only, so that each filter would retain another one.
                 let filters = (0..<10).map { StreamFilter.where("/text", .equal(.string(text($0)))) }
                 let readers = try observe(filters, rig, state, limit: limit)
                 let other = try observe([StreamFilter.distinct()], rig, state, limit: limit)[0]
@@ -136,7 +137,7 @@ import TrebuchetWire
         #expect(other == Array(1...11))
     }
 
-    /// What a test keeps on the reactor.
+    /// Objects that a test keeps on the reactor.
     private final class Scene: @unchecked Sendable {
         var rig: FanOutRig?
         var state: FanOutRig.Observed?
@@ -144,7 +145,7 @@ import TrebuchetWire
         var timers = 0
     }
 
-    @Test("a filter has one timer at most, however often its value comes and goes in an interval, and none in the end")
+    @Test("a filter has at most one timer, however often its value changes in an interval, and none in the end")
     func timers() async throws {
         let scene = Scene()
         try await reactor.perform { [self] in
@@ -174,7 +175,7 @@ import TrebuchetWire
 
     private func text(_ number: Int) -> String { String(number) + String(repeating: "x", count: 900) }
 
-    @Test("a part that is larger than the filters of a state may hold ends its stream, and no other's")
+    @Test("a part over the limit for the filters of a state ends only its stream")
     func largePart() async throws {
         let (whole, isEnded, answers) = try await reactor.perform { [self] in
             Result {
@@ -198,7 +199,7 @@ import TrebuchetWire
         #expect(answers == 1)
     }
 
-    @Test("whatever filters may hold, a part is sent or its stream is ended", arguments: [true, false])
+    @Test("whatever the limit for filters, a part is either sent or its stream ends", arguments: [true, false])
     func sentOrEnded(isThere: Bool) async throws {
         let sizes = 0...(isThere ? 200 : 300)
         let outcomes = try await reactor.perform { [self] in
@@ -224,7 +225,7 @@ import TrebuchetWire
         #expect(outcomes.last?.0 == !isThere)
     }
 
-    @Test("of two connections and a reader in this process of one filter the others go on when one goes")
+    @Test("when one of several readers of a filter leaves, the others continue")
     func readersOfOneFilter() async throws {
         let (counts, versions) = try await reactor.perform { [self] in
             Result {
@@ -251,7 +252,7 @@ import TrebuchetWire
                 return (counts, versions)
             }
         }.get()
-        #expect(counts == [1, 2, 1, 1, 0], "one filter, two of its readers counted, one value read, one filter, none")
+        #expect(counts == [1, 2, 1, 1, 0], "one filter, two counted readers, one value read, one filter, none")
         #expect(versions.count == 2)
     }
 }

@@ -6,7 +6,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// What a client keeps of a state that knows its changes, without a connection.
+/// The client's copy of a state that applies changes incrementally, without a connection.
 @Suite struct IncrementalStateTests {
     struct Item: Codable, Sendable, Identifiable, Equatable {
         let id: Int
@@ -50,7 +50,7 @@ import TrebuchetWire
 
     private static func add(_ id: Int) -> String { #"[{"op":"add","path":"/-","value":{"id":\#(id),"title":""}}]"# }
 
-    @Test("changes that nobody has asked for are kept, and applied in order for whoever asks, once")
+    @Test("pending changes are applied in order and once, when a reader requests the value")
     mutating func applied() throws {
         #expect(try newest == nil)
         data(3, #"[{"id":1,"title":"a"}]"#)
@@ -70,20 +70,20 @@ import TrebuchetWire
         #expect(try newest?.count == 5)
     }
 
-    @Test("changes from another value, or before there is one, ask for a whole value")
+    @Test("changes from another base value, or before the first value, make the client request a snapshot")
     mutating func otherBase() throws {
         #expect(patch(4, Self.add(1), base: 0) == Self.whole)
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(4, "[]")
         #expect(patch(6, Self.add(1), base: 5) == Self.whole)
-        #expect(patch(7, Self.add(1)) == nil, "it counts no more")
+        #expect(patch(7, Self.add(1)) == nil, "the change is ignored")
         #expect(try newest?.value == [])
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(7, #"[{"id":1,"title":"a"}]"#)
         #expect(try newest?.value == [Item(id: 1, title: "a")])
     }
 
-    @Test("of changes that nobody asks for only so many wait; then a whole value is asked for")
+    @Test("a limited number of changes may be pending; then the client requests a snapshot")
     mutating func bounded() throws {
         data(1, "[]")
         var asked: UInt64?
@@ -92,7 +92,7 @@ import TrebuchetWire
         }
         #expect(asked.map { (500...1_100).contains($0) } == true)
         #expect(try newest?.value.count == asked.map { Int($0) - 2 })
-        // Who reads in time never gets there.
+        // A reader that reads in time never exceeds the limit.
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(10_000, "[]")
         for sequence in 10_001...UInt64(13_000) {
@@ -101,14 +101,14 @@ import TrebuchetWire
         }
     }
 
-    @Test("when changes do not fit the value, the stream begins anew and is put together as text from then on")
+    @Test("when changes do not fit the value, the stream restarts and is assembled as text from then on")
     mutating func misfit() throws {
         data(3, #"[{"id":1,"title":"a"}]"#)
         #expect(patch(4, #"[{"op":"replace","path":"/0/title","value":"b"}]"#) == nil)
         #expect(throws: ChangesMismatch.self) { try newest }
         let asked = registry.stopKeeping(1)
         #expect(asked == Self.whole)
-        #expect(registry.stopKeeping(1) == nil, "once, however many readers find it")
+        #expect(registry.stopKeeping(1) == nil, "requested once, however many readers detect it")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(4, #"[{"id":1,"title":"b"}]"#)
         #expect(patch(5, #"[{"op":"replace","path":"/0/title","value":"c"}]"#) == nil)
@@ -116,7 +116,7 @@ import TrebuchetWire
         #expect(relay.currentValue.count == 4)
     }
 
-    @Test("only of types that know their changes anything is kept")
+    @Test("only types that support incremental changes have an incremental copy")
     func kinds() {
         #expect(IncrementalStateFactory.make(for: [Item].self) == nil)
         #expect(IncrementalStateFactory.make(for: Int.self) == nil)

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetClient
 
 @Suite struct ResumeRetentionTests {
-    @Test("a source goes on for its time after the last loss, and not without one")
+    @Test("a source is retained for a time after the last disconnection, and not without one")
     func duration() {
         let memory = ResumeRetention()
         #expect(!memory.isRetained(on: nil))

@@ -28,12 +28,12 @@ struct ScannerTests {
         } catch { return (error as? EnvelopeError)?.message }
     }
 
-    @Test("what a message does not have is an empty text")
+    @Test("an absent member of a message is an empty text")
     func absent() {
         #expect(Array("{}".utf8).withUnsafeBytes { ScannedEnvelope().string(.absent, in: $0) } == "")
     }
 
-    @Test("every kind is read, and no prefix of it is", arguments: valid)
+    @Test("each kind of message is scanned, and its prefixes are refused", arguments: valid)
     func prefixes(_ text: String) {
         let bytes = Array(text.utf8)
         #expect(problem(bytes) == nil)
@@ -42,7 +42,7 @@ struct ScannerTests {
     }
 
     @Test(
-        "bad JSON is refused",
+        "invalid JSON is refused",
         arguments: [
             "1.", ".5", "1e", "01", "-", "+1", "tru", "\"\\x\"", "\"\\u12G4\"", "\"\\ud800\"", "\"\\udc00\"",
             "\"\u{1}\"", "[1,]", "{\"a\"}", "{\"a\":1,}", "",
@@ -53,7 +53,7 @@ struct ScannerTests {
     }
 
     @Test(
-        "the message says what is wrong",
+        "the error describes the problem",
         arguments: [
             (#"{"payload":{}}"#, "the message has no 'type'"),
             (#"{"type":"cancel"}"#, "the message has no 'payload'"),
@@ -79,7 +79,7 @@ struct ScannerTests {
     func nulls(_ text: String) { #expect(problem(Array(text.utf8)) == nil) }
 
     @Test(
-        "only a broken invocation has a call that is answered",
+        "only an invalid invocation has a call that can be answered",
         arguments: [
             (#"{"type":"invocation","payload":{"callID":"a1","actorID":"b"}}"#, "a1"),
             (
@@ -147,7 +147,7 @@ struct ScannerTests {
         #expect(problem(call(33)) == "more than 32 arguments")
     }
 
-    @Test("mutated messages never crash, and what JSONSerialization rejects is refused")
+    @Test("mutated messages never crash, and the scanner refuses those refused by JSONSerialization")
     func fuzz() {
         var seed: UInt64 = 42
         func random(_ limit: Int) -> Int {
@@ -165,7 +165,7 @@ struct ScannerTests {
                 default: bytes.remove(at: at)
                 }
             }
-            // A number may be larger than any Double (RFC 8259 §6), which JSONSerialization does not take.
+            // A number may be larger than any Double (RFC 8259 §6), which JSONSerialization does not accept.
             let isBeyondDouble = String(decoding: bytes, as: UTF8.self).contains(/e[0-9]{3}/)
             guard problem(bytes) == nil, !isBeyondDouble else { continue }
             let isJSON = (try? JSONSerialization.jsonObject(with: Data(bytes))) != nil

@@ -8,7 +8,7 @@ import TrebuchetWire
 @testable import TrebuchetClient
 
 @Suite(.timeLimit(.minutes(5))) struct StateSourceTests {
-    @Test("a broadcaster whose last subscriber has gone is not attached any more, also when it was detached first")
+    @Test("a broadcaster without subscribers is not attached, even when it was detached first")
     func lateAttach() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let counts = await reactor.perform {
@@ -29,7 +29,7 @@ import TrebuchetWire
         #expect(counts == [0, 1, 0])
     }
 
-    @Test("a state is observed while a broadcaster sends it, and a version is published once")
+    @Test("a state is observed while a broadcaster sends it, and each version is published once")
     func observed() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (observed, published) = await reactor.perform {
@@ -50,9 +50,7 @@ import TrebuchetWire
         #expect(published[0] >= EncodeBudget.minimumPerUpdate && published[1] == 0)
     }
 
-    @Test(
-        "changes of a state that nobody observes any more are nothing to its reactor, until somebody does, who begins with the last"
-    )
+    @Test("changes of an unobserved state cause no work, and the next subscriber starts with the latest version")
     func unobserved() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (marked, beginning, encoded) = await reactor.perform {
@@ -75,7 +73,7 @@ import TrebuchetWire
             change()
             source.detach(first)
             let before = source.encodeCount
-            // The first forgets what had been sent.
+            // The first change resets the sent position.
             for _ in 0..<3 { change() }
             let encoded = source.encodeCount - before
             let second = observe()
@@ -88,7 +86,7 @@ import TrebuchetWire
         #expect(beginning.0 == beginning.1 && encoded == 0)
     }
 
-    @Test("what a call changed becomes a version at its end, not at the turn's")
+    @Test("the changes of a call become a version at the end of the call, not at the end of the turn")
     func versionOfCall() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let published = await reactor.perform {
@@ -103,10 +101,10 @@ import TrebuchetWire
             source.detach(broadcaster)
             return withExtendedLifetime(cell) { published }
         }
-        #expect(published == 0, "there is nothing left to publish")
+        #expect(published == 0, "no change is left to publish")
     }
 
-    /// A subscriber that counts what it is told.
+    /// A subscriber that counts its notifications.
     private final class Probe: StreamSubscriber {
         let isLocal: Bool
         var isAwaited: Bool { !isLocal }
@@ -126,7 +124,9 @@ import TrebuchetWire
         }
     }
 
-    @Test("a connection whose answers wait hears that its stream is up to date, also behind a reader in this process")
+    @Test(
+        "a connection with waiting responses is notified that its stream is up to date, also with a local reader before it"
+    )
     func awaitedBehindLocal() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (shown, counted) = await reactor.perform {
@@ -145,10 +145,10 @@ import TrebuchetWire
             return withExtendedLifetime((cell, probes)) { (probes[1].shown, counted) }
         }
         #expect(shown == 1)
-        #expect(counted == 1, "the reader in this process is no subscriber over the network")
+        #expect(counted == 1, "the local reader does not count as a subscriber")
     }
 
-    @Test("a value that has come while the next version did is sent with that, before anybody hears that all is shown")
+    @Test("a snapshot that arrives together with the next version is sent before the stream counts as up to date")
     func overtakenWhole() async throws {
         let reactor = ReactorGroup.forServer(count: 1).reactors[0]
         let (before, atEnd) = await reactor.perform {

@@ -6,7 +6,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// What else may happen to the streams of a client.
+/// Special cases of a client's streams.
 @Suite struct StreamRegistryEdgesTests {
     private var registry = StreamRegistry()
 
@@ -33,7 +33,7 @@ import TrebuchetWire
         if let id { _ = registry.handleStreamStart(callNumber: number, streamID: id, epoch: epoch) }
     }
 
-    @Test("streams are counted, and those that have not begun")
+    @Test("streams are counted, and so are those that have not started")
     mutating func counts() {
         let streams = [stream(), stream()]
         #expect(registry.count == 0 && registry.beginningCount == 0)
@@ -50,7 +50,7 @@ import TrebuchetWire
         #expect(registry.count == 0 && registry.beginningCount == 0)
     }
 
-    @Test("a server that starts a stream again and again gives it another name each time, and one stream is counted")
+    @Test("a stream that its server starts repeatedly with new IDs is counted once")
     mutating func startedAgain() {
         let (first, second) = (stream(), stream())
         begin(1, first)
@@ -60,7 +60,7 @@ import TrebuchetWire
         let old = data("s1", 1, "1")
         let new = data("s3", 1, "1")
         #expect(!old && new)
-        // The name of another that has begun.
+        // The ID of another stream that has started.
         _ = registry.handleStreamStart(callNumber: 2, streamID: "s3", epoch: "e")
         #expect(registry.beginningCount == 1)
         let told = registry.remove(callNumber: 1)
@@ -69,7 +69,7 @@ import TrebuchetWire
         #expect(kept == "s3" && registry.count == 0 && registry.beginningCount == 0)
     }
 
-    @Test("the name that a stream had on another connection may be another's on this one")
+    @Test("the ID of a stream on an earlier connection may belong to another stream on this one")
     mutating func reusedNames() {
         let (first, second) = (stream(), stream())
         begin(1, first, id: "s1")
@@ -81,7 +81,7 @@ import TrebuchetWire
         #expect(told == nil && isTaken && value(second) == "1")
     }
 
-    @Test("values count when they are newer, of the same epoch; another epoch begins anew")
+    @Test("values count when they are newer and of the same epoch; another epoch resets the sequence")
     mutating func sequences() {
         let stream = stream()
         begin(1, stream, id: "s")
@@ -102,7 +102,7 @@ import TrebuchetWire
         #expect(!unknown)
     }
 
-    @Test("events come one after the other, from the position on; one that is missing ends the stream")
+    @Test("events are accepted in sequence after the position; a missing one ends the stream")
     mutating func events() {
         let stream = stream(.events(buffer: 10))
         registry.subscribe(
@@ -119,7 +119,7 @@ import TrebuchetWire
         #expect(registry.count == 0)
     }
 
-    @Test("events that begin in another life, and not behind what was seen, end the stream")
+    @Test("events of another incarnation that do not follow the seen ones end the stream")
     mutating func otherLife() {
         let stream = stream(.events(buffer: 10))
         registry.subscribe(
@@ -139,7 +139,7 @@ import TrebuchetWire
                     TrebuchetError(.overflow, "events were missed: their actor was activated again")))
     }
 
-    @Test("events may begin behind one that was seen elsewhere, and go on from there over each connection")
+    @Test("events may start after a bookmark, and continue from there over each connection")
     mutating func since() {
         let stream = stream(.events(buffer: 10, since: EventBookmark(epoch: "e", sequence: 5)))
         let target = StreamTarget(actorID: "a", name: "observeEvents")
@@ -156,7 +156,7 @@ import TrebuchetWire
         #expect(again == [.resumption(streamID: "s", target, epoch: "e", lastSequence: 7)])
     }
 
-    @Test("a value that is the one before is left out where the filter says so", arguments: [true, false])
+    @Test("a value equal to the previous one is omitted if the filter requests this", arguments: [true, false])
     mutating func equal(skipsEqual: Bool) throws {
         let filter = skipsEqual ? StreamFilter.distinct() : .atMost(every: .milliseconds(1))
         let stream = stream(filter: filter)
@@ -172,7 +172,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "the end of a stream has its reason, and the stream is forgotten unless it goes on elsewhere",
+        "the end of a stream has a reason, and the stream is removed unless it continues elsewhere",
         arguments: [
             (StreamEndReason.completed, StreamOutcome.completed), (.clientUnsubscribed, .completed),
             (.actorTerminated, .failed(TrebuchetError(.actorNotFound, "the actor is gone"))), (.serverDraining, nil),
@@ -193,14 +193,14 @@ import TrebuchetWire
         #expect(!late && value(stream) == "1")
     }
 
-    @Test("an error ends the stream that has its name now, and a refusal what has not begun on this connection")
+    @Test("an error ends the stream with its current ID, and a refusal ends a stream that has not started")
     mutating func errors() {
         let (first, second, third) = (stream(), stream(), stream())
         begin(1, first, id: "s1")
         begin(2, second, id: "s2")
         begin(3, third)
         _ = registry.restartAll()
-        // It may be another's name by now.
+        // The ID may belong to another stream by now.
         registry.handleStreamError(streamID: "s1", error: TrebuchetError(.internal, "no"))
         #expect(first.relay.currentValue.outcome == nil)
         _ = registry.handleStreamStart(callNumber: 1, streamID: "s7", epoch: "e")

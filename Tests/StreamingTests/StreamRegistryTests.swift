@@ -6,7 +6,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Which messages of a stream count, without a connection.
+/// The messages of a stream that are accepted, without a connection.
 @Suite struct StreamRegistryTests {
     private var registry = StreamRegistry()
     private let stream = EncodedStream(of: StreamTarget(actorID: "a", name: "observeState"), userInfo: [:]) {}
@@ -32,7 +32,7 @@ import TrebuchetWire
     private static let whole = StreamRegistry.Resubscription(
         callNumber: 1, streamID: "s1", target: StreamTarget(actorID: "a", name: "observeState"))
 
-    @Test("a difference from the value that is there makes the next one")
+    @Test("a delta from the current value produces the next one")
     mutating func patched() {
         data(3, "[1,2]")
         #expect(patch(4, base: 3, #"[{"op":"add","path":"/-","value":3}]"#) == nil)
@@ -42,7 +42,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "one from another value, one that cannot be done, and one that makes too much ask for a whole value",
+        "a delta with another base, an invalid one and an oversized result make the client request a snapshot",
         arguments: [
             (2, #"[{"op":"add","path":"/-","value":3}]"#), (3, #"[{"op":"remove","path":"/7"}]"#), (3, "{}"),
             (3, #"[{"op":"add","path":"/-","value":"\#(String(repeating: "x", count: 1000))"}]"#),
@@ -51,7 +51,7 @@ import TrebuchetWire
         data(3, "[1,2]")
         #expect(patch(5, base: base, text) == Self.whole)
         #expect(value == "[1,2]")
-        // What was on its way counts no more; then the server begins anew.
+        // Messages in transit are ignored; then the server starts the stream again.
         data(6, "[9]")
         #expect(value == "[1,2]")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
@@ -59,7 +59,7 @@ import TrebuchetWire
         #expect(value == "[9]")
     }
 
-    @Test("on a new connection streams are taken up where they were, those that had not begun are begun")
+    @Test("on a new connection started streams are resumed at their positions, and the others are started")
     mutating func anew() {
         data(3, "[1,2]")
         registry.subscribe(
@@ -74,13 +74,13 @@ import TrebuchetWire
                 .invocation(StreamTarget(actorID: "b", name: "observeOther")),
             ])
         data(4, "[late]")
-        #expect(value == "[1,2]", "of the old connection")
+        #expect(value == "[1,2]", "the message belongs to the old connection")
         #expect(registry.handleStreamStart(callNumber: 1, streamID: "s1", epoch: "e") == nil)
         data(3, "[1,2]")
-        #expect(stream.relay.currentValue.count == 1, "it has that")
+        #expect(stream.relay.currentValue.count == 1, "the stream has this version already")
         data(4, "[3]")
         #expect(value == "[3]")
         registry.handleStreamEnd(streamID: "s1", reason: .serverDraining)
-        #expect(stream.relay.currentValue.outcome == nil, "it goes on elsewhere")
+        #expect(stream.relay.currentValue.outcome == nil, "the stream continues elsewhere")
     }
 }

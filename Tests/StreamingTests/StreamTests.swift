@@ -17,13 +17,13 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stream begins with the value of now", arguments: TestLink.allCases)
+    @Test("a stream starts with the current value", arguments: TestLink.allCases)
     func firstValue(link: TestLink) async throws {
         try await withList(link) { list, _, _ in
             let states = await list.observeState()
             #expect(await states.first { _ in true }?.items == ["first"])
             _ = try await list.add(title: "second")
-            // Each iterator of the same stream begins with the newest value.
+            // Each iterator of the same stream starts with the latest value.
             #expect(await states.first { _ in true }?.items == ["first", "second"])
         }
     }
@@ -42,7 +42,8 @@ import TrebuchetTesting
     }
 
     @Test(
-        "under a burst of changes nothing older, nothing twice, and the last one always", arguments: TestLink.allCases)
+        "a burst of changes is delivered without older or repeated values, and always with the last one",
+        arguments: TestLink.allCases)
     func burst(link: TestLink) async throws {
         try await withList(link) { list, _, _ in
             let readers = (0..<8).map { _ in
@@ -73,7 +74,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a caller that observes has its own change when the answer comes", arguments: TestLink.allCases)
+    @Test("a caller that observes has received its change when the response arrives", arguments: TestLink.allCases)
     func ownWrites(link: TestLink) async throws {
         try await withList(link) { list, _, _ in
             let states = await list.observeState()
@@ -89,7 +90,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("many changes in one call are one update")
+    @Test("several changes in one call are one update")
     func coalescing() async throws {
         try await withList(.webSocket) { list, _, server in
             var iterator = await list.observeState().makeAsyncIterator()
@@ -101,7 +102,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("nothing is encoded while nobody observes")
+    @Test("an unobserved state is not encoded")
     func lazy() async throws {
         try await withList(.webSocket) { list, _, server in
             do {
@@ -115,7 +116,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("letting go of a stream ends its subscription at the server", arguments: TestLink.allCases)
+    @Test("releasing a stream ends its subscription at the server", arguments: TestLink.allCases)
     func unsubscribe(link: TestLink) async throws {
         try await withList(link) { list, _, server in
             do {
@@ -129,11 +130,11 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stream that nobody ever reads is not kept either", arguments: TestLink.allCases)
+    @Test("an unread stream is released as well", arguments: TestLink.allCases)
     func unread(link: TestLink) async throws {
         try await withList(link) { list, _, server in
             for _ in 0..<100 { _ = await list.observeState() }
-            // Behind the hundred on the same connection.
+            // After the hundred streams on the same connection.
             _ = try await list.add(title: "x")
             #expect(await eventually { await server.subscriberCount(of: "todos", "observeState") == 0 })
         }
@@ -153,7 +154,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the end of the actor ends its streams and says so", arguments: TestLink.allCases)
+    @Test("the end of an actor ends its streams with an error", arguments: TestLink.allCases)
     func actorGone(link: TestLink) async throws {
         try await withList(link) { list, _, server in
             let states = await list.observeState()
@@ -170,7 +171,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "the server's shutdown ends streams of a client that does not come back, and says so",
+        "the server's shutdown ends the streams of a client that does not reconnect, with an error",
         arguments: TestLink.allCases)
     func shutdown(link: TestLink) async throws {
         var options = TrebuchetClient.Options()
@@ -189,7 +190,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the throwing form throws at such an end", arguments: TestLink.allCases)
+    @Test("the throwing form of a stream throws at such an end", arguments: TestLink.allCases)
     func throwing(link: TestLink) async throws {
         try await withList(link) { list, _, server in
             let error = await #expect(throws: TrebuchetError.self) {
@@ -220,7 +221,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("streams over the limit of a connection are refused; the others go on", arguments: TestLink.allCases)
+    @Test("streams over the limit of a connection are refused; the others continue", arguments: TestLink.allCases)
     func limit(link: TestLink) async throws {
         var limits = ServerLimits()
         limits.streamsPerConnection = 2
@@ -239,7 +240,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that is exposed anew under the name is another one: streams of the old go on")
+    @Test("a new actor exposed under a name is independent: streams of the previous one continue")
     func exposedAnew() async throws {
         try await withList(.webSocket) { list, _, server in
             let old = try server.actorSystem.resolve(id: TrebuchetActorID("todos"), as: TodoList.self)

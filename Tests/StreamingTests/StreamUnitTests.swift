@@ -6,7 +6,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite("What is kept of a stream's updates") struct StreamUnitTests {
+@Suite("The retained updates of a stream") struct StreamUnitTests {
     private func bytes(_ count: Int) -> SharedBytes {
         [UInt8](repeating: 0x20, count: count).withUnsafeBytes { SharedBytes($0) }
     }
@@ -22,7 +22,7 @@ import TrebuchetWire
         history.updates(since: sequence)?.map(\.sequence)
     }
 
-    @Test("differences lead from a version to the newest, as long as they follow each other")
+    @Test("consecutive deltas lead from a version to the latest one")
     func history() {
         var history = VersionLog()
         #expect(steps(history, since: 0) == [])
@@ -31,18 +31,18 @@ import TrebuchetWire
         #expect(steps(history, since: 1) == [2, 3, 4])
         #expect(steps(history, since: 0) == nil)
         #expect(steps(history, since: 4) == [])
-        // From another version on, what was before is of no use.
+        // A delta from another version makes the earlier ones useless.
         history.append(update(7, patch: 10, base: 5))
         #expect(steps(history, since: 5) == [7])
         #expect(steps(history, since: 3) == nil)
-        // And a whole value begins anew.
+        // A snapshot restarts the log.
         history.append(update(8))
         #expect(steps(history, since: 5) == nil && steps(history, since: 7) == nil)
         history.append(update(9, patch: 10))
         #expect(steps(history, since: 8) == [9])
     }
 
-    @Test("64 differences are kept, and no more bytes of them than the value has")
+    @Test("64 deltas are retained, with at most as many bytes as the value has")
     func bounds() {
         var history = VersionLog()
         for sequence in 1...65 as ClosedRange<UInt64> { history.append(update(sequence, patch: 1)) }
@@ -60,7 +60,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "a turn's updates are kept until they are too many, then the newest alone",
+        "the updates of a turn are retained until there are too many, then only the latest one",
         arguments: [
             (66, 10, 66), (67, 10, 1), (4, 64 << 10, 4), (5, 64 << 10, 1), (1, 1 << 20, 1),
         ])
@@ -75,7 +75,7 @@ import TrebuchetWire
         #expect(fresh.updates.count == 4)
     }
 
-    @Test("of a turn's updates those are forgotten that all have, and as many more find room")
+    @Test("updates of a turn received by all subscribers are dropped to make room for others")
     func freshOnes() {
         var fresh = TurnUpdates()
         for number in 1...200 as ClosedRange<UInt64> {
@@ -89,7 +89,7 @@ import TrebuchetWire
         #expect(fresh.updates.isEmpty)
     }
 
-    @Test("an update counts what is sent of it, and is large when its value is not to be kept with each difference")
+    @Test("an update's size is that of the sent form, and it is large when its value is not retained with each delta")
     func sizes() {
         #expect(update(1, whole: 500).byteCount == 500)
         #expect(update(1, patch: 20, whole: 500).byteCount == 20)
@@ -104,7 +104,7 @@ import TrebuchetWire
         #expect(none.current == nil && none.patch == nil && none.byteCount == 0 && none.sequence == 1)
     }
 
-    @Test("of a backlog of one the newest is kept; of none, one is")
+    @Test("a log of one update retains the latest one; a log of none retains one as well")
     func oneUpdate() {
         for limit in [0, 1, 2] {
             var backlog = VersionLog(keepingEach: limit)
@@ -121,8 +121,7 @@ import TrebuchetWire
         }
     }
 
-    @Test(
-        "a source goes on for as long as it was told, the longest time counts, and one that was told nothing does not")
+    @Test("a source is retained for the longest requested time, and not without a request")
     func memory() {
         let memory = ResumeRetention()
         #expect(!memory.isRetained(on: nil) && !memory.isRetained(at: 0))
@@ -136,10 +135,10 @@ import TrebuchetWire
         #expect(memory.isRetained(on: nil))
     }
 
-    @Test("the clock is looked at once in 64 sends, each of which counts with its messages")
+    @Test("the clock is read once in 64 sends, each of which counts with its messages")
     func slice() {
         var slice = FlushBudget()
-        // Far fewer than take a millisecond.
+        // Far fewer sends than take a millisecond.
         for _ in 0..<10 { slice.didSend(5) }
         #expect(!slice.isOver)
         slice.didSend(3)
@@ -147,7 +146,7 @@ import TrebuchetWire
         let begun = ContinuousClock.now
         while ContinuousClock.now - begun < .milliseconds(3) {}
         for _ in 0..<63 { slice.didSend(0) }
-        #expect(!slice.isOver, "nobody has looked")
+        #expect(!slice.isOver, "the clock has not been read")
         slice.didSend(0)
         #expect(slice.isOver)
     }

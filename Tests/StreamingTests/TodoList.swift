@@ -16,13 +16,13 @@ distributed actor TodoList {
         await Task.yield()
         return add(title: title)
     }
-    /// Many changes in one call.
+    /// Makes several changes in one call.
     distributed func fill(_ count: Int) {
         for index in 0..<count { state.items.append("\(index)") }
     }
 }
 
-/// Its state gets its first value in a synchronous initializer.
+/// An actor whose state gets its first value in a synchronous initializer.
 @Trebuchet
 distributed actor Thermometer {
     @StreamedState var degrees: Double

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite("The log of a stream that leaves nothing out") struct UnconflatedStreamTests {
+@Suite("The log of a stream without conflation") struct UnconflatedStreamTests {
     private func update(_ sequence: UInt64, bytes: Int = 10) -> StateUpdate {
         let suffix = [UInt8](repeating: 0x20, count: bytes).withUnsafeBytes { SharedBytes($0) }
         return StateUpdate(sequence: sequence, current: suffix, patch: nil, snapshotByteCount: bytes)
@@ -13,7 +13,7 @@ import Testing
 
     private func numbers(_ updates: ArraySlice<StateUpdate>?) -> [UInt64]? { updates?.map(\.sequence) }
 
-    @Test("who is behind by no more than the limit gets all that is missing; who is further behind gets nothing")
+    @Test("a subscriber within the limit gets all missing updates, and one further behind gets none")
     func reach() {
         var log = VersionLog(keepingEach: 3, position: 10)
         #expect(numbers(log.updates(since: 10)) == [])
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("after a gap nothing from before it counts")
+    @Test("after a gap the updates before it are not used")
     func gap() {
         var log = VersionLog(keepingEach: 8, position: 0)
         for sequence in [1, 2, 3, 7, 8] as [UInt64] { log.append(update(sequence)) }
@@ -35,7 +35,7 @@ import Testing
         #expect(log.updates(since: 3) == nil)
     }
 
-    @Test("the log of an earlier moment has what was there then, and goes on from it")
+    @Test("the log as of an earlier position has the updates up to it, and continues from it")
     func asOf() {
         var log = VersionLog(keepingEach: 3, position: 10)
         for sequence in 11...14 as ClosedRange<UInt64> { log.append(update(sequence)) }
@@ -47,14 +47,14 @@ import Testing
         #expect(earlier.updates(since: 10) == nil)
         earlier.append(update(13))
         #expect(numbers(earlier.updates(since: 11)) == [12, 13])
-        // Of the time before what is kept nothing is there.
+        // Before the retained updates the log is empty.
         #expect(log.asOf(9).count == 0)
         #expect(log.asOf(9).position == 9)
         #expect(log.asOf(9).updates(since: 8) == nil)
     }
 
     @Test(
-        "a log that goes on from another life keeps nine times the limit, until it has as many new versions as eight times"
+        "a log that continues from another incarnation retains nine times its limit, until it has eight times as many new versions"
     )
     func returning() {
         var log = VersionLog(keepingEach: 3, position: 10)
@@ -64,7 +64,7 @@ import Testing
         #expect(log.asOf(35).count == 25 && numbers(log.updates(since: 10)) == Array(11...35))
         log.append(update(36))
         #expect(log.count == 3)
-        // Large ones are not kept beyond the limit.
+        // Large updates are not retained beyond the limit.
         log.expectReturns()
         for sequence in 37...42 as ClosedRange<UInt64> {
             log.append(update(sequence, bytes: VersionLog.returningBytes / 4))
@@ -72,7 +72,7 @@ import Testing
         #expect(log.count == 4)
     }
 
-    @Test("who asks for more to be kept than there may be gets as much as there may be, at the next owner too")
+    @Test("a request to retain more than the maximum gets the maximum, also at the next owner")
     func greatestBuffers() {
         var log = VersionLog(keepingEach: .max, position: .max - 2)
         log.append(update(.max - 1))
@@ -81,14 +81,14 @@ import Testing
         #expect(log.count == 2)
         let buffers = [Int.min, 0, 1, 256, 1 << 20, .max].map { StreamDelivery.room(for: $0) }
         #expect(buffers == [1, 1, 1, 256, 1 << 20, 1 << 20])
-        // Where a reader keeps as many as come at once beside those that it has not read.
+        // A reader that keeps as many events as can arrive at once beside its unread ones.
         let moves = EventObservation<TodoList, Int>(
             TodoList(actorSystem: TrebuchetServer(transport: .webSocket(port: 0)).actorSystem), "observeMoves",
             buffer: .max, persisted: true, keeping: .max)
         #expect(moves.name == "observeMoves")
     }
 
-    @Test("no more bytes are kept than allowed, but the newest update always is")
+    @Test("the retained bytes are limited, but the latest update is always retained")
     func bytes() {
         var log = VersionLog(keepingEach: 100, position: 0)
         for sequence in 1...10 as ClosedRange<UInt64> {
@@ -100,7 +100,7 @@ import Testing
         #expect(log.count == 1)
     }
 
-    @Test("what is forgotten is let go of before it is more than a quarter of what may be kept")
+    @Test("dropped updates are released before they exceed a quarter of the limit")
     func released() {
         var log = VersionLog(keepingEach: 1_000)
         weak var first: StateUpdate?

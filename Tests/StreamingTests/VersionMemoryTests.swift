@@ -10,7 +10,7 @@ import Testing
     private static let reactor = FanOutRig.newReactor()
     private var reactor: Reactor { Self.reactor }
 
-    @Test("a version that readers need is counted once, however many they are, and until the last of them has it")
+    @Test("a version needed by readers is counted once, however many they are, until the last one has received it")
     func countedOnce() async {
         let budget = MemoryBudget(limit: 1 << 30)
         let (held, small) = await reactor.perform { [reactor] in
@@ -34,13 +34,13 @@ import Testing
             return (held, small)
         }
         #expect(small == 0)
-        // That of the readers, and what the next one is compared with: the same.
+        // The version of the readers, and the base of the next comparison: the same one.
         #expect(held.allSatisfy { $0 < 450_000 }, "\(held)")
         #expect(held.allSatisfy { $0 >= 100_000 })
         #expect(await reactor.perform { budget.usedBytes } == 0)
     }
 
-    @Test("the last version is let go with the first change that nobody waits for any more")
+    @Test("the last version is released with the first change that has no waiting readers")
     func forgotten() async {
         let budget = MemoryBudget(limit: 1 << 30)
         let held = await reactor.perform { [reactor] in
@@ -63,7 +63,7 @@ import Testing
         #expect(held[1] == 0)
     }
 
-    @Test("differences of a large state hold nothing of its values")
+    @Test("deltas of a large state retain none of its values")
     func differences() async {
         let budget = MemoryBudget(limit: 1 << 30)
         let held = await reactor.perform { [reactor] in

@@ -120,7 +120,7 @@ struct WriterTests {
         },
     ]
 
-    @Test("each kind has the text that the protocol promises, and is read again", arguments: golden)
+    @Test("each kind has the text specified by the protocol, and can be read back", arguments: golden)
     func goldenText(_ golden: Golden) throws {
         var buffer = ByteBuffer()
         golden.write(&buffer)
@@ -129,7 +129,7 @@ struct WriterTests {
         try envelope.scan(buffer.bytes)
     }
 
-    @Test("an update is a head for each and a tail for all")
+    @Test("an update consists of one head per subscriber and a shared tail")
     func streamData() throws {
         var buffer = ByteBuffer()
         StreamDataEncoding.appendPrefix(into: &buffer)
@@ -165,7 +165,7 @@ struct WriterTests {
     }
 
     @Test(
-        "what is no date is refused",
+        "an invalid date is refused",
         arguments: [
             "", "2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z",
             "2026-01-01 00:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00Zx",

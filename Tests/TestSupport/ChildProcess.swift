@@ -1,25 +1,24 @@
 package import Glibc
 internal import Platform
 
-/// A program in a process of its own, whose output a test reads.
-///
-/// Waiting for it never holds a thread of the pool: with two of them, two tests that wait for their children would stop
-/// all others, the children's partners among them. It goes with its object: `SIGKILL`, if it has not ended by then.
+/// A program in a separate process, whose output a test reads. Waiting for it never blocks a thread of the pool: with two threads, two
+/// tests that wait for their children would stop all others, including the tests that communicate with the children. The process is
+/// terminated with its object: by `SIGKILL`, if it has not exited by then.
 package final class ChildProcess {
     package struct Outcome: Equatable, Sendable {
-        /// The exit code; of a process that a signal ended, minus its number.
+        /// The exit code, or the negated signal number of a process that a signal terminated.
         package let status: Int32
-        /// What was printed and not yet read by `nextLine()`.
+        /// The output that `nextLine()` has not read.
         package let output: String
         package let error: String
     }
 
     package enum ErrorOutput {
-        /// To where ours goes.
+        /// The standard error stream of the test.
         case inherited
-        /// Into the same pipe as the output.
+        /// The pipe of the output.
         case merged
-        /// Into `Outcome.error`.
+        /// Collected in `Outcome.error`.
         case captured
     }
 
@@ -36,7 +35,7 @@ package final class ChildProcess {
     private var status: Int32?
 
     package init(_ program: String, _ arguments: [String], error errorOutput: ErrorOutput = .inherited) throws {
-        // Closed on exec: a child that inherits another one's pipe keeps it open after that one's end.
+        // Closed on exec: a child that inherits another child's pipe would keep it open after that child has exited.
         let (inputRead, inputWrite) = try PipeEnd.pair()
         let (outputRead, outputWrite) = try PipeEnd.pair()
         let errorPipe = errorOutput == .captured ? try PipeEnd.pair() : nil
@@ -52,7 +51,7 @@ package final class ChildProcess {
         }
         var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
-        // Threads of the pool block signals, and children would.
+        // Threads of the pool block signals, and children would inherit the mask.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -76,7 +75,7 @@ package final class ChildProcess {
         waitpid(processID, &ignored, 0)
     }
 
-    /// The next line that it prints, without its end; nil when it has closed its output.
+    /// Returns the next line of its output without the line terminator, or nil when it has closed its output.
     package func nextLine() async -> String? {
         while true {
             if let end = unread.firstIndex(of: 0x0A) {
@@ -89,14 +88,14 @@ package final class ChildProcess {
         }
     }
 
-    /// Writes a line to its input. It waits while the child reads nothing and more than some 100 KiB are on their way.
+    /// Writes a line to its input. The call blocks while the child does not read and more than some 100 KiB are buffered.
     package func send(_ line: String) throws { try input.write(Array((line + "\n").utf8)) }
 
     package func signal(_ number: Int32) {
         if status == nil { kill(processID, number) }
     }
 
-    /// Closes its input and waits for its end.
+    /// Closes its input and waits until it exits.
     package func finish() async -> Outcome {
         input.close()
         let error = error

@@ -3,14 +3,14 @@ package import Glibc
 internal import Platform
 internal import Synchronization
 
-/// A program in a process of its own: what it prints is kept, its end is noticed, and the system is asked what it uses.
+/// A program in a separate process: records its output, detects its exit and reads its resource usage from the system.
 package final class ChildProgram: Sendable {
     private struct State {
         var lines: [String] = []
-        /// Whether its output is not read any more; it stays open unless it is to be closed.
+        /// True if its output is no longer read; the pipe stays open unless it is to be closed.
         var isLeft = false
         var isClosed = false
-        /// As from `waitpid`.
+        /// The status as returned by `waitpid`.
         var status: Int32?
     }
 
@@ -80,17 +80,17 @@ package final class ChildProgram: Sendable {
         close(input)
     }
 
-    /// Reads nothing of it from its next output on, so that the pipe fills, or closes the pipe then.
+    /// Stops reading from its next output on, so that the pipe fills, or closes the pipe at that point.
     package func leaveOutput(isClosed: Bool) {
         state.withLock { ($0.isLeft, $0.isClosed) = (true, isClosed) }
     }
 
-    /// What it printed last.
+    /// The last lines of its output.
     package var lines: [String] { state.withLock { $0.lines } }
 
     package var isRunning: Bool { state.withLock { $0.status == nil } }
 
-    /// How it ended; nil while it has not.
+    /// How it exited; nil while it runs.
     package var end: String? {
         state.withLock { $0.status }.map { status in
             let signal = status & 0x7F
@@ -107,7 +107,7 @@ package final class ChildProgram: Sendable {
 
     package func kill() { if isRunning { Glibc.kill(pid, SIGKILL) } }
 
-    // MARK: What the system knows
+    // MARK: Resource usage from the system
 
     /// Memory in use, in KiB.
     package var residentKiB: Int {
@@ -115,9 +115,9 @@ package final class ChildProgram: Sendable {
         return pages * Int(getpagesize()) / 1024
     }
 
-    /// Seconds of processor time so far.
+    /// The processor time used so far, in seconds.
     package var processorSeconds: Double {
-        // The name of the program, in parentheses, may hold anything.
+        // The name of the program, in parentheses, may contain any character.
         let fields = file("stat").split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else { return 0 }
         return (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
@@ -127,7 +127,7 @@ package final class ChildProgram: Sendable {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").count) ?? 0
     }
 
-    /// What its descriptors lead to.
+    /// The targets of its descriptors.
     package var descriptors: [String] {
         let folder = "/proc/\(pid)/fd"
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []

@@ -3,15 +3,15 @@ internal import Glibc
 package import Platform
 internal import Synchronization
 
-/// A collector of spans: an HTTP server that keeps what it is sent, one connection after another.
+/// A span collector: an HTTP server that records requests, one connection after another.
 package final class Collector: Sendable {
-    package enum Manner: Sendable {
+    package enum Behavior: Sendable {
         case answers(Int)
-        /// A byte of its answer, and the next one a moment later, as long as somebody waits for it.
+        /// Sends its response byte by byte, with pauses, as long as the client waits.
         case trickles
-        /// A head without end.
+        /// Sends an endless response head.
         case floods
-        /// Takes all, and says nothing.
+        /// Accepts all input and sends nothing.
         case silent
     }
 
@@ -21,13 +21,13 @@ package final class Collector: Sendable {
     package let port: Int
     private let bodies = Mutex<[Data]>([])
     private let heads = Mutex<[String]>([])
-    /// Of each connection.
+    /// The first bytes of each connection.
     private let beginnings = Mutex<[[UInt8]]>([])
     private let gate: ThreadSemaphore?
-    private let manner: Manner
+    private let manner: Behavior
 
-    /// - Parameter gate: what it waits for before each answer.
-    package init(_ manner: Manner = .answers(200), gate: ThreadSemaphore? = nil) throws {
+    /// - Parameter gate: the semaphore that it waits for before each response.
+    package init(_ manner: Behavior = .answers(200), gate: ThreadSemaphore? = nil) throws {
         self.manner = manner
         self.gate = gate
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -48,18 +48,18 @@ package final class Collector: Sendable {
     }
 
     package var url: String { "http://127.0.0.1:\(port)" }
-    /// The heads of requests that came whole.
+    /// The heads of completely received requests.
     package var requests: [String] { heads.withLock { $0 } }
-    /// What each connection said first.
+    /// The first bytes of each connection.
     package var firstBytes: [[UInt8]] { beginnings.withLock { $0 } }
 
-    /// All spans that it has, in their order.
+    /// All received spans, in order.
     package var spans: [[String: Any]] {
         resourceSpans.flatMap { $0["scopeSpans"] as? [[String: Any]] ?? [] }
             .flatMap { $0["spans"] as? [[String: Any]] ?? [] }
     }
 
-    /// What sent them, each time.
+    /// The `resource` member of each export.
     package var resources: [[String: Any]] { resourceSpans.compactMap { $0["resource"] as? [String: Any] } }
 
     private var resourceSpans: [[String: Any]] {
@@ -69,7 +69,7 @@ package final class Collector: Sendable {
         }
     }
 
-    /// The attributes of a span, with texts as values.
+    /// The attributes of a span, with their values as strings.
     package static func attributes(_ span: [String: Any]?) -> [String: String] {
         var values: [String: String] = [:]
         for attribute in span?["attributes"] as? [[String: Any]] ?? [] {
@@ -81,7 +81,7 @@ package final class Collector: Sendable {
         return values
     }
 
-    /// Once: its number may be another socket's afterwards.
+    /// To be called once: later the descriptor number may belong to another socket.
     package func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     private func serve() {
@@ -135,7 +135,7 @@ package final class Collector: Sendable {
         return send(peer, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }
 
-    /// Whether the peer ends the connection within so many milliseconds.
+    /// Returns true if the peer closes the connection within this number of milliseconds.
     private func hasGone(_ peer: Int32, within milliseconds: Int32) -> Bool {
         var question = pollfd(fd: peer, events: Int16(POLLIN), revents: 0)
         guard poll(&question, 1, milliseconds) > 0 else { return false }

@@ -1,4 +1,4 @@
-/// Asks again and again, letting other tasks run in between, until the condition holds.
+/// Evaluates the condition repeatedly, yielding to other tasks in between, until it holds.
 ///
 /// - Returns: false when it did not hold within `limit`.
 package func eventually(
@@ -10,7 +10,7 @@ package func eventually(
     while try await !condition() {
         guard ContinuousClock.now < deadline else { return false }
         looks += 1
-        // What takes longer is not to be kept from its work by being looked at.
+        // After 100 attempts it sleeps in between, so that polling does not slow down the awaited work.
         if looks < 100 { await Task.yield() } else { try? await Task.sleep(for: .milliseconds(1)) }
     }
     return true

@@ -1,6 +1,6 @@
 internal import Relays
 
-/// What happened, in order, and a way to wait for it: tests note and wait instead of sleeping.
+/// An ordered record of events with a way to wait for an entry: tests record and wait instead of sleeping.
 package final class Journal: Sendable {
     private let noted = Monitor<[String]>([])
 
@@ -10,7 +10,7 @@ package final class Journal: Sendable {
 
     package func record(_ entry: String) { noted.change { $0.append(entry) }.woken.resume() }
 
-    /// Returns when the entry has been noted, or the task is cancelled.
+    /// Returns when the entry has been recorded, or the task is cancelled.
     package func wait(for entry: String) async { await wait { $0.contains(entry) } }
 
     /// Returns when the condition holds for the entries, or the task is cancelled.

@@ -31,7 +31,7 @@ final class PipeEnd: Sendable {
         }
     }
 
-    /// What there is, as soon as there is something; nothing at the end.
+    /// Reads the available bytes as soon as there are some; empty at the end.
     func read() async -> [UInt8] {
         let end = self
         return await onThread {
@@ -49,7 +49,7 @@ final class PipeEnd: Sendable {
     func write(_ bytes: [UInt8]) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
-            // Without a signal when the other end is closed.
+            // No signal is raised when the other end is closed.
             let count = rest.withUnsafeBytes {
                 send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// What work costs, whoever else uses the machine meanwhile.
+/// Processor time of work, independent of other load on the machine.
 package enum ProcessorTime {
-    /// Nanoseconds for which the calling thread has run.
+    /// The processor time of the calling thread, in nanoseconds.
     package static var ofThread: UInt64 {
         var now = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// `trebuchet serve`, or another command that listens, in a process of its own on a free port; built beside the tests.
+/// `trebuchet serve`, or another command that listens, in a separate process on a free port; built with the tests.
 package final class ServeProcess {
     /// `ws://127.0.0.1:54321`, with TLS `wss:`
     package let url: String
@@ -22,7 +22,7 @@ package final class ServeProcess {
     /// The executable `trebuchet`.
     package static var tool: String { built("trebuchet") }
 
-    /// An executable beside the running test bundle.
+    /// The path of an executable beside the running test bundle.
     package static func built(_ name: String) -> String {
         var path = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &path, path.count)
@@ -31,16 +31,16 @@ package final class ServeProcess {
         return String(decoding: folder, as: UTF8.self) + "/" + name
     }
 
-    /// Sends it a signal, `SIGHUP` for example.
+    /// Sends it a signal, for example `SIGHUP`.
     package func signal(_ number: Int32) { process.signal(number) }
 
-    /// Ends it at once, with `SIGKILL`.
+    /// Kills it immediately with `SIGKILL`.
     package func kill() async {
         process.signal(SIGKILL)
         _ = await process.finish()
     }
 
-    /// Asks it to shut down, and gives its exit code.
+    /// Shuts it down with `SIGTERM` and returns its exit code.
     @discardableResult
     package func stop() async -> Int32 {
         process.signal(SIGTERM)

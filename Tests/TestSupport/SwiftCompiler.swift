@@ -1,6 +1,6 @@
 package import Foundation
 
-/// The compiler as a user's package would run it, against the modules of this build.
+/// The compiler, invoked as for a user's package, with the modules of this build.
 package struct SwiftCompiler: Sendable {
     package let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -8,7 +8,7 @@ package struct SwiftCompiler: Sendable {
 
     package init() {}
 
-    /// A folder that is gone when the test is over.
+    /// Runs `body` with a temporary folder that is removed afterwards.
     package func withFolder(_ body: (URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "SwiftCompiler-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -16,7 +16,7 @@ package struct SwiftCompiler: Sendable {
         try await body(folder)
     }
 
-    /// The errors that it has for a source, one line for each.
+    /// The compiler errors for a source, one line for each.
     package func errors(in source: String) async throws -> [String] {
         var output = ""
         try await withFolder { folder in
@@ -29,13 +29,13 @@ package struct SwiftCompiler: Sendable {
         }
     }
 
-    /// - Parameter files: of the module, all of it.
+    /// - Parameter files: all files of the module.
     package func run(_ module: String, _ files: [URL], _ flags: [String]) async throws -> ChildProcess.Outcome {
-        // As SwiftPM names the package of a checkout.
+        // The package name as SwiftPM derives it from a checkout.
         let package = String(root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
         var arguments = ["swiftc", "-module-name", module, "-swift-version", "6"]
         if !files.contains(where: { $0.lastPathComponent == "main.swift" }) { arguments.append("-parse-as-library") }
-        // Not the build's own, whose modules may have been compiled by another path to the same folder.
+        // A separate module cache: the modules in that of the build may have been compiled by another path to the same folder.
         let cache = products.appending(path: "SwiftUITests.modules").path
         arguments += ["-package-name", package, "-module-cache-path", cache]
         for module in ["CEpoll", "CZlib", "COpenSSL"] {

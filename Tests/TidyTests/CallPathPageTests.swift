@@ -43,7 +43,7 @@ struct CallPathPageTests {
     }
 
     @Test(
-        "a step that does not fit the code is found",
+        "a step that does not match the code is found",
         arguments: [
             ("| 1 | `first` | `A/Chain.swift` | code | e |\n| 2 | `second` | `A/Chain.swift` | 1 | e |", 0),
             ("| 1 | `first` | `A/Chain.swift` | code | e |\n| 2 | `third` | `A/Chain.swift` | 1 | e |", 1),
@@ -88,7 +88,7 @@ private enum CallPathPage {
         /// `send`, or `Message` for `Message.init`.
         let call: String
         let file: String
-        /// The number of the step whose function calls this one; nil for a caller outside of the table.
+        /// The number of the step whose function calls this one; nil for a caller outside the table.
         let from: Int?
     }
 
@@ -164,7 +164,7 @@ private enum CallPathPage {
         return problems
     }
 
-    /// Whether a function is called, or passed to another one, in a body.
+    /// Returns true if a body calls a function or passes it to another one.
     private static func calls(_ function: String, in body: String) -> Bool {
         guard let call = try? Regex("\\b\(function)\\b(?:<[^>()]*>)?\\s*[({)]") else { return false }
         return body.contains(call.wordBoundaryKind(.simple))

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// CONTRIBUTING.md: what it shows stands in the code, and what it has one type is there.
+/// CONTRIBUTING.md: its examples match the code, and its commands work.
 @Suite struct ContributingTests {
     private let page = try? String(contentsOf: Repository.root.appending(path: "CONTRIBUTING.md"), encoding: .utf8)
     private let repository: Repository
@@ -13,7 +13,7 @@ import Testing
         try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
     }
 
-    @Test("the test that it shows stands in the file that is named before it")
+    @Test("the test shown on the page is in the file named before it")
     func code() throws {
         let parts = try #require(page).components(separatedBy: "```swift\n")
         #expect(parts.count == 2)
@@ -22,7 +22,7 @@ import Testing
         #expect(try text(String(file)).contains(piece), "not in \(file):\n\(piece)")
     }
 
-    @Test("its patch is the whole change: taken out by the page's own command, nothing of it is left")
+    @Test("the patch is the whole change: after its removal by the page's command, the code has none of it")
     func patch() async throws {
         let page = try #require(page)
         let command = try #require(page.firstMatch(of: /\n    (sed .*git apply -R)\n/)).1
@@ -50,7 +50,7 @@ import Testing
         #expect(!before.contains(/--time\b/))
     }
 
-    @Test("scripts, tests, options and files that it names are there")
+    @Test("scripts, tests, options and files named on the page exist")
     func names() throws {
         let page = try #require(page)
         for script in Set(page.matches(of: /scripts\/[\w-]+/).map { String($0.output) }) {
@@ -78,7 +78,7 @@ import Testing
             PageTestReferences.findings(in: "CONTRIBUTING.md", page, files: repository.files).map(\.description) == [])
     }
 
-    @Test("the workflows call scripts that are there, and the package index documents the libraries")
+    @Test("the workflows call existing scripts, and the package index documents the libraries")
     func settings() throws {
         for workflow in ["test", "nightly"] {
             let scripts = try text(".github/workflows/\(workflow).yml").matches(of: /scripts\/[\w-]+/).map {

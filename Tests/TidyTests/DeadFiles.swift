@@ -1,6 +1,6 @@
-/// Source files that nothing refers to.
+/// Source files without references from other files.
 enum DeadFiles {
-    /// Files in Sources and Benchmarks none of whose declarations is named in any other file.
+    /// Files in Sources and Benchmarks whose declarations no other file names.
     static func findings(in files: [SourceText]) -> [Finding] {
         var usage: [String: Int] = [:]
         for file in files {

@@ -2,7 +2,7 @@ import Testing
 
 struct DeadFilesTests {
     @Test(
-        "a file is dead when no other file names what it declares",
+        "a file is dead when no other file names its declarations",
         arguments: [
             ("struct Lonely {}", true),
             ("public struct Used { struct Inner {} }", false),
@@ -25,7 +25,7 @@ struct DeadFilesTests {
         #expect(DeadFiles.findings(in: files).map(\.path) == (isDead ? ["Sources/A/A.swift"] : []))
     }
 
-    @Test("an entry file is alive without being named")
+    @Test("an entry file is used without being named")
     func entry() {
         #expect(DeadFiles.findings(in: [SourceText(path: "Sources/A/main.swift", "run()")]).isEmpty)
     }

@@ -1,17 +1,15 @@
-/// A declaration that others see, at the line where its name stands.
+/// A declaration that is visible to clients, at the line of its name.
 struct PublicDeclaration {
     let line: Int
-    /// With a first label that tells witnesses from others: `init(from:`.
+    /// With a first label that distinguishes witnesses from other functions: `init(from:`.
     let name: String
-    /// Whether it, or what it stands in, is left out of the symbol graph.
+    /// True if it, or its enclosing declaration, is left out of the symbol graph.
     let isHidden: Bool
 }
 
-/// Finds the public declarations of a file by its lines: those with the word, and those that are public without it: cases of
-/// public enums, members of public protocols and of public extensions.
-///
-/// What a declaration stands in is told by its indentation, which `swift format` holds. By hand: a regular expression
-/// takes half a minute for all lines.
+/// Finds the public declarations of a file by its lines: those marked `public`, and those that are public without it: cases of public
+/// enums, members of public protocols and of public extensions. The enclosing declaration follows from the indentation, which `swift
+/// format` enforces. Without regular expressions, which take half a minute for all lines.
 struct DeclarationReader {
     private struct Scope {
         let kind: String
@@ -24,7 +22,7 @@ struct DeclarationReader {
         let kind: String
         let name: String
         let isPublic: Bool
-        /// Whether a word says how far it is seen.
+        /// Whether an access modifier is present.
         let hasAccess: Bool
     }
 
@@ -38,7 +36,7 @@ struct DeclarationReader {
     private mutating func read(_ line: Int, of file: SourceText) -> PublicDeclaration? {
         let text = file.code[line]
         let trimmed = Substring(text.utf8.drop { $0 == UInt8(ascii: " ") })
-        // A declaration goes on in lines like these.
+        // A declaration continues in lines like these.
         guard let first = trimmed.first, !"{)>#".contains(first), !trimmed.hasPrefix("where ") else { return nil }
         let indentation = text.utf8.count - trimmed.utf8.count
         while let last = scopes.last, last.indentation >= indentation { scopes.removeLast() }
@@ -89,7 +87,7 @@ struct DeclarationReader {
             if kinds.contains(word), !isModifier {
                 guard rest.first?.isWhitespace == true else { return nil }
                 let name = next.drop { $0 == "`" }.prefix { !$0.isWhitespace && !"(:`{,".contains($0) }
-                // Of a generic name what stands before its parameters; an operator is whole.
+                // For a generic name, the part before its parameters; an operator is complete.
                 let plain = name.first?.isLetter == true ? name.prefix { $0 != "<" && $0 != "=" } : name
                 return Declaration(
                     kind: word, name: labelled(String(plain), next.dropFirst(name.count)), isPublic: isPublic,
@@ -129,13 +127,13 @@ struct DeclarationReader {
         (firstLine(of: line, in: file)...line).contains { file.code[$0].contains("visibility: internal") }
     }
 
-    /// The line that a declaration begins on, with its attributes and the conditions before it.
+    /// The first line of a declaration, with its attributes and the conditions before it.
     static func firstLine(of line: Int, in file: SourceText) -> Int {
         let indentation = file.code[line].prefix(while: \.isWhitespace).count
         var first = line
         while first > 0 {
             var above = first - 1
-            // The arguments of an attribute may have lines of their own.
+            // The arguments of an attribute may span several lines.
             if file.code[above].hasSuffix(")") {
                 while above > 0, !file.code[above].drop(while: \.isWhitespace).hasPrefix("@"),
                     file.code[above].contains(/^ *\)$/)

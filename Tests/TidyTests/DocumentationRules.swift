@@ -1,6 +1,6 @@
-/// Public declarations say in a doc comment what a caller must know.
+/// Public declarations have a doc comment for their callers.
 enum DocumentationRules {
-    /// The modules whose public declarations are a package's interface.
+    /// The modules whose public declarations are the package's interface.
     static let modules: Set<String> = [
         "Deltas", "IdentifiedArrays", "Loading", "QStream", "Relays", "SharedState", "StateMachines", "Transports",
         "Trebuchet", "TrebuchetActors", "TrebuchetClient", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetServices",
@@ -8,21 +8,21 @@ enum DocumentationRules {
         "TrebuchetURLSession", "WebSockets",
     ]
 
-    /// What only satisfies a protocol of the standard library or of Distributed, whose own documentation tells of it.
+    /// Witnesses for protocols of the standard library or of Distributed, which are documented there.
     private static let witnesses: Set<String> = [
         "==", "<", "hash(into:", "description", "debugDescription", "errorDescription", "encode(to:", "init(from:",
         "makeAsyncIterator", "makeIterator", "next", "Element", "Failure", "Iterator", "AsyncIterator", "Index",
         "startIndex", "endIndex", "index(after:", "index(before:",
-        // What only the compiler calls, for actors and for calls of them.
+        // Declarations that only the compiler calls, for actors and their calls.
         "ActorID", "InvocationEncoder", "InvocationDecoder", "ResultHandler", "SerializationRequirement", "assignID",
         "actorReady", "resignID", "makeInvocationEncoder", "remoteCall", "remoteCallVoid",
-        // And for the bodies of a result builder.
+        // Builder methods, which the compiler calls as well.
         "buildExpression", "buildBlock", "buildPartialBlock", "buildOptional", "buildEither",
         "buildLimitedAvailability", "buildFinalResult",
     ]
 
-    /// The public declarations of a file that have no doc comment. Names that begin with an underscore need none, nor
-    /// does what a symbol graph leaves out (`@_documentation(visibility: internal)`), nor an extension or an import.
+    /// The public declarations of a file without a doc comment. Exempt are names with a leading underscore, declarations left out of the
+    /// symbol graph (`@_documentation(visibility: internal)`), extensions and imports.
     static func findings(in file: SourceText) -> [Finding] {
         guard file.path.hasPrefix("Sources/"), let module = file.module, modules.contains(module) else { return [] }
         return DeclarationReader.declarations(in: file).compactMap { found in

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "a comment above, an attribute between, a witness, an underscore and what is not public are let be",
+        "declarations with a comment, witnesses, underscored names and non-public declarations are accepted",
         arguments: [
             "/// Says it.\npublic struct Name {}", "/// Says it.\n@frozen\npublic struct Name {}",
             "/// Says it.\n#if os(Linux)\npublic func name() {}\n#endif", "/** Says it. */\npublic var name: Int",
@@ -53,7 +53,7 @@ import Testing
         #expect(found(text) == [])
     }
 
-    @Test("modules that no product shows are let be")
+    @Test("modules that belong to no product are ignored")
     func others() {
         #expect(found("public struct Name {}", path: "Sources/Bytes/File.swift") == [])
         #expect(found("public struct Name {}", path: "Tests/Relays/File.swift") == [])

@@ -1,4 +1,4 @@
-/// One place where the code base breaks one of its rules.
+/// A place where the code base breaks one of its rules.
 struct Finding: Equatable, CustomStringConvertible {
     let path: String
     var line: Int?

@@ -19,7 +19,7 @@ enum FolderLayout {
             ["IssueReporting"], ["CasePaths"], ["Clocks"], ["Dependencies"], ["Dependencies/Standard"], ["Effects"],
             ["Reducers"], ["Machines"], ["Hosts"], ["."], ["Testing"],
         ],
-        // What a server is made of, then what is made for one connection, then the server.
+        // The parts of a server, then those of one connection, then the server.
         "Trebuchet": [
             ["Limits"], ["Metrics"], ["Logging"], ["Tracing"], ["Access"], ["StaticFiles"], ["Transports"],
             ["Cluster/Logs"],
@@ -29,8 +29,8 @@ enum FolderLayout {
             ["Server/Actors"], ["Server/Idempotency"], ["Server/Calls"], ["Server/Connections"], ["Server/Links"],
             ["Server"], ["Inspector"],
         ],
-        // What can go wrong and what things are called, who calls, what an actor shows and what is kept of it; then what a call is
-        // made of, the actor system, how calls reach its actors, and who reads what those show.
+        // Errors and names, callers, an actor's streams and their persistence; then the parts of a call, the actor system, the dispatch of
+        // calls, and the subscribers.
         "TrebuchetActors": [
             ["Errors"], ["Observability"], ["Names"], ["Caller"],
             ["Streaming/Updates"], ["Streaming"], ["Streaming/Encoding"], ["Streaming/Producers"], ["Persistence"],
@@ -45,11 +45,11 @@ enum FolderLayout {
         "TrebuchetCluster": [
             ["."], ["Memory"], ["Placement"],
         ],
-        // What goes over the wire, where to, one connection, which of several; then what they are for.
+        // The protocol, addresses, one connection, several connections; then the engine.
         "TrebuchetRedis": [
             ["Wire"], ["Address"], ["Client"], ["Routing"], ["Engine"],
         ],
-        // What each service is at the server, then at a client, then the backend that has them all, then the values that show them.
+        // The servers of the services, then their clients, then the backend with all of them, then the shared values.
         "TrebuchetServices": [
             ["JSON"], ["Connections"], ["Schema"],
             ["Auth"], ["Auth/Mail"], ["Auth/OpenID"], ["Auth/Accounts"],
@@ -61,7 +61,7 @@ enum FolderLayout {
             ["Backend"],
             ["SharedValues/Auth", "SharedValues/Collections", "SharedValues/Rooms"], ["SharedValues/Topics"],
         ],
-        // JSON and what all messages have, and how values are coded in it, then parts of a state, then whole messages.
+        // JSON and the common parts of messages, the coding of values, then parts of a state, then whole messages.
         "TrebuchetWire": [
             ["."], ["Coding"], ["Patch"], ["Filter"], ["Envelopes"], ["Legacy"],
         ],

@@ -1,4 +1,4 @@
-/// Which folder of a module may use which other: what a folder declares is for those above it.
+/// Permitted uses between the folders of a module: the declarations of a folder are for the folders above it.
 enum FolderRules {
     struct Use: Equatable {
         let path: String
@@ -14,10 +14,10 @@ enum FolderRules {
         return parts.isEmpty ? "." : parts.joined(separator: "/")
     }
 
-    /// Types and functions of a file's top level with names like types. Private ones are nobody else's.
+    /// Types and type-like functions at the top level of a file, except private ones.
     static func declarations(of file: SourceText) -> Set<String> { declared(in: file, nested: false) }
 
-    /// Types that stand inside of others, and parameters that stand for types: their names mean them where they are known.
+    /// Nested types and generic parameters: within their scope they shadow top-level names.
     static func nestedDeclarations(of file: SourceText) -> Set<String> { declared(in: file, nested: true) }
 
     private static let keywords: Set<Substring> = [
@@ -37,7 +37,7 @@ enum FolderRules {
         return names.filter { $0.first { $0 != "_" }?.isUppercase == true }
     }
 
-    /// What files of a module use of its other folders, by names of types that one folder alone declares.
+    /// The uses of other folders by the files of a module, found by names of types that only one folder declares.
     static func uses(in files: [SourceText]) -> [Use] {
         var homes: [String: Set<String>] = [:]
         var nested: [String: Set<String>] = [:]
@@ -62,13 +62,13 @@ enum FolderRules {
         }
     }
 
-    /// The identifiers of a line that may name a type of the top level: no members, which follow a dot.
+    /// The identifiers of a line that may name a top-level type: no members, which follow a dot.
     private static func names(in line: String) -> [String] {
         var names: [String] = []
         var word: [UInt8] = []
         var before = UInt8(ascii: " ")
         func end() {
-            // Plumbing begins with an underscore.
+            // Internal names start with an underscore.
             if let first = word.first(where: { $0 != UInt8(ascii: "_") }),
                 (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(first),
                 before != UInt8(ascii: ".")
@@ -98,9 +98,9 @@ enum FolderRules {
         }
     }
 
-    /// Uses that go up or aside, folders without a floor, and floors without a folder.
+    /// Uses of the same or a higher layer, folders without a layer, and layers without a folder.
     ///
-    /// - Parameter floors: for each module its floors, the lowest first; folders of one floor may not use each other.
+    /// - Parameter floors: for each module its layers, the lowest first; folders of one layer may not use each other.
     static func findings(in files: [SourceText], floors: [String: [[String]]]) -> [Finding] {
         let modules = Dictionary(grouping: files.filter { $0.path.hasPrefix("Sources/") }) { $0.module ?? "" }
         var findings: [Finding] = []

@@ -13,7 +13,7 @@ struct FolderRulesTests {
             floors: ["House": floors])
     }
 
-    @Test("a folder may use what stands on a lower floor alone")
+    @Test("a folder may use only declarations of lower layers")
     func uses() {
         #expect(findings(["Root.swift": "let low: Low"]).isEmpty)
         #expect(findings(["Low/L.swift": "let root: Root"]).map(\.line) == [2])
@@ -22,7 +22,7 @@ struct FolderRulesTests {
     }
 
     @Test(
-        "what only looks like the name of a type is no use of it",
+        "text that only looks like the name of a type does not count as a use",
         arguments: [
             "// Root", "let a = \"Root\"", "let a: Other.Root", "let a: Roots", "let root = 1", "/* Root */",
             "struct Own {\n    struct Root {}\n    let a: Root\n}",
@@ -32,13 +32,13 @@ struct FolderRulesTests {
         #expect(findings(["Low/L.swift": text]).isEmpty)
     }
 
-    @Test("a name that two folders declare, or a file keeps to itself, leads nowhere")
+    @Test("a name that two folders declare, or that is private to a file, is ignored")
     func ambiguous() {
         #expect(findings(["Side/S.swift": "enum Root {}", "Low/L.swift": "let a: Root"]).isEmpty)
         #expect(findings(["Root.swift": "private enum Own {}", "Low/L.swift": "let a: Own"]).isEmpty)
     }
 
-    @Test("what is imported by its kind is declared elsewhere")
+    @Test("a name imported with its kind is declared elsewhere")
     func imports() {
         #expect(findings(["Root.swift": "public import struct Tools.Tool", "Low/L.swift": "import Tools"]).isEmpty)
     }
@@ -49,7 +49,7 @@ struct FolderRulesTests {
         #expect(findings(["Root.swift": declaration, "Low/L.swift": "let a = \"\\(High.a)\""]).count == 1)
     }
 
-    @Test("a folder has a floor, and a floor its folder")
+    @Test("a folder has a layer, and a layer its folders")
     func plan() {
         #expect(findings([:], floors: [["Low"], ["."]]).map(\.path) == ["Sources/House/Side"])
         #expect(findings([:], floors: [["Low", "Side", "Gone"], ["."]]).map(\.path) == ["Sources/House/Gone"])

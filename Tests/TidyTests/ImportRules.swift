@@ -1,4 +1,4 @@
-/// Who may import whom.
+/// Permitted imports between modules.
 enum ImportRules {
     struct Import: Equatable {
         let module: String
@@ -18,7 +18,7 @@ enum ImportRules {
         }
     }
 
-    /// Imports of the package's own modules that stand too high or that the target does not list.
+    /// Imports of modules of the package that are in a higher layer or not listed by the target.
     static func findings(in file: SourceText, manifest: Manifest, floors: [String: Int]) -> [Finding] {
         guard let module = file.module, let target = manifest.target(module) else { return [] }
         return imports(of: file).compactMap { statement in
@@ -38,7 +38,7 @@ enum ImportRules {
         }
     }
 
-    /// Targets whose listed dependencies break the floors, and targets that have no floor.
+    /// Targets whose listed dependencies break the layers, and targets without a layer.
     static func findings(in manifest: Manifest, floors: [String: Int]) -> [Finding] {
         manifest.targets.filter { !$0.name.hasSuffix("Tests") }.flatMap { target in
             guard let own = floors[target.name] else {

@@ -32,7 +32,7 @@ struct ImportRulesTests {
     }
 
     @Test(
-        "an import is found whatever stands before it",
+        "an import is found whatever precedes it",
         arguments: [
             "import Low", "  public import Low", "@testable import Low", "@_spi(Some) internal import Low",
             "import struct Low.Thing", "@preconcurrency public import class Low.Thing // why",
@@ -43,7 +43,7 @@ struct ImportRulesTests {
     }
 
     @Test(
-        "what only looks like an import is none",
+        "text that only looks like an import is ignored",
         arguments: ["// import Low", "let a = \"import Low\"", "important()", "/* import Low */"])
     func noImports(line: String) {
         #expect(ImportRules.imports(of: SourceText(path: "Sources/High/A.swift", line)).isEmpty)
@@ -66,7 +66,7 @@ struct ImportRulesTests {
         #expect(findings.isEmpty == isAllowed, "\(findings)")
     }
 
-    @Test("a listed import of the same or a higher floor is found", arguments: [1, 2])
+    @Test("a listed import of the same or a higher layer is found", arguments: [1, 2])
     func sameFloor(floorOfLow: Int) {
         var floors = floors
         floors["Low"] = floorOfLow
@@ -76,7 +76,7 @@ struct ImportRulesTests {
         #expect(ImportRules.findings(in: manifest, floors: floors).map(\.path) == ["Package.swift"])
     }
 
-    @Test("a manifest that keeps the floors has no findings, one with a target on no floor has")
+    @Test("a manifest that respects the layers has no findings, one with a target without a layer has")
     func manifestFloors() {
         #expect(ImportRules.findings(in: manifest, floors: floors).isEmpty)
         var fewer = floors

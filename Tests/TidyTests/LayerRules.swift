@@ -1,6 +1,6 @@
-/// The floor each module stands on. A module may import only modules of lower floors.
+/// The layer of each module. A module may import only modules of lower layers.
 ///
-/// A new module gets its floor here and in Docs/Internals/Architecture.md.
+/// A new module gets its layer here and in Docs/Internals/Architecture.md.
 enum LayerRules {
     static let floors: [String: Int] = [
         "CEpoll": -1, "COpenSSL": -1, "CZlib": -1, "CSQLite": -1,

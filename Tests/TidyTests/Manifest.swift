@@ -7,8 +7,8 @@ struct Manifest: Sendable {
 
     let targets: [Target]
 
-    /// Understands SwiftPM's own forms (`.target(name: "A", dependencies: ["B"])`) and the package's short ones
-    /// (`library("A", ["B"])`, `test("A", ["B"])`). Targets in comments do not count.
+    /// Reads SwiftPM's own forms (`.target(name: "A", dependencies: ["B"])`) and the package's short ones (`library("A", ["B"])`,
+    /// `test("A", ["B"])`). Targets in comments do not count.
     init(_ text: String) {
         let code = SourceText(path: "Package.swift", text).uncommented.joined(separator: "\n")
         let long = /\.(?:target|executableTarget|testTarget|macro|systemLibrary|plugin)\(\s*name:\s*"([^"]+)"/
@@ -27,7 +27,7 @@ struct Manifest: Sendable {
 
     func target(_ name: String) -> Target? { targets.first { $0.name == name } }
 
-    /// What follows, up to the parenthesis that closes the call.
+    /// The text up to the parenthesis that closes the call.
     private static func arguments(_ text: Substring) -> Substring {
         var depth = 0
         for index in text.indices {
@@ -38,11 +38,11 @@ struct Manifest: Sendable {
         return text
     }
 
-    /// The plain strings of the list that begins the text; empty when the text begins with something else.
+    /// The plain strings of the list at the start of the text; empty when the text starts with something else.
     private static func names(inList text: Substring) -> [String] {
         let text = text.drop(while: \.isWhitespace)
         guard text.first == "[" else { return [] }
-        // Products of other packages stand in parentheses.
+        // Products of other packages are in parentheses.
         let list = text.prefix { $0 != "]" }.replacing(/\([^()]*\)/, with: "")
         return list.matches(of: /"([^"]+)"/).map { String($0.output.1) }
     }

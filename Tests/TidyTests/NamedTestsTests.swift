@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite struct NamedTestsTests {
-    @Test("every test that a page of Docs names is there")
+    @Test("every test named on a page of Docs exists")
     func pages() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appending(path: "Docs")

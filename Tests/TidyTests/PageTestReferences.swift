@@ -1,17 +1,17 @@
-/// The tests that a page of Docs names as what shows its promises.
+/// The tests that a page of Docs names as evidence for its statements.
 enum PageTestReferences {
     struct Name: Hashable, CustomStringConvertible {
         let line: Int
-        /// Nil for `.function` before any suite was named.
+        /// Nil for `.function` before the first suite name.
         let suite: String?
-        /// Nil for a suite alone.
+        /// Nil for a suite without a function.
         let function: String?
 
         var description: String { "\(suite ?? "")\(function.map { ".\($0)" } ?? "")" }
     }
 
-    /// `SomeTests` and `SomeTests.function` count wherever they stand. `.function`, a further test of the suite named before,
-    /// counts in a column of tests and in parentheses that have nothing but names: elsewhere it is Swift.
+    /// `SomeTests` and `SomeTests.function` count anywhere. `.function`, a further test of the suite named before, counts in a column of
+    /// tests and in parentheses that contain only names: elsewhere it is Swift.
     static func names(in text: String) -> [Name] {
         var names: [Name] = []
         var suite: String?
@@ -54,19 +54,19 @@ enum PageTestReferences {
         }
     }
 
-    // Regular expressions are not Sendable, so they are made where they are used.
+    // Regular expressions are not Sendable, so they are created where they are used.
     private static var name: Regex<(Substring, Substring?, Substring?)> { /`(?:(\w+Tests))?(?:\.(\w+))?`/ }
     private static var group: Regex<Substring> { /\((?:`[\w.]+`(?:, )?)+\)/ }
 }
 
 extension SourceText {
-    /// Whether some of a suite is in the file.
+    /// True if a part of the suite is in the file.
     fileprivate func declares(_ suite: String) -> Bool {
         path.hasPrefix("Tests/") && identifiers.contains(suite)
             && code.contains { line in ["struct", "class", "extension"].contains { line.contains("\($0) \(suite) ") } }
     }
 
-    /// The functions that are tests.
+    /// The test functions.
     fileprivate var tests: [String] {
         var tests: [String] = []
         var isTest = false

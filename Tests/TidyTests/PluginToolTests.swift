@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// SwiftPM builds a plugin's tool as a product of its target's name, and finds none where the product has another name alone.
+/// SwiftPM builds a plugin's tool as a product with the name of its target, and finds none if the product has only another name.
 @Suite struct PluginToolTests {
-    @Test("the tool of each plugin is a product under its own name")
+    @Test("the tool of each plugin is a product with the tool's name")
     func products() throws {
         let manifest = try String(contentsOf: Repository.root.appending(path: "Package.swift"), encoding: .utf8)
         let plugins = manifest.matches(

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The manifest as it is where our sockets do not compile, read as SwiftPM does.
+/// The manifest for platforms without the package's sockets, as SwiftPM reads it.
 @Suite(.timeLimit(.minutes(5))) struct PortableManifestTests {
-    /// As much of `swift package dump-package` as is asked for.
+    /// The required part of the output of `swift package dump-package`.
     private struct Dump: Decodable {
         struct Target: Decodable {
             let name: String
@@ -14,7 +14,7 @@ import Testing
             let name: String
             let targets: [String]
         }
-        /// A name stands first in its list; what follows is the package of a product, or a condition.
+        /// The first element of the list is the name; the others are the package of a product, or a condition.
         struct Dependency: Decodable {
             let target: String?
             let product: String?
@@ -37,7 +37,7 @@ import Testing
         let products: [Product]
     }
 
-    /// - Parameter variables: what is set besides, as `NAME=value`.
+    /// - Parameter variables: additional environment variables, as `NAME=value`.
     private func dump(_ variables: String...) async throws -> Dump {
         let path = try #require(ProcessInfo.processInfo.environment["PATH"])
         let swift = try #require(
@@ -52,7 +52,7 @@ import Testing
         return try JSONDecoder().decode(Dump.self, from: Data(outcome.output.utf8))
     }
 
-    @Test("no target of the portable manifest depends on a server's module, and none on one that is left out")
+    @Test("no target of the portable manifest depends on a server's module, or on an excluded one")
     func targets() async throws {
         let dump = try await dump("TREBUCHET_PORTABLE=1")
         let names = Set(dump.targets.map(\.name))
@@ -67,7 +67,7 @@ import Testing
         for product in dump.products { #expect(names.isSuperset(of: product.targets), "\(product.name)") }
     }
 
-    @Test("without a swift-syntax in the toolchain, all that reads Swift sources takes it as a package")
+    @Test("without swift-syntax in the toolchain, all targets that parse Swift use the package")
     func syntax() async throws {
         let dump = try await dump("TREBUCHET_SYNTAX=package")
         let readers = Set(
@@ -77,7 +77,7 @@ import Testing
         #expect(readers.isSuperset(of: ["TrebuchetMacros", "StateMachineMacros"]))
         for target in dump.targets where readers.contains(target.name) {
             let products = Set(target.dependencies.compactMap(\.product))
-            // The names of the package's products, which are not all those of its modules.
+            // The names of the package's products, some of which differ from those of its modules.
             let wanted: Set = [
                 "SwiftSyntax", "SwiftSyntaxMacros", "SwiftParser", "_SwiftCompilerPluginMessageHandling",
             ]

@@ -1,12 +1,12 @@
-/// What is to compile where there is neither epoll nor Glibc: a client and the state family (Docs/Reference/Platforms.md).
+/// The modules that must compile without epoll and Glibc: the client and the state family (Docs/Reference/Platforms.md).
 enum PortableRules {
-    /// The modules that Package.swift keeps elsewhere than on Linux.
+    /// The modules that Package.swift includes on other platforms than Linux.
     static func modules(inManifest text: String) -> Set<String> {
         let list = text.firstMatch(of: /portable: Set<String> = \[([^\]]*)\]/)?.output.1 ?? ""
         return Set(list.matches(of: /"([^"]+)"/).map { String($0.output.1) })
     }
 
-    /// Modules that are kept and need one that is not; of the system's own, epoll alone has something in its place.
+    /// Portable modules that need one that is not; among system modules only epoll has a replacement.
     static func findings(in manifest: Manifest, portable: Set<String>) -> [Finding] {
         manifest.targets.filter { portable.contains($0.name) }.flatMap { target in
             target.dependencies.filter { !portable.contains($0) && $0 != "CEpoll" }.map {
@@ -15,7 +15,7 @@ enum PortableRules {
         }
     }
 
-    /// Imports of Linux's own modules that have nothing in their place elsewhere.
+    /// Imports of Linux-only modules without a replacement on other platforms.
     static func findings(in file: SourceText, portable: Set<String>) -> [Finding] {
         guard file.path.hasPrefix("Sources/"), let module = file.module, portable.contains(module) else { return [] }
         var conditions: [Bool] = []

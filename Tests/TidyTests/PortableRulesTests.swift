@@ -8,7 +8,7 @@ struct PortableRulesTests {
         #expect(PortableRules.modules(inManifest: text) == ["A", "B"])
     }
 
-    @Test("a portable module needs portable ones and epoll alone")
+    @Test("a portable module needs only portable ones and epoll")
     func dependencies() {
         let manifest = Manifest("library(\"A\", [\"B\", \"C\", \"CEpoll\"]), library(\"C\", [\"D\"])")
         let findings = PortableRules.findings(in: manifest, portable: ["A", "B"])
@@ -16,7 +16,7 @@ struct PortableRulesTests {
     }
 
     @Test(
-        "what Linux alone has stands behind a condition",
+        "an import of a Linux-only module is conditional",
         arguments: [
             ("import Glibc", 1), ("package import CEpoll", 1), ("import Foundation", 0),
             ("#if canImport(Darwin)\n    import Darwin\n#else\n    import Glibc\n#endif", 0),
@@ -29,7 +29,7 @@ struct PortableRulesTests {
         #expect(PortableRules.findings(in: file, portable: ["B"]).isEmpty)
     }
 
-    @Test("what is kept elsewhere than on Linux would compile there as far as imports go")
+    @Test("portable modules would compile on other platforms, judged by their imports")
     func repository() throws {
         let repository = try Repository.current.get()
         let text = try String(contentsOf: Repository.root.appending(path: "Package.swift"), encoding: .utf8)

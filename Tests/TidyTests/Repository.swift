@@ -1,13 +1,13 @@
 import Foundation
 
-/// The checkout that this test was built from.
+/// The checkout from which this test was built.
 struct Repository: Sendable {
     static let current = Result { try Repository(root: root) }
 
     let manifest: Manifest
     /// All Swift files under Plugins, Sources, Benchmarks and Tests, and of the examples.
     let files: [SourceText]
-    /// The names of the folders there, one for each target; Benchmarks is one itself.
+    /// The names of the folders there, one for each target; Benchmarks is a target as a whole.
     let folders: Set<String>
 
     static let root = URL(filePath: #filePath)
@@ -19,13 +19,13 @@ struct Repository: Sendable {
         var folders: Set<String> = []
         func list(_ folder: String) throws -> [String] {
             try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path)
-                // Files have a dot in their names.
+                // File names contain a dot.
                 .filter { !$0.contains(".") }.map { "\(folder)/\($0)" }
         }
-        // One that is run by a script has none.
+        // An example that a script runs has none.
         let examples = try list("Examples").map { $0 + "/Sources" }
             .filter { FileManager.default.fileExists(atPath: root.appending(path: $0).path) }
-        // What benchmarks stand beside is in C, and a target of its own in their folder.
+        // The C code beside the benchmarks is a separate target in their folder.
         let bare = try list("Benchmarks").filter {
             FileManager.default.fileExists(atPath: root.appending(path: $0).appending(path: "include").path)
         }
@@ -38,7 +38,7 @@ struct Repository: Sendable {
             folders.insert(String(target.split(separator: "/").last ?? ""))
             let base = root.appending(path: target)
             let paths = FileManager.default.enumerator(atPath: base.path)?.compactMap { $0 as? String } ?? []
-            // Of a catalog's code the last steps alone are compiled, as tests.
+            // Only the last steps of a catalog's code are compiled, as tests.
             for path in paths.sorted() where path.hasSuffix(".swift") && !path.contains(".docc/") {
                 let text = try String(contentsOf: base.appending(path: path), encoding: .utf8)
                 files.append(SourceText(path: "\(target)/\(path)", text))

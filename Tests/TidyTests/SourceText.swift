@@ -1,13 +1,13 @@
-/// A Swift file taken apart into code and comments, line by line.
+/// A Swift file split into code and comments, line by line.
 ///
-/// Both parts keep the line numbers of the file. In the code, comments are blank and so is what stands in string
-/// literals (quotes and interpolations stay), so that a rule that looks for a word finds it only where it means something.
+/// Both parts keep the line numbers of the file. In the code, comments and the content of string literals are blank (quotes and
+/// interpolations remain), so that a rule that searches for a word finds it only in code.
 struct SourceText: Sendable {
     let path: String
     let lines: [String]
     let code: [String]
     let comments: [String]
-    /// The code with its string literals as they are.
+    /// The code with its string literals.
     let uncommented: [String]
     /// Every identifier in the code.
     let identifiers: Set<String>
@@ -26,11 +26,11 @@ struct SourceText: Sendable {
 
     var name: String { String(path.split(separator: "/").last ?? "") }
 
-    /// Whether the file is part of tests or of programs for tests.
+    /// True if the file is part of tests or of programs for tests.
     var isTestCode: Bool { path.hasPrefix("Tests/") || path.hasPrefix("Tools/") }
 
-    /// `Sources/Relays/Monitor.swift` belongs to `Relays`, `Benchmarks/Progress.swift` to `Benchmarks`, and what an example has
-    /// in `Examples/todos-web/Sources/TodosWeb` to `TodosWeb`.
+    /// `Sources/Relays/Monitor.swift` belongs to `Relays`, `Benchmarks/Progress.swift` to `Benchmarks`, and a file of an example in
+    /// `Examples/todos-web/Sources/TodosWeb` to `TodosWeb`.
     var module: String? {
         let parts = path.split(separator: "/").dropLast().map(String.init)
         switch parts.first {
@@ -49,7 +49,7 @@ struct SourceText: Sendable {
     }
 }
 
-/// Walks over the bytes of a file once and copies each to the part it belongs to.
+/// Scans the bytes of a file once and copies each to its part.
 private struct Scanner {
     private let bytes: [UInt8]
     private var position = 0
@@ -77,11 +77,11 @@ private struct Scanner {
         }
     }
 
-    /// Reads to the end, or past the parenthesis that ends an interpolation.
+    /// Scans to the end, or past the parenthesis that ends an interpolation.
     mutating func scanCode(untilParenthesis: Bool) {
         var depth = 0
         while position < bytes.count {
-            // Nearly all bytes stop here, which keeps the tests quick.
+            // Nearly all bytes take this path, which keeps the tests quick.
             if !Self.special.contains(bytes[position]) {
                 takeCode()
             } else if starts("//") {
@@ -117,7 +117,7 @@ private struct Scanner {
         } while depth > 0 && position < bytes.count
     }
 
-    /// The number of `#` before the quote that stands here; nil when no string begins here.
+    /// The number of `#` before the quote at this position; nil when no string starts here.
     private func openingQuote() -> Int? {
         var end = position
         while end < bytes.count, bytes[end] == UInt8(ascii: "#") { end += 1 }

@@ -2,7 +2,7 @@ import Testing
 
 struct SourceTextTests {
     @Test(
-        "strings and comments are kept apart from code",
+        "strings and comments are separated from code",
         arguments: [
             (#"let a = "word" // note"#, #"let a = "    ""#, "// note"),
             (#"a /* b /* c */ d */ e"#, "a                   e", "/* b /* c */ d */"),
@@ -37,7 +37,7 @@ struct SourceTextTests {
         #expect(source.code[4] == "let c = 1")
     }
 
-    @Test("a file's module is the folder it is in")
+    @Test("a file's module is that of its folder")
     func module() {
         #expect(SourceText(path: "Sources/Relays/Deep/A.swift", "").module == "Relays")
         #expect(SourceText(path: "Benchmarks/Deep/A.swift", "").module == "Benchmarks")

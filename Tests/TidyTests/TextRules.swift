@@ -1,4 +1,4 @@
-/// Rules that a file breaks or keeps by itself.
+/// Rules that concern a single file.
 enum TextRules {
     static let lineLimit = 400
 
@@ -6,7 +6,7 @@ enum TextRules {
         let common =
             length(of: file) + placeholder(file) + ownOutput(file) + unexplained(in: file) + openSecrets(in: file)
             + uncut(in: file)
-        // Programs with pauses in their schedules, and the one place that pauses while tests wait; no tests.
+        // Programs with pauses in their schedules, and the only place where tests pause while waiting.
         let mayPause = ["Tools/Torment/", "Tools/Consistency/", "Tools/Mutate/", "Tests/TestSupport/Eventually.swift"]
         if mayPause.contains(where: { file.path.hasPrefix($0) }) { return common + leftovers(in: file) }
         return common
@@ -31,12 +31,12 @@ enum TextRules {
         return [Finding(path: file.path, message: "a placeholder: put something in its place or remove the target")]
     }
 
-    /// Notes to oneself: an issue is the place for them.
+    /// Reminders in comments: an issue is the place for them.
     static func leftovers(in file: SourceText) -> [Finding] {
         scan(file, file.lines, for: /\b(?:TODO|FIXME|XXX)\b/) { "\($0): finish it or write an issue" }
     }
 
-    /// Promises to the compiler need the reason why they hold, on the line or within the three lines above.
+    /// Unchecked assertions to the compiler need a reason, on the line or within the three lines above.
     static func unexplained(in file: SourceText) -> [Finding] {
         guard !file.identifiers.isDisjoint(with: ["unchecked", "unsafe", "unsafeBitCast", "assumeIsolated"]) else {
             return []
@@ -51,7 +51,7 @@ enum TextRules {
         }
     }
 
-    /// What a service's methods are called with that gives a right to whoever has it is shown to nobody who looks inside.
+    /// Arguments of service methods that confer a right on their holder must be hidden from the inspector.
     static func openSecrets(in file: SourceText) -> [Finding] {
         guard file.path.hasPrefix("Sources/TrebuchetServices/") else { return [] }
         let code = file.code.joined(separator: "\n")
@@ -66,9 +66,9 @@ enum TextRules {
         }
     }
 
-    /// A write to a standard stream waits for its reader, and may end the process with it: one file does it for all.
+    /// A write to a standard stream may block, or end the process: one file does it for all.
     static func ownOutput(_ file: SourceText) -> [Finding] {
-        // A tool that is no server, and an operator that prints where it is told to.
+        // A tool that is no server, and an operator that prints to a given destination.
         let others = [
             "Sources/Platform/StandardStream.swift", "Sources/GenerateTool/", "Sources/QStream/Operators/Print.swift",
         ]
@@ -83,9 +83,9 @@ enum TextRules {
         .filter { !file.code[$0.line! - 1].contains(/\bfunc\s+print\b/) }
     }
 
-    /// Texts of others that are echoed, noted or kept have a limit in bytes: one character may have any number of them.
+    /// Foreign texts that are echoed, recorded or stored have a limit in bytes: one character may have any number of them.
     static func uncut(in file: SourceText) -> [Finding] {
-        // What these show is the program's own, or of who runs it.
+        // These modules show only texts of the program or of its user.
         let own = ["StateMachines", "Deltas", "TrebuchetCLI", "ClientGenerator"].map { "Sources/\($0)/" }
         guard file.path.hasPrefix("Sources/"), !own.contains(where: { file.path.hasPrefix($0) }) else { return [] }
         let echo =
@@ -101,7 +101,7 @@ enum TextRules {
     static func namelessTests(in file: SourceText) -> [Finding] {
         let code = file.uncommented.joined(separator: "\n")
         let blanked = file.code.joined(separator: "\n")
-        // The attribute is looked for where strings are blank, its name where they are not; both have the same bytes.
+        // The attribute is searched in the blanked code, its name in the original; both have the same offsets.
         return blanked.matches(of: /[@]Test\b/).compactMap { match in
             let offset = blanked.utf8.distance(from: blanked.startIndex, to: match.range.lowerBound)
             let attribute = code[code.utf8.index(code.startIndex, offsetBy: offset)...]
@@ -124,7 +124,7 @@ enum TextRules {
     private static func scan<Output>(
         _ file: SourceText, _ lines: [String], for pattern: Regex<Output>, message: (Substring) -> String
     ) -> [Finding] {
-        // Simple, because Unicode's own word boundary takes `actor.assumeIsolated` for one word.
+        // Simple, because Unicode's own word boundary treats `actor.assumeIsolated` as one word.
         let pattern = pattern.wordBoundaryKind(.simple)
         return zip(1..., lines).compactMap { number, line in
             guard let match = line.firstMatch(of: pattern) else { return nil }

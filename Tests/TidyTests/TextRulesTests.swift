@@ -1,7 +1,7 @@
 import Testing
 
 struct TextRulesTests {
-    @Test("a file may have 400 lines and not one more", arguments: [(400, true), (401, false)])
+    @Test("a file may have 400 lines and no more", arguments: [(400, true), (401, false)])
     func length(lines: Int, isAllowed: Bool) {
         let text = String(repeating: "let a = 1\n", count: lines)
         #expect(TextRules.length(of: SourceText(path: "Sources/A/A.swift", text)).isEmpty == isAllowed)
@@ -21,7 +21,7 @@ struct TextRulesTests {
     }
 
     @Test(
-        "notes to oneself are found in sources",
+        "reminders are found in sources",
         arguments: [
             ("// TODO: more", true), ("/* FIXME */", true), ("let a = \"XXX\"", true), ("let methodology = 1", false),
             ("let TODOLIST = 1", false),
@@ -33,7 +33,7 @@ struct TextRulesTests {
     }
 
     @Test(
-        "a promise to the compiler needs a comment near it",
+        "an unchecked assertion to the compiler needs a comment near it",
         arguments: [
             ("final class A: @unchecked Sendable {}", true),
             ("nonisolated(unsafe) var a = 1", true),
@@ -53,7 +53,7 @@ struct TextRulesTests {
     }
 
     @Test(
-        "a method of a service that is called with a secret is @Redacted",
+        "a service method with a secret as argument is @Redacted",
         arguments: [
             ("distributed func leave(token: String?) {}", true),
             ("distributed func commit(\n    _ all: [Int], from client: String\n) async {}", true),
@@ -67,7 +67,7 @@ struct TextRulesTests {
     }
 
     @Test(
-        "one file writes to the standard streams",
+        "only one file writes to the standard streams",
         arguments: [
             ("print(a)", true), ("    if a { print(b, terminator: \"\") }", true), ("Swift.print(a)", true),
             ("FileHandle.standardError.write(a)", true), ("_ = write(2, a, 1)", true),
@@ -86,7 +86,7 @@ struct TextRulesTests {
     }
 
     @Test(
-        "a text that is echoed is cut by bytes",
+        "an echoed text is cut by bytes",
         arguments: [
             (#"let a = "'\(name.prefix(64))' is none""#, true), ("let a = String(reason.prefix(512))", true),
             (#"let a = "\(name.prefix(ActorName.longest))""#, true), (#"let a = "\(name.prefix(bytes: 64))""#, false),

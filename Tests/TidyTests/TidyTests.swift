@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The rules of the house, held against the code base itself.
+/// The project's rules, applied to the code base.
 struct TidyTests {
     private let repository: Repository
 
@@ -13,7 +13,7 @@ struct TidyTests {
         #expect(repository.files.count > repository.folders.count)
     }
 
-    @Test("in Package.swift each module stands under its floor")
+    @Test("in Package.swift each module is listed under its layer")
     func floorsInManifest() throws {
         let text = try String(contentsOf: Repository.root.appending(path: "Package.swift"), encoding: .utf8)
         let sections = text.components(separatedBy: "        // Floor ").dropFirst()
@@ -27,7 +27,7 @@ struct TidyTests {
         }
     }
 
-    @Test("modules import only what their target lists, and only lower floors")
+    @Test("modules import only modules listed by their target, and only of lower layers")
     func imports() {
         report(ImportRules.findings(in: repository.manifest, floors: LayerRules.floors))
         for file in repository.files {
@@ -35,12 +35,12 @@ struct TidyTests {
         }
     }
 
-    @Test("folders use only folders of lower floors of their module")
+    @Test("folders use only folders of lower layers of their module")
     func folders() {
         report(FolderRules.findings(in: repository.files, floors: FolderLayout.floors))
     }
 
-    @Test("fewer than 15 source files are so short that they belong with another")
+    @Test("fewer than 15 source files are so short that they should be merged with another")
     func shortFiles() {
         let short = TextRules.short(repository.files)
         #expect(short.count < 15, "\(short.map(\.path).joined(separator: "\n"))")
@@ -51,12 +51,12 @@ struct TidyTests {
         report(DeadFiles.findings(in: repository.files))
     }
 
-    @Test("files are short, finished and say why they promise what the compiler cannot check")
+    @Test("files are short, complete and give reasons for unchecked assertions to the compiler")
     func text() {
         for file in repository.files { report(TextRules.findings(in: file)) }
     }
 
-    @Test("nothing that comes from outside ends the process: each place where it ends has a reason why not")
+    @Test("external data cannot end the process: each trap has a reason")
     func traps() {
         report(TrapRules.findings(in: repository.files))
     }

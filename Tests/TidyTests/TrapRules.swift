@@ -1,11 +1,11 @@
-/// Places where the process ends, in modules that what comes from outside can reach: from clients and servers, an engine, a file.
+/// Traps in modules that external data can reach: data from clients, servers, a coordination store or a file.
 ///
-/// Each is in ``groups``, with the reason why no data leads there, or has a comment `unreachable from data:` with that reason on
-/// the line or within the three lines above. Docs/Reference/ThreatModel.md names the tests.
+/// Each trap is in ``groups``, with the reason why no data leads there, or has a comment `unreachable from data:` with that reason on the
+/// line or within the three lines above. Docs/Reference/ThreatModel.md names the tests.
 enum TrapRules {
     struct Group {
         let reason: String
-        /// How many there are in each file.
+        /// The number of traps in each file.
         let files: [String: Int]
     }
 
@@ -116,7 +116,7 @@ enum TrapRules {
         return parts.count > 2 && parts[0] == "Sources" && modules.contains(String(parts[1]))
     }
 
-    /// The lines of those that no comment explains, a line once for each.
+    /// The lines of the unexplained traps, repeated for each trap on a line.
     private static func traps(in file: SourceText) -> [Int] {
         let trap = /\b(?:precondition|preconditionFailure|fatalError)\s*\(|\btry!|\bas!|\buniqueKeysWithValues\b/
             .wordBoundaryKind(.simple)

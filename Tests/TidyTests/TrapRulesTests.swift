@@ -8,7 +8,7 @@ struct TrapRulesTests {
     }
 
     @Test(
-        "a place where the process ends is found in modules that data reaches",
+        "a trap is found in modules that external data reaches",
         arguments: [
             "precondition(a > 0)", "guard b else { fatalError() }", "let a = try! b()", "let a = b as! C",
             "Dictionary(uniqueKeysWithValues: a)", "preconditionFailure(\"\\(try! a())\")",
@@ -19,7 +19,7 @@ struct TrapRulesTests {
         #expect(findings(line, path: "Tests/ATests/A.swift").isEmpty)
     }
 
-    @Test("one with its reason near it, one in a text, and those that are known are not")
+    @Test("an explained trap, one in a string and the known ones are accepted")
     func allowed() {
         #expect(findings("// unreachable from data: a is counted here\nprecondition(a > 0)").isEmpty)
         #expect(findings("let a = \"as! fatalError(\" // try! it").isEmpty)
@@ -27,7 +27,7 @@ struct TrapRulesTests {
         #expect(findings("a as! B; c as! D", known: 2).isEmpty)
     }
 
-    @Test("fewer than are known have to be counted anew")
+    @Test("a count lower than the known one must be updated")
     func fewer() {
         #expect(findings("a as! B", known: 2).count == 1)
         #expect(findings("", known: 1).count == 1)

@@ -6,9 +6,9 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-/// `trebuchet admin` as a user runs it, with a server in a process of its own.
+/// `trebuchet admin` as a user runs it, with a server in a separate process.
 @Suite(.timeLimit(.minutes(5))) struct AdminCommandTests {
-    /// A server with its data in a folder of the test.
+    /// A server with its data in a temporary folder.
     private final class Bench {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID())").path
         let server: ServeProcess
@@ -43,7 +43,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("documents are listed, exported, removed and put back, and are there after a kill -9")
+    @Test("documents are listed, exported, removed and imported, and survive a kill -9")
     func documents() async throws {
         let bench = try await Bench()
         let none = try await bench.admin("collections")
@@ -86,14 +86,15 @@ import TrebuchetTesting
 
         let next = try await ServeProcess(arguments: ["--data", bench.data])
         let again = try await bench.admin("documents", "messages", "--json")
-        #expect(again.output.split(separator: "\n").count == 2, "the socket that was left is replaced: \(again.error)")
+        #expect(again.output.split(separator: "\n").count == 2, "the stale socket is replaced: \(again.error)")
         #expect(await next.stop() == 0)
         #expect(!FileManager.default.fileExists(atPath: bench.data + ".admin"))
         let ended = try await bench.admin("collections")
         #expect(ended.status == 1 && ended.error.contains("\(bench.data).admin does not exist"), "\(ended.error)")
     }
 
-    @Test("an import ends at the first line that is no good and says which; plain documents go into one collection")
+    @Test(
+        "an import ends at the first invalid line with its number and problem; plain documents go into one collection")
     func importing() async throws {
         let bench = try await Bench()
         for (text, line, problem, created) in [
@@ -120,13 +121,13 @@ import TrebuchetTesting
         let both = try await bench.admin("import", plain, "--replace", "--skip")
         #expect(both.status == 2 && both.error.contains("--replace and --skip cannot be combined"))
 
-        // More than are handed over at once, in two collections that take turns.
+        // More than one batch, alternating between two collections.
         let many = (1...1_000).map {
             #"{"collection":"\#($0 % 5 < 3 ? "a" : "b")","document":{"id":"\#($0)","fields":{"id":"\#($0)"},"created":0,"revision":0}}"#
         }
         let file = try bench.write(many.joined(separator: "\n"), to: "many.jsonl")
         #expect(try await bench.admin("import", file).output == "1000 created, 0 replaced, 0 skipped\n")
-        // Written by hand: what is not there, the server knows.
+        // Written by hand: the server fills in missing members.
         let short = try bench.write(
             #"{"collection":"m","document":{"id":"zz","fields":{"text":"Hello"},"creator":"x"}}"#, to: "short.jsonl")
         #expect(try await bench.admin("import", short).output == "1 created, 0 replaced, 0 skipped\n")
@@ -171,7 +172,7 @@ import TrebuchetTesting
         #expect(await bench.server.stop() == 0)
     }
 
-    @Test("accounts and sessions are listed; roles are granted to an address, and rules know them at once")
+    @Test("accounts and sessions are listed; roles are granted to an address, and take effect in rules immediately")
     func accounts() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID())").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -245,7 +246,7 @@ import TrebuchetTesting
         #expect(await bench.server.stop() == 0)
     }
 
-    @Test("what cannot be undone is asked for in a terminal, and needs --yes elsewhere")
+    @Test("a destructive command asks for confirmation in a terminal, and needs --yes elsewhere")
     func confirmation() async throws {
         let bench = try await Bench()
         try await bench.create("todos", #"{"id":"1"}"#)
@@ -269,27 +270,27 @@ import TrebuchetTesting
         #expect(await bench.server.stop() == 0)
     }
 
-    @Test("Control-C ends an export and an import with 130, and the server goes on")
+    @Test("Control-C ends an export and an import with 130, and the server continues")
     func interruption() async throws {
         let bench = try await Bench()
         let text = String(repeating: "x", count: 30_000)
         let documents = (1...100).map { #"{"id":"\#($0)","text":"\#(text)"}"# }.joined(separator: "\n")
         #expect(try await bench.admin("import", "--into", "a", try bench.write(documents, to: "a.jsonl")).status == 0)
 
-        // What nobody reads waits in the pipe, and then at the server.
+        // Unread output waits in the pipe, and then at the server.
         let export = try ChildProcess(ServeProcess.tool, ["admin", "export", "--data", bench.data], error: .captured)
         #expect(await export.nextLine() != nil)
         export.signal(SIGINT)
         let ended = await export.finish()
         #expect(
             ended.status == 130 && ended.error.contains("the export is incomplete"), "\(ended.status) \(ended.error)")
-        #expect(ended.output.isEmpty || ended.output.hasSuffix("\n"), "whole lines alone")
+        #expect(ended.output.isEmpty || ended.output.hasSuffix("\n"), "only whole lines are written")
 
         let input = try ChildProcess(
             ServeProcess.tool, ["admin", "import", "--into", "b", "--data", bench.data], error: .captured)
         for id in 1...250 { try input.send(#"{"id":"\#(id)"}"#) }
         while !(try await bench.admin("documents", "b", "--json")).output.contains("\n") {}
-        // Its input stays open: it does not wait for more of it.
+        // Its input stays open: the command does not wait for more of it.
         input.signal(SIGINT)
         #expect(await input.nextLine()?.hasSuffix(" created, 0 replaced, 0 skipped") == true)
         let outcome = await input.finish()
@@ -298,7 +299,7 @@ import TrebuchetTesting
         #expect(await bench.server.stop() == 0)
     }
 
-    @Test("serve has a socket where it is told to; one that is taken, and one that cannot be, are errors there")
+    @Test("serve opens the requested socket, and fails if its path is in use or impossible")
     func socket() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID())").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -311,13 +312,13 @@ import TrebuchetTesting
         #expect(try await trebuchet(["admin", "rooms", "--admin-socket", path]).status == 0)
         let second = try await trebuchet(["serve", "--port", "0", "--admin-socket", path])
         #expect(second.status == 1 && second.error.contains("another server listens at \(path)"), "\(second.error)")
-        #expect(try await trebuchet(["admin", "rooms"]).status == 2, "which server?")
+        #expect(try await trebuchet(["admin", "rooms"]).status == 2, "the server is not specified")
         #expect(
             try await trebuchet(["serve", "--port", "0", "--services", "none", "--admin-socket", path]).status == 2)
         #expect(await server.stop() == 0)
         #expect(!FileManager.default.fileExists(atPath: path))
 
-        // One that nobody has asked for stops nothing.
+        // Without the option an impossible path is no error.
         let long = folder + "/" + String(repeating: "x", count: 100)
         let other = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0", "--data", long], error: .merged)
         var lines: [String] = []
@@ -332,7 +333,7 @@ import TrebuchetTesting
         #expect(await other.finish().status == 0)
     }
 
-    @Test("the commands of the page do what it says, and each shows an example")
+    @Test("the commands of the page have the documented results, and each shows an example")
     func page() async throws {
         let bench = try await Bench()
         let blocks = try DocumentedPage("Guides/Admin.md").blocks("sh").map {

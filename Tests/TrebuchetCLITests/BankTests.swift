@@ -6,7 +6,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// The actor that `trebuchet bench transfers` calls, and what that command prints.
+/// The actor that `trebuchet bench transfers` calls, and the command's output.
 @Suite(.timeLimit(.minutes(5))) struct BankTests {
     private func withBank(_ body: (Bank) async throws -> Void) async throws {
         try await withTestServer { server in
@@ -20,7 +20,7 @@ import TrebuchetTesting
         await bank.observeAccounts().first { _ in true }?.map(\.balance) ?? []
     }
 
-    @Test("a transfer moves an amount, and the total stays")
+    @Test("a transfer moves an amount, and the total is unchanged")
     func transfers() async throws {
         try await withBank { bank in
             let start = Bank.startingBalance
@@ -28,15 +28,15 @@ import TrebuchetTesting
             #expect(try await bank.total() == 3 * start)
             #expect(try await bank.transfer(from: 0, to: 2, amount: 10))
             #expect(await balances(bank) == [start - 10, start, start + 10])
-            #expect(try await bank.transfer(from: 2, to: 1, amount: start + 10), "all that is there")
+            #expect(try await bank.transfer(from: 2, to: 1, amount: start + 10), "the whole balance")
             #expect(await balances(bank) == [start - 10, 2 * start + 10, 0])
-            #expect(try await bank.transfer(from: 1, to: 1, amount: 5), "to oneself")
+            #expect(try await bank.transfer(from: 1, to: 1, amount: 5), "to the source account")
             #expect(await balances(bank) == [start - 10, 2 * start + 10, 0])
             #expect(try await bank.total() == 3 * start)
         }
     }
 
-    @Test("an amount that is not there is refused with false, and changes nothing")
+    @Test("a transfer over the balance is refused with false, and changes nothing")
     func refused() async throws {
         try await withBank { bank in
             let start = Bank.startingBalance
@@ -47,7 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("accounts that are not there, amounts below 1 and banks without or with too many accounts are errors")
+    @Test("unknown accounts, amounts below 1 and an invalid number of accounts are errors")
     func errors() async throws {
         try await withBank { bank in
             await #expect(throws: BankError.noSuchAccount(0)) { try await bank.transfer(from: 0, to: 0, amount: 1) }
@@ -66,7 +66,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a bank that is opened again has the new accounts alone, and keeps them over a kill of the server")
+    @Test("a bank opened again has only the new accounts, and keeps them when its server is killed")
     func kept() async throws {
         try await withTestServer(store: MemoryStore()) { server in
             await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
@@ -118,11 +118,10 @@ import TrebuchetTesting
         try await ChildProcess(ServeProcess.tool, ["bench", "transfers"] + arguments, error: .captured).finish()
     }
 
-    /// A second is enough that also single transfers are written in it when the disk is busy with other tests.
+    /// One second is enough for single transfers to be written even when other tests keep the disk busy.
     private static let short = ["--connections", "2", "--in-flight", "4", "--seconds", "1", "--json"]
 
-    @Test(
-        "bench transfers sets what is kept beside the disk, SQLite alone and what is not, and few accounts beside many")
+    @Test("bench transfers compares persistence on disk with SQLite alone and with memory, and few accounts with many")
     func figures() async throws {
         let outcome = try await ChildProcess(
             ServeProcess.tool, ["bench", "transfers", "--accounts", "300"] + Self.short, error: .captured
@@ -137,7 +136,7 @@ import TrebuchetTesting
                 names += ["transfers_per_second", "p50_us", "p99_us"].map { "\(kind)_\($0)_\(count)" }
             }
             names.append("sqlite_transfers_per_second_\(count)")
-            // Rounded to tenths, they are 0 when the disk is busy.
+            // Rounded to tenths, the ratios are 0 when the disk is busy.
             for ratio in ["percent_of_memory", "percent_of_sqlite", "transfers_per_fdatasync"] {
                 #expect(figures.keys.contains("persisted_\(ratio)_\(count)"), "\(ratio)")
             }
@@ -146,7 +145,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "bench transfers measures one half alone, and leaves no file behind",
+        "bench transfers measures a single half, and leaves no file behind",
         arguments: [("--in-memory", "memory", "persisted"), ("--persisted", "persisted", "memory")])
     func half(option: String, measured: String, not: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")
@@ -160,11 +159,11 @@ import TrebuchetTesting
         let figures = try JSONDecoder().decode([String: Double].self, from: Data(outcome.output.utf8))
         #expect(figures.keys.contains("\(measured)_transfers_per_second_100"))
         #expect(!figures.keys.contains("\(not)_transfers_per_second_100"))
-        #expect(!figures.keys.contains { $0.contains("percent_of_100") }, "100 accounts beside themselves")
+        #expect(!figures.keys.contains { $0.contains("percent_of_100") }, "100 accounts compared with themselves")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
-    @Test("bench transfers says what is wrong with its options, and in its help what a disk in memory is worth")
+    @Test("bench transfers reports option errors, and explains the use of a memory disk in its help")
     func options() async throws {
         for (arguments, text) in [
             (["--accounts", "0"], "--accounts must be a number between 1 and 1000000"),

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    /// The tables below one heading.
+    /// The tables under one heading.
     private struct Section {
         /// The options column of each command, by the command's name.
         var commands: [String: String] = [:]
@@ -44,7 +44,7 @@ import Testing
                 sections[anchor] = Section()
             }
             guard line.hasPrefix("| `") else { continue }
-            // A bar within a cell has a backslash before it.
+            // A bar in a cell is escaped with a backslash.
             let cells = String(line).replacingOccurrences(of: "\\|", with: "/").split(separator: "|")
             // A row may have several commands with the same options, or several options.
             for head in cells[0].matches(of: /`([^`]+)`/).map(\.output.1) {
@@ -61,7 +61,7 @@ import Testing
         return sections
     }
 
-    @Test("the page has each command once, with the options that the parser takes, and no others")
+    @Test("the page has each command once, with the options that the parser accepts, and no others")
     func page() throws {
         let sections = try Self.sections()
         let commands = CommandLineTool.commands.flatMap { $0.subcommands.isEmpty ? [$0] : $0.subcommands }

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 /// Runs the commands of the chat in Docs/Guides/ChatTutorial.md, each line in a shell, in the order of the page.
 @Suite(.timeLimit(.minutes(5))) struct ChatPageTests {
-    /// The lines of the part that begins with one heading and ends at another, each with what the page says that comes of it.
+    /// The command lines between two headings, each with the documented output.
     private static func commands() throws -> [(line: String, comment: String)] {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -21,12 +21,12 @@ import TrebuchetTesting
         }
     }
 
-    /// One reader's machine: a folder of its own instead of the home folder and /tmp, and a port of its own.
+    /// A reader's machine: temporary folders instead of the home folder and /tmp, and a free port.
     private final class Reader {
         let folder: URL
         var url = ""
         var port = "0"
-        /// Of the terminal that is typed in.
+        /// The exported variables of the current terminal.
         var exports: [String] = []
 
         init() throws {
@@ -55,13 +55,13 @@ import TrebuchetTesting
         }
     }
 
-    /// Ids are made up anew each time.
+    /// IDs differ in each run.
     private static func withoutIDs(_ text: String) -> String {
         text.replacing(/"(id|peer)":"[a-z0-9]{20,}"/) { "\"\($0.1)\":\"…\"" }
             .replacing(/\([A-Za-z0-9_\-]{22}\)/) { _ in "(…)" }
     }
 
-    /// The next line that is one of these.
+    /// The next line that meets the condition.
     private static func line(
         of process: ChildProcess, _ isIt: (String) -> Bool
     ) async -> String? {
@@ -69,7 +69,7 @@ import TrebuchetTesting
         return nil
     }
 
-    @Test("each command of the chat in ten minutes does what the page says")
+    @Test("each command of the ten-minute chat has the documented output")
     func chat() async throws {
         let lines = try Self.commands()
         let verbs = lines.map { $0.line.split(separator: " ").prefix(3).joined(separator: " ") }
@@ -83,7 +83,7 @@ import TrebuchetTesting
                 "trebuchet collection watch", "trebuchet collection create", "trebuchet collection update",
                 "trebuchet collection list",
             ])
-        // The first two make the program, which stands beside the tests.
+        // The first two commands build the program, which is beside the tests.
         let reader = try Reader()
         var server = try reader.type(lines[2].line)
         let started = try #require(await Self.line(of: server) { $0.hasPrefix("trebuchet serves") })
@@ -102,7 +102,7 @@ import TrebuchetTesting
         let id = try #require(guest.output.firstMatch(of: /\(.*\)/)).0
         #expect(signedIn.output.contains(id), "Ada keeps the id of the guest")
 
-        // The third: Bob. Each command is typed in the one that the page names.
+        // The third: Bob. Each command is typed in the terminal that the page names.
         let ada = reader.exports
         let bob = [lines[5].line.replacingOccurrences(of: "/tmp/bob", with: "\"$PWD/bob\"")]
         reader.exports = bob
@@ -117,14 +117,14 @@ import TrebuchetTesting
         #expect(await Self.line(of: adas) { Self.withoutIDs($0) == Self.withoutIDs(lines[7].comment) } != nil)
         #expect(await Self.line(of: bobs) { $0.contains(#""name":"Ada""#) } != nil)
         bobs.signal(SIGINT)
-        #expect(await Self.line(of: adas) { $0 == #"{"peers":[]}"# } != nil, "Control-C leaves")
+        #expect(await Self.line(of: adas) { $0 == #"{"peers":[]}"# } != nil, "Control-C leaves the room")
         adas.signal(SIGINT)
         for process in [adas, bobs] { _ = await process.finish() }
 
         reader.exports = ada
         let subscriber = try reader.type(lines[9].line)
         reader.exports = bob
-        // It hears what is published once it has joined.
+        // The subscriber receives only events published after it has joined.
         let script = reader.script(lines[10].line)
         let publisher = Task {
             while !Task.isCancelled {
@@ -148,7 +148,7 @@ import TrebuchetTesting
         let list = try await reader.type(lines[14].line).finish()
         #expect(list.status == 0 && list.output.contains("Hello, Bob"))
 
-        // End the server with `kill -9`, and start it again.
+        // Kill the server with `kill -9`, and start it again.
         server.signal(SIGKILL)
         _ = await server.finish()
         server = try reader.type(lines[2].line)

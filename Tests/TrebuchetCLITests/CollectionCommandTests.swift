@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TrebuchetTesting
 
-/// The commands of collections, as processes of their own.
+/// The commands of collections, each in a separate process.
 @Suite(.timeLimit(.minutes(5))) struct CollectionCommandTests {
     private func run(_ server: ServeProcess, _ command: String, _ arguments: [String]) async throws -> (
         status: Int32, output: String
@@ -14,7 +14,7 @@ import TrebuchetTesting
         return (done.status, done.output)
     }
 
-    @Test("documents are created, changed, watched, listed and deleted, and what was acknowledged outlives kill -9")
+    @Test("documents are created, changed, watched, listed and deleted, and acknowledged writes survive kill -9")
     func documents() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).db")
         defer { for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + end) } }
@@ -55,7 +55,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "commands that go on say on standard error when the server is gone and when it is back",
+        "long-running commands report a lost connection and the reconnection on standard error",
         arguments: [
             ["collection", "watch", "todos"], ["presence", "join", "chat", "lobby"],
             ["topic", "subscribe", "chat", "lobby", "emoji"], ["observe", "counter", "observeState"],
@@ -63,7 +63,7 @@ import TrebuchetTesting
     func lostConnection(arguments: [String]) async throws {
         let server = try await ServeProcess(arguments: ["--demo"])
         let command = try ChildProcess(ServeProcess.tool, arguments + ["--url", server.url], error: .merged)
-        // It goes on once it has printed something.
+        // The command is connected once it has printed a line.
         _ = await command.nextLine()
         let name = arguments[0] == "observe" ? "observe" : "\(arguments[0]) \(arguments[1])"
         func wait(for text: String) async -> Bool {
@@ -123,7 +123,7 @@ import TrebuchetTesting
         #expect(await server.stop() == 0)
     }
 
-    @Test("what is no document is a wrong use")
+    @Test("an invalid document is a usage error")
     func wrongUse() async throws {
         for arguments in [
             ["create", "todos", "[1]"], ["create", "todos", "{\"id\":[]}"], ["list", "todos", "--where", "done"],

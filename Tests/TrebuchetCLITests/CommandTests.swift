@@ -17,7 +17,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
     }
 
-    @Test("an observer in one process prints the change that a call from another one makes")
+    @Test("an observer in one process prints a change made by a call from another")
     func threeProcesses() async throws {
         let server = try await ServeProcess()
         let observer = try ChildProcess(
@@ -33,7 +33,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(await server.stop() == 0, "SIGTERM drains and exits 0")
     }
 
-    @Test("an observer can ask for a part of the state, and hears why a filter is none")
+    @Test("an observer can request a part of the state, and receives the reason when a filter is invalid")
     func filters() async throws {
         let server = try await ServeProcess()
         let observer = try ChildProcess(
@@ -64,7 +64,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         await server.stop()
     }
 
-    @Test("a command whose output nobody reads any more ends as other programs do, without a word")
+    @Test("a command whose output is closed ends silently, as other programs do")
     func closedOutput() async throws {
         let server = try await ServeProcess()
         let script = "{ \"$@\"; echo \"status $?\" >&2; } | head -n 1"
@@ -73,7 +73,7 @@ private final class UnresponsivePeer: WebSocketHandler {
             ["-c", script, "sh", ServeProcess.tool, "observe", "--url", server.url, "counter", "observeState"],
             error: .captured)
         #expect(await observer.nextLine() == #"{"count":0}"#)
-        // The first of these may come before `head` has gone.
+        // The first of these calls may run before `head` has exited.
         let url = server.url
         let changes = Task {
             while !Task.isCancelled {
@@ -87,7 +87,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         await server.stop()
     }
 
-    @Test("results that cannot be written are an error")
+    @Test("an unwritable result is an error")
     func fullDisk() async throws {
         let outcome = try await ChildProcess(
             "/bin/sh", ["-c", "exec \"$@\" > /dev/full", "sh", ServeProcess.tool, "rules", "show"], error: .captured
@@ -96,7 +96,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(outcome.error == "trebuchet: writing to standard output failed: No space left on device\n")
     }
 
-    @Test("a server without standard streams serves, and writes no line to a client")
+    @Test("a server without standard streams serves, and never writes a line to a client's socket")
     func noStreams() async throws {
         let port = PortReservation(SocketAddress(host: "127.0.0.1", port: 0, isIPv6: false))
         defer { withExtendedLifetime(port) {} }
@@ -116,7 +116,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(await server.finish().status == 0)
     }
 
-    @Test("serve --data keeps what was acknowledged through kill -9, and refuses a damaged file")
+    @Test("serve --data keeps acknowledged writes through kill -9, and refuses a damaged file")
     func data() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trebuchet-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -143,7 +143,7 @@ private final class UnresponsivePeer: WebSocketHandler {
     }
 
     @Test(
-        "a second signal while serve drains ends it at once, and it says what is given up",
+        "a second signal while serve drains ends it immediately, with a report of the abandoned work",
         arguments: [SIGTERM, SIGINT])
     func secondSignal(signal: Int32) async throws {
         let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"], error: .merged)
@@ -151,7 +151,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         while port == nil, let line = await server.nextLine() {
             port = line.firstMatch(of: /ws:\/\/127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) }
         }
-        // Who does not say that he knows of the end is waited for.
+        // The server waits for a client that does not complete the closing handshake.
         let silent = try await WebSocketClient.connect(
             to: "ws://127.0.0.1:\(#require(port))/", subprotocols: ["trebuchet.v3"]
         ) { _ in UnresponsivePeer() }
@@ -166,7 +166,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         silent.abort()
     }
 
-    @Test("serve says where the state lives")
+    @Test("serve prints where it stores states")
     func whereStateLives() async throws {
         let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"])
         _ = await server.nextLine()
@@ -176,7 +176,7 @@ private final class UnresponsivePeer: WebSocketHandler {
     }
 
     @Test(
-        "serve says what it hosts",
+        "serve prints the hosted actors and services",
         arguments: [
             ([], "todos, counter, game, auth, rooms, collections"), (["--services", "rooms,auth"], "rooms, auth"),
             (["--services", "none"], "nothing"), (["--services", "rooms", "--demo"], "todos, counter, game, rooms"),
@@ -195,10 +195,10 @@ private final class UnresponsivePeer: WebSocketHandler {
         let unknown = try await trebuchet("call", "--url", server.url, "todos", "addTod(title:)", "\"Milk\"")
         #expect(unknown.status == 1)
         #expect(unknown.output.isEmpty)
-        #expect(unknown.error.contains("addTodo(title:)"), "it names the methods that there are")
+        #expect(unknown.error.contains("addTodo(title:)"), "the error lists the existing methods")
         let text = try await trebuchet("call", "--url", server.url, "todos", "addTodo(title:)", "Milk")
         #expect(text.status == 2)
-        #expect(text.error.contains("'\"Milk\"'"), "it shows how to quote: \(text.error)")
+        #expect(text.error.contains("'\"Milk\"'"), "the error shows the quoted form: \(text.error)")
         let nobody = try await trebuchet("observe", "--url", server.url, "nobody", "observeState")
         #expect(nobody.status == 1)
         #expect(nobody.error.contains("nobody"))
@@ -209,18 +209,19 @@ private final class UnresponsivePeer: WebSocketHandler {
         await server.stop()
     }
 
-    @Test("connections that end in every way leave no descriptor, thread or memory with a server")
+    @Test("closed connections of every kind leave no descriptor, thread or memory in the server")
     func soak() async throws {
         let bench = try await trebuchet("bench", "soak", "--connections", "660", "--json")
         #expect(bench.status == 0, "\(bench.error)")
         let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
         #expect(figures["descriptors_after"] == figures["descriptors_before"])
         #expect(try #require(figures["threads_after"]) <= #require(figures["threads_before"]))
-        // So few tell only of what is large, such as a buffer that stays; 10,000 by hand tell of all (Docs/Internals/Performance.md).
+        // This number reveals only large leaks, such as a retained buffer; 10,000 connections, run by hand, reveal all
+        // (Docs/Internals/Performance.md).
         #expect(try #require(figures["bytes_left_per_connection"]) < 12_000)
     }
 
-    @Test("bench fanout counts updates, whether they come whole or as differences")
+    @Test("bench fanout counts updates, both snapshots and deltas")
     func benchFanout() async throws {
         let bench = try await trebuchet(
             "bench", "fanout", "--subscribers", "3", "--rate", "50", "--seconds", "0.5", "--json")
@@ -230,7 +231,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(try #require(figures["p50_us"]) > 0)
     }
 
-    @Test("bench relays prints its figures as one JSON object")
+    @Test("bench relays prints its results as one JSON object")
     func benchRelays() async throws {
         let bench = try await trebuchet("bench", "relays", "--readers", "10", "--rounds", "3", "--json")
         #expect(bench.status == 0)
@@ -240,14 +241,14 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(try #require(figures["current_value_ns"]) > 0)
     }
 
-    @Test("bench services prints what came to members, and nothing but their own of what others wrote")
+    @Test("bench services prints the deliveries to members, without their own changes")
     func benchServices() async throws {
         let bench = try await trebuchet(
             "bench", "services", "--part", "presence", "--members", "5", "--seconds", "0.5", "--json")
         #expect(bench.status == 0, "\(bench.error)")
         let figures = try JSONDecoder().decode([String: Double].self, from: Data(bench.output.utf8))
         #expect(figures["presence_members"] == 5)
-        // In one message per 50 ms at most; the time counted may be a little longer than that slept.
+        // At most one message in 50 ms; the measured time may be a little longer than the requested one.
         #expect(try #require(figures["presence_messages_per_second_member"]) <= 22)
         #expect(try #require(figures["presence_bytes_per_second_member"]) > 0)
         #expect(try #require(figures["presence_server_cores_percent"]) > 0)
@@ -255,7 +256,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(wrong.status == 2 && wrong.error.contains("presence, topics, collections or large"))
     }
 
-    @Test("bench codec reads what it writes, and prints what that takes")
+    @Test("bench codec decodes its encoded data, and prints the durations")
     func benchCodec() async throws {
         let bench = try await trebuchet("bench", "codec", "--rounds", "10", "--json")
         #expect(bench.status == 0, "\(bench.error)")
@@ -266,7 +267,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         }
     }
 
-    @Test("bench qstream prints its figures as one JSON object")
+    @Test("bench qstream prints its results as one JSON object")
     func benchQStream() async throws {
         let bench = try await trebuchet("bench", "qstream", "--values", "50", "--json")
         #expect(bench.status == 0)
@@ -282,15 +283,15 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(try #require(figures["subscriber_bytes"]) > 0)
     }
 
-    @Test("a server that is not there is an error that says what to do")
+    @Test("an unreachable server is an error that says what to do")
     func refused() async throws {
-        // A port that nobody serves: one that was given back may be another test's by now.
+        // A port without a listener: a released one may belong to another test by now.
         let call = try await trebuchet("call", "--url", "ws://127.0.0.1:1", "counter", "increment()")
         #expect(call.status == 1)
         #expect(call.error.contains("trebuchet serve"))
     }
 
-    @Test("help goes to standard output; what is not known is exit code 2 with the nearest match")
+    @Test("help goes to standard output; an unknown word is exit code 2 with the nearest match")
     func help() async throws {
         #expect(try await trebuchet("--help").output.contains("observe"))
         for command in ["serve", "call", "observe", "bench"] {

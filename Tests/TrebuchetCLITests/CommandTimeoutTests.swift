@@ -5,9 +5,9 @@ import Testing
 import Trebuchet
 import TrebuchetServices
 
-/// Every command that asks a server ends, with status 1 and a reason, when the server says nothing or no.
+/// Every command that sends a request ends, with status 1 and a reason, when the server is silent or refuses.
 @Suite(.timeLimit(.minutes(5))) struct CommandTimeoutTests {
-    /// Takes connections, and never says anything: the system completes them, and nothing accepts.
+    /// Never responds to connections: the system completes them, and no thread accepts them.
     private final class SilentListener: Sendable {
         let address: String
         private let descriptor: Int32
@@ -72,7 +72,7 @@ import TrebuchetServices
         ["collection", "delete", "todos", "1"],
     ]
 
-    @Test("a server that takes the connection and says nothing ends every command in time", arguments: remote)
+    @Test("a server that accepts the connection and stays silent ends every command in time", arguments: remote)
     func silent(command: [String]) async throws {
         let server = try SilentListener()
         let done = try await run(command + ["--url", "ws://\(server.address)", "--timeout", "0.2"])
@@ -83,7 +83,7 @@ import TrebuchetServices
             "\(done.error)")
     }
 
-    @Test("an engine, an inspector and an admin socket that say nothing end every command in time")
+    @Test("a silent coordination store, inspector or admin socket ends every command in time")
     func silentOthers() async throws {
         let server = try SilentListener()
         let path = NSTemporaryDirectory() + "t-\(UInt32.random(in: 0 ..< .max)).sock"

@@ -1,11 +1,11 @@
 import TestSupport
 import Testing
 
-/// Short seeds of `scripts/consistency`, which has hundreds of long ones.
+/// Short seeds of `scripts/consistency`, which runs hundreds of long ones.
 @Suite(.timeLimit(.minutes(5))) struct ConsistencyTests {
-    @Test("what clients see and are told fits what the server has, though it was killed and lines failed")
+    @Test("clients' views and responses match the server's data, despite kills and connection failures")
     func shortSeed() async throws {
-        // One with two kills of the server.
+        // A seed with two kills of the server.
         let arguments = ["--seed", "3", "--clients", "4", "--calls", "20"]
         let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
         #expect(outcome.status == 0, "\(outcome.output)")
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "clients of the services in Swift and in Python are shown what was acknowledged, once, and nothing that is not theirs",
+        "clients of the services in Swift and in Python see acknowledged writes once, and no data of others",
         arguments: [1, 3])
     func services(seed: Int) async throws {
         let arguments = ["--services", "--seed", "\(seed)", "--rounds", "6"]
@@ -22,7 +22,7 @@ import Testing
         #expect(outcome.output.contains("nothing found"), "\(outcome.output)")
     }
 
-    @Test("a bank has what acknowledged transfers made of it, whenever its server is killed", arguments: 1...4)
+    @Test("a bank's balances match the acknowledged transfers, whenever its server is killed", arguments: 1...4)
     func bank(seed: Int) async throws {
         let arguments = ["--bank", "--seed", "\(seed)", "--accounts", "500"]
         let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
@@ -31,7 +31,7 @@ import Testing
         #expect(!outcome.output.contains(" 0 transfers"), "\(outcome.output)")
     }
 
-    @Test("what clients in JavaScript see and are told fits what the server has, too", arguments: [3, 5])
+    @Test("the views and responses of JavaScript clients match the server's data", arguments: [3, 5])
     func web(seed: Int) async throws {
         let arguments = ["--web", "--seed", "\(seed)", "--clients", "4", "--calls", "20"]
         let outcome = try await ChildProcess(ServeProcess.built("Consistency"), arguments, error: .merged).finish()
@@ -39,7 +39,7 @@ import Testing
         #expect(outcome.output.contains("nothing found"), "\(outcome.output)")
     }
 
-    @Test("the program says what is wrong with its options")
+    @Test("the program reports option errors")
     func options() async throws {
         for arguments in [
             ["--seeds", "2"], ["--clients", "5"], ["--seed"], ["--accounts", "1"], ["--nothing", "1"],

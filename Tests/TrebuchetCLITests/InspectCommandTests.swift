@@ -6,11 +6,11 @@ import Testing
 
 @testable import TrebuchetCLI
 
-/// `serve --inspector`, and `inspect` and `top` that ask it.
+/// `serve --inspector`, and the commands `inspect` and `top` that use it.
 @Suite(.timeLimit(.minutes(5))) struct InspectCommandTests {
     private struct DidNotStart: Error {}
 
-    /// A server, and the links that it has printed.
+    /// Runs `body` with a server and the links that it has printed.
     private func withServer(_ body: (_ url: String, _ link: String) async throws -> Void) async throws {
         let process = try ChildProcess(
             ServeProcess.tool, ["serve", "--port", "0", "--inspector"], error: .merged)
@@ -30,7 +30,7 @@ import Testing
         try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
     }
 
-    @Test("what the server has and does is printed as tables and as JSON, by the link or by address and token")
+    @Test("a server's state and activity are printed as tables and as JSON, by the link or by address and token")
     func inspect() async throws {
         try await withServer { url, link in
             let parts = link.split(separator: "#token=").map(String.init)
@@ -67,7 +67,7 @@ import Testing
             var line = await follower.nextLine()
             while let text = line, !text.contains("increment()") { line = await follower.nextLine() }
             #expect(line?.contains("counter") == true)
-            // What else has happened meanwhile, as that somebody came and went, is no call that was missed.
+            // Other events in between, such as opened and closed connections, do not count as missed calls.
             #expect(try await trebuchet(["call", "--url", url, "counter", "add(_:)", "7"]).status == 0)
             while let text = line, !text.contains("add(_:)") { line = await follower.nextLine() }
             follower.signal(SIGKILL)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("nothing that a client calls itself or others is a command for the terminal, as JSON neither")
+    @Test("client-supplied names never reach the terminal as control sequences, not even as JSON")
     func terminals() async throws {
         try await withServer { url, link in
             _ = try await trebuchet(["inspect", "calls", "--url", link])
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test("the log of an actor, of a connection or of all is printed, and followed, while the server writes none")
+    @Test("the log of an actor, of a connection or of all is printed and followed, while the server's log is silent")
     func logs() async throws {
         try await withServer { url, link in
             func logs(_ words: String...) async throws -> [Substring] {
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test("a wrong token, an actor that is not there and an address that is none end with a reason")
+    @Test("a wrong token, an unknown actor and an invalid address end with a reason")
     func refused() async throws {
         try await withServer { _, link in
             let url = String(link.prefix { $0 != "#" })
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test("top prints once, or goes on until it is interrupted, and ends with 0")
+    @Test("top prints once, or repeatedly until it is interrupted, and exits with 0")
     func top() async throws {
         try await withServer { _, link in
             let once = try await trebuchet(["top", "--once", "--interval", "0.1", "--url", link])
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    @Test("rates are of the time between two looks, and latencies of the calls in it")
+    @Test("rates cover the time between two snapshots, and latencies the calls in it")
     func figures() throws {
         func shown(time: Double, calls: [Int], busy: Double) throws -> LenientJSON {
             let text = """
@@ -195,7 +195,7 @@ import Testing
                 && TopMetricsView.short(1234.5) == "1235")
     }
 
-    @Test("a value that may be left out is, before an option and at the end")
+    @Test("an optional value may be omitted, before an option and at the end")
     func optionalValue() throws {
         let spec = CommandSpec(
             name: "x", summary: "", options: [OptionSpec("--inspector", "[PORT]", ""), OptionSpec("--b", nil, "")],

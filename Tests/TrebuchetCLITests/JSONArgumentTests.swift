@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct JSONArgumentTests {
     @Test(
-        "JSON is printed with the members of objects by their names, whatever their order was",
+        "JSON is printed with the members of objects sorted by name",
         arguments: [
             (
                 #"{"c":1, "a":[{"z":null,"y":true}], "b":{"f":0.5,"e":"\"\n"}}"#,

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A mail command that keeps the codes it is handed in files.
+/// A mail command that stores the codes in files.
 struct Mailbox {
-    /// For `--mail-command`. The shell reads the script: while another process that this one starts still has the file as it
-    /// was written, the system would not run it.
+    /// For `--mail-command`. The shell reads the script: while another child process still has the written file open, the system would not
+    /// execute it.
     var command: String { "/bin/sh \(folder)/mailer" }
     private let folder: String
 
-    /// - Parameter folder: there is one.
+    /// - Parameter folder: an existing folder.
     init(in folder: String) throws {
         self.folder = folder
         try "echo $TREBUCHET_MAIL_CODE > '\(folder)'/\"$TREBUCHET_MAIL_TO\"\n".write(

@@ -5,9 +5,9 @@ import TestCertificates
 import TestSupport
 import Testing
 
-/// A server as its operators see it: its log, its numbers, how it ends.
+/// A server from an operator's point of view: its log, its metrics and its shutdown.
 @Suite(.timeLimit(.minutes(5))) struct OperatorTests {
-    /// `serve` with an address for operators, whose output and log come together.
+    /// `serve` with an admin endpoint, whose output and log are merged.
     private final class Server {
         struct DidNotStart: Error {}
 
@@ -17,7 +17,7 @@ import Testing
 
         convenience init(_ arguments: String...) async throws { try await self.init(arguments) }
 
-        /// - Parameter script: of a shell that starts it, which gets its command as arguments.
+        /// - Parameter script: a shell script that starts it; receives the command as arguments.
         init(_ arguments: [String], startedBy script: String? = nil) async throws {
             let all = ["serve", "--port", "0", "--admin", "127.0.0.1:0"] + arguments
             process =
@@ -34,13 +34,13 @@ import Testing
             if url.isEmpty || admin.isEmpty { throw DidNotStart() }
         }
 
-        /// The status of an answer, and what it says.
+        /// The status and the text of a response.
         func get(_ path: String) async throws -> (status: Int, text: String) {
             let (data, answer) = try await URLSession.shared.data(from: URL(string: admin + path)!)
             return ((answer as? HTTPURLResponse)?.statusCode ?? 0, String(decoding: data, as: UTF8.self))
         }
 
-        /// All that it has said since.
+        /// Stops the server and returns the rest of its output.
         func stop() async -> ChildProcess.Outcome {
             process.signal(SIGTERM)
             return await process.finish()
@@ -51,16 +51,16 @@ import Testing
         try await ChildProcess(ServeProcess.tool, arguments, error: .captured).finish()
     }
 
-    /// What becomes of a server's standard error.
+    /// The state of the pipe at a server's standard error.
     enum Reader: String, CaseIterable {
-        /// A pipe that is full, and that nobody reads.
+        /// A full pipe that is not read.
         case stopped = "exec 3<>\"$FIFO\"; head -c 65536 /dev/zero >&3; exec \"$@\" 2>&3"
-        /// A pipe whose reader has gone.
+        /// A pipe whose reader has exited.
         case gone = "exec 3<>\"$FIFO\"; exec 4>\"$FIFO\"; exec 3>&-; exec \"$@\" 2>&4 4>&-"
     }
 
     @Test(
-        "who does not read the log, or has gone, holds nobody up, also not the end of the server",
+        "an unread or closed log pipe blocks neither clients nor the server's shutdown",
         arguments: Reader.allCases, [[], ["--log-level", "debug"]])
     func unread(reader: Reader, options: [String]) async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
@@ -69,7 +69,7 @@ import Testing
         let start = "FIFO='\(folder)/log'; mkfifo \"$FIFO\"; "
         let server = try await Server(["--services", "none", "--demo"] + options, startedBy: start + reader.rawValue)
         let page = try #require(URL(string: server.url.replacing("ws://", with: "http://")))
-        // Each is a line at least.
+        // Each request makes at least one log line.
         for _ in 0..<20 {
             var request = URLRequest(url: page)
             request.setValue("https://elsewhere.example", forHTTPHeaderField: "Origin")
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(
-        "codes that nobody reads, or whose reader has gone, hold up neither who signs in nor the end",
+        "an unread or closed pipe for codes blocks neither sign-ins nor the shutdown",
         arguments: Reader.allCases)
     func unreadCodes(reader: Reader) async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
@@ -104,7 +104,9 @@ import Testing
         #expect(await server.stop().status == 0)
     }
 
-    @Test("a log in JSON is JSON in each line, and says why somebody was not signed in, whom nobody tells")
+    @Test(
+        "each line of a JSON log is JSON, and a refused sign-in has a reason in the log that its client does not receive"
+    )
     func log() async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -138,7 +140,7 @@ import Testing
         for secret in [code, wrong, "41907"] { #expect(!output.contains(secret), "\(secret)") }
     }
 
-    @Test("readiness falls first, and clients are served until the delay is over")
+    @Test("readiness ends first, and clients are served until the delay has passed")
     func drainDelay() async throws {
         let server = try await Server("--drain-delay", "3600")
         #expect(try await server.get("/readyz").status == 200)
@@ -146,12 +148,12 @@ import Testing
         #expect(try await eventually { try await server.get("/readyz").status == 503 })
         #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").output == "1\n")
         #expect(try await server.get("/healthz").status == 200)
-        // Once more ends it at once, as ever.
+        // A second signal ends it immediately, as always.
         server.process.signal(SIGTERM)
         #expect(await server.process.finish().status == 143)
     }
 
-    @Test("calls begin traces, whose spans a collector has when the server has ended")
+    @Test("calls start traces, and the collector has their spans when the server has exited")
     func traces() async throws {
         let collector = try Collector()
         defer { collector.stop() }
@@ -174,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("a collector that takes all and answers nothing keeps a server neither from serving nor from ending")
+    @Test("a collector that never responds delays neither a server's service nor its shutdown")
     func silentCollector() async throws {
         let collector = try Collector(.silent)
         defer { collector.stop() }
@@ -189,7 +191,7 @@ import Testing
     }
 
     @Test(
-        "options that would show numbers to everybody, or mean nothing, end serve with a reason",
+        "options that would expose metrics publicly, or have no effect, end serve with a reason",
         arguments: [
             (["--admin", "0.0.0.0:0"], "TLS and a token"),
             (["--admin", "127.0.0.1"], "is not HOST:PORT"),
@@ -217,7 +219,7 @@ import Testing
     }
 
     @Test(
-        "a file that others may write gives no token", arguments: ["admin", "inspector"], [0o620, 0o602, 0o666])
+        "a token file writable by other users is refused", arguments: ["admin", "inspector"], [0o620, 0o602, 0o666])
     func tokenFiles(option: String, mode: Int) async throws {
         let file = NSTemporaryDirectory() + "trebuchet-\(UUID())"
         defer { try? FileManager.default.removeItem(atPath: file) }
@@ -232,7 +234,7 @@ import Testing
         #expect(outcome.error.contains("writable by other users"), "\(outcome.error)")
     }
 
-    @Test("an inspector that others reach has TLS and the token of a file, which it does not print")
+    @Test("a public inspector needs TLS and a token file, and does not print the token")
     func publicInspector() async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -272,14 +274,16 @@ import Testing
         #expect(await server.finish().status == 0)
     }
 
-    @Test("when clients have taken all descriptors but a few, operators are answered, and it is said and counted")
+    @Test(
+        "when clients have exhausted the descriptors, the admin endpoint still responds, and this is logged and counted"
+    )
     func descriptors() async throws {
         let server = try await Server(
             ["--services", "none", "--demo", "--log-level", "warning"], startedBy: "ulimit -n 96; exec \"$@\"")
         let port = try #require(server.url.split(separator: ":").last.flatMap { UInt16($0) })
         let peers = (0..<150).map { _ in Self.connect(port) }
         let isCounted = try await eventually {
-            // A connection of its own each time.
+            // A new connection each time.
             let configuration = URLSessionConfiguration.ephemeral
             let session = URLSession(configuration: configuration)
             defer { session.invalidateAndCancel() }
@@ -292,13 +296,13 @@ import Testing
         #expect(isCounted)
         #expect(try await server.get("/livez").status == 200)
         for peer in peers { close(peer) }
-        // Those that have waited were let in, and are gone.
+        // The waiting connections were accepted, and have closed.
         #expect(try await trebuchet("call", "--url", server.url, "counter", "increment()").status == 0)
         let said = await server.stop().output
         #expect(said.contains("limit=openFiles"), "\(said)")
     }
 
-    /// A connection of a client that says nothing.
+    /// An idle connection.
     private static func connect(_ port: UInt16) -> Int32 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var name = sockaddr_in()
@@ -314,7 +318,7 @@ import Testing
     }
 
     @Test(
-        "Prometheus scrapes a server, and promtool finds nothing to complain of",
+        "Prometheus scrapes a server, and promtool reports no problem",
         .enabled(
             if: ["prometheus", "promtool"].allSatisfy { access("/usr/bin/\($0)", X_OK) == 0 },
             "there is no Prometheus: scripts/bootstrap --prometheus"))

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 /// The actor that `trebuchet bench rpc --call` calls.
 @Suite(.timeLimit(.minutes(5))) struct OrdersTests {
-    @Test("an order is added up, with @Wire and without it alike")
+    @Test("an order is summed up equally with @Wire and without it")
     func orders() async throws {
         try await withTestServer { server in
             await server.expose(Orders(actorSystem: server.actorSystem), as: "orders")
@@ -29,7 +29,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an unknown call is refused by its name, and so is a server beside it")
+    @Test("an unknown call, or a server in addition, is refused by name")
     func refused() async throws {
         for (line, text) in [
             (["--call", "sing"], "--call sing: one of add place submit scale later authorised crossing"),

@@ -3,9 +3,9 @@ import TestCertificates
 import TestSupport
 import Testing
 
-/// What `trebuchet serve` serves over HTTP, asked for by a client that is none of ours.
+/// The HTTP content of `trebuchet serve`, requested by an independent client.
 @Suite(.timeLimit(.minutes(5))) struct PageCommandTests {
-    /// Answers of one server to several requests over one connection: status, type and size of each, or what `-w` says.
+    /// The responses of one server to several requests over one connection: status, type and size of each, or the output of `-w`.
     private func curl(_ url: String, _ paths: [String], _ more: [String] = []) async throws -> [String] {
         let site = url.replacing("ws", with: "http", maxReplacements: 1)
         var arguments = ["-sS", "--path-as-is", "-m", "20", "--cacert", TestCertificate.path("ca.pem")]
@@ -25,7 +25,7 @@ import Testing
     private static let html = "text/html; charset=utf-8"
     private static let script = "text/javascript; charset=utf-8"
 
-    @Test("a start page, the client for browsers and what is hosted, over one connection")
+    @Test("serve provides a start page, the browser client and the schema, over one connection")
     func start() async throws {
         let server = try await ServeProcess()
         let answers = try await curl(server.url, ["/", "/trebuchet.js", "/schema.json", "/nothing", "/", "/healthz"])
@@ -44,9 +44,7 @@ import Testing
         #expect(await server.stop() == 0)
     }
 
-    @Test(
-        "a folder takes the place of the start page; with --origins nobody is told what is hosted, with --schema everybody"
-    )
+    @Test("a folder replaces the start page; --origins hides the schema, and --schema publishes it")
     func folder() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -73,7 +71,7 @@ import Testing
         #expect(outcome.status == 2 && outcome.output.contains("is not a folder"))
     }
 
-    @Test("the same with TLS, and large files whole")
+    @Test("pages are served with TLS as well, and large files are complete")
     func tls() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: folder) }

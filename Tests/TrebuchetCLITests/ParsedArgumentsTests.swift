@@ -9,7 +9,7 @@ import TrebuchetServices
         name: "try", summary: "try it", operands: "<a>", operandCount: 1...2,
         options: [OptionSpec("--port", "PORT", "a port"), OptionSpec("--json", nil, "JSON")], run: { _ in })
 
-    @Test("options and operands are told apart, whatever their order")
+    @Test("options and operands are distinguished, whatever their order")
     func order() throws {
         for line in [
             ["--port", "1", "x", "--json"], ["x", "--port=1", "--json"], ["--json", "--port", "1", "--", "x"],
@@ -21,7 +21,7 @@ import TrebuchetServices
         }
     }
 
-    @Test("--trusted-proxies takes addresses and ranges, and says what to write instead of anything else")
+    @Test("--trusted-proxies accepts addresses and ranges, and explains the form for anything else")
     func trustedProxies() throws {
         #expect(
             try ServeCommand.trustedProxies("127.0.0.1, ::1,10.0.0.0/8") == ["127.0.0.1", "::1", "10.0.0.0/8"])
@@ -32,7 +32,7 @@ import TrebuchetServices
         #expect(ServeCommand.spec.help.contains("--trusted-proxies LIST"))
     }
 
-    @Test("--origins takes origins and *, and says what to write instead of anything else")
+    @Test("--origins accepts origins and *, and explains the form for anything else")
     func origins() throws {
         #expect(try ServeCommand.origins("*") == ["*"])
         #expect(
@@ -50,7 +50,7 @@ import TrebuchetServices
     }
 
     @Test(
-        "what cannot be understood is an error that helps",
+        "an invalid argument is an error with advice",
         arguments: [
             (["x", "--prot", "1"], "did you mean --port?"), (["x", "--port"], "--port requires a value: --port PORT"),
             (["x", "--json=1"], "--json takes no value"), ([], "usage: trebuchet try [options] <a>"),
@@ -70,13 +70,15 @@ import TrebuchetServices
         #expect(error?.description == "--port must be a number between 0 and 65535, not '70000'")
     }
 
-    @Test("edit distances", arguments: [("abc", "abc", 0), ("port", "prot", 2), ("", "ab", 2), ("serve", "serv", 1)])
+    @Test(
+        "edit distances are computed",
+        arguments: [("abc", "abc", 0), ("port", "prot", 2), ("", "ab", 2), ("serve", "serv", 1)])
     func distance(left: String, right: String, edits: Int) {
         #expect(NearestMatch.distance(left, right) == edits)
     }
 
     @Test(
-        "addresses of servers",
+        "server addresses are parsed",
         arguments: [
             ("ws://localhost:8080", "localhost", 8080, "/"), ("ws://[::1]:9/", "::1", 9, "/"),
             ("ws://a.b", "a.b", 80, "/"), ("WSS://a.b/realtime?x=1", "a.b", 443, "/realtime?x=1"),
@@ -90,7 +92,7 @@ import TrebuchetServices
     }
 
     @Test(
-        "what is no address of a server is refused",
+        "an invalid server address is refused",
         arguments: ["ftp://a", "ws://", "ws://a:x", "ws://u:p@a", "ws://a/#b", "a:1"])
     func badURL(text: String) {
         #expect(throws: UsageError.self) { _ = try RemoteURL(text) }

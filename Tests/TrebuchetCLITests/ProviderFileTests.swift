@@ -7,7 +7,7 @@ import TrebuchetServices
 
 /// The file of `serve --oidc`.
 @Suite(.timeLimit(.minutes(5))) struct ProviderFileTests {
-    @Test("a file names providers that are known, and others by their parts")
+    @Test("a file names known providers, and defines others by their parts")
     func good() throws {
         let text = """
             [{"provider": "google", "clientID": "g", "linksAddresses": false}, {"provider":"apple","clientID":"a"},
@@ -22,7 +22,7 @@ import TrebuchetServices
     }
 
     @Test(
-        "what is wrong in a file is said with its line and its member",
+        "a problem in a file is reported with its line and its member",
         arguments: [
             ("{}", 1, "not a list"), ("[3]", 1, "not an object"), ("[\n{\n\"provider\": \"google\"\n}]", 2, "clientID"),
             ("[{\"provider\":\"google\",\n\"clientID\":\"\"}]", 2, "clientID: must not be empty"),
@@ -52,7 +52,7 @@ import TrebuchetServices
         #expect(problem?.line == line && problem?.text.contains(reason) == true, "\(String(describing: problem))")
     }
 
-    @Test("a server with a file that is wrong, or is not there, does not start")
+    @Test("a server with an invalid or missing file does not start")
     func serve() async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -5,7 +5,7 @@ import TrebuchetServices
 @testable import TrebuchetCLI
 
 @Suite struct QueryArgumentsTests {
-    @Test("conditions are written as they are read")
+    @Test("conditions are formatted as they are parsed")
     func conditions() throws {
         let table: [(String, QueryCondition)] = [
             ("done=false", .equal("done", .bool(false))), (#"from="Ada""#, .equal("from", .string("Ada"))),
@@ -28,7 +28,7 @@ import TrebuchetServices
         }
     }
 
-    @Test("a slip is told, with the text that was meant where that is known")
+    @Test("a mistake is reported, with the intended text if it is known")
     func slips() throws {
         let all = "operators are = != < <= > >= ^= in has"
         for (text, message) in [
@@ -51,7 +51,7 @@ import TrebuchetServices
         #expect(try QueryArguments.equation(#"state = "open""#, of: "--if").field == "state")
     }
 
-    @Test("an order has several fields, and paths")
+    @Test("a sort order has several fields, and paths")
     func order() throws {
         #expect(try QueryArguments.order("-priority,title") == [.descending("priority"), .ascending("title")])
         #expect(try QueryArguments.order("a.b, -c") == [.ascending("a.b"), .descending("c")])
@@ -63,7 +63,7 @@ import TrebuchetServices
         }
     }
 
-    @Test("a query is made of all of its options")
+    @Test("a query is built from all of its options")
     func query() throws {
         let spec = CommandSpec(name: "x", summary: "", options: QueryArguments.options) { _ in }
         let arguments = try ParsedArguments(

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The commands of rooms and topics, as processes of their own.
+/// The commands of rooms and topics, each in a separate process.
 @Suite(.timeLimit(.minutes(5))) struct RoomCommandTests {
-    @Test("two processes see each other come and go, and one receives what a third publishes")
+    @Test("two processes see each other join and leave, and one receives events published by a third")
     func rooms() async throws {
         let server = try await ServeProcess(arguments: ["--services", "rooms"])
         let ada = try ChildProcess(
@@ -30,13 +30,15 @@ import Testing
         #expect(heard.output.contains(#"","data":{"name":"tada"}}"#))
         bob.signal(SIGINT)
         #expect(await bob.finish().status == 0)
-        #expect(await ada.nextLine() == #"{"peers":[]}"#, "who leaves is gone before the grace is over")
+        #expect(
+            await ada.nextLine() == #"{"peers":[]}"#, "a leaving member disappears before the reconnect time has passed"
+        )
         ada.signal(SIGTERM)
         #expect(await ada.finish().status == 0)
         #expect(await server.stop() == 0)
     }
 
-    @Test("what is no JSON, and a service that is not known, are wrong uses that say more")
+    @Test("invalid JSON and an unknown service are usage errors with advice")
     func wrongUse() async throws {
         let event = try await ChildProcess(
             ServeProcess.tool, ["topic", "publish", "chat", "lobby", "emoji", "tada"], error: .captured

@@ -23,7 +23,7 @@ import TrebuchetServices
         try await trebuchet(["collection", "create", "--url", url, collection, document])
     }
 
-    @Test("rules check says what is right and what is wrong, line by line")
+    @Test("rules check reports valid and invalid rules, line by line")
     func check() async throws {
         let folder = try Folder()
         try folder.write("{\"roles\": [\"editor\"],\n\"collections\": {\"a\": {\"read\": \"editor\"}, \"*\": {}}}")
@@ -42,7 +42,7 @@ import TrebuchetServices
                 """)
     }
 
-    @Test("what is right and hardly meant is a warning, at the check and when a server starts")
+    @Test("a valid but probably unintended rule is a warning, in the check and at the start of a server")
     func warnings() async throws {
         let folder = try Folder()
         try folder.write("{\"collections\": {\n\"a\": {\"create\": \"user\"},\n\"*\": {\"read\": \"nobody\"}}}")
@@ -63,7 +63,7 @@ import TrebuchetServices
         #expect(await server.finish().status == 0)
     }
 
-    @Test("rules show prints the defaults as a file that is right")
+    @Test("rules show prints the defaults as a valid file")
     func show() async throws {
         let folder = try Folder()
         let shown = try await trebuchet(["rules", "show"])
@@ -72,7 +72,7 @@ import TrebuchetServices
         #expect(try await trebuchet(["rules", "check", folder.rules]).status == 0)
     }
 
-    @Test("serve does not begin with a bad file, nor with rules for what it does not host")
+    @Test("serve does not start with an invalid file, nor with rules for services that it does not host")
     func badFile() async throws {
         let folder = try Folder()
         try folder.write("{\n\"collections\": []}")
@@ -80,13 +80,13 @@ import TrebuchetServices
         let bad = try await trebuchet(["serve", "--port", "0", "--data", data, "--rules", folder.rules])
         #expect(bad.status == 1 && bad.output.isEmpty)
         #expect(bad.error == "trebuchet serve: \(folder.rules):2: collections: must be an object\n")
-        #expect(!FileManager.default.fileExists(atPath: data), "nothing was begun")
+        #expect(!FileManager.default.fileExists(atPath: data), "no store was created")
         try folder.write("{}")
         let none = try await trebuchet(["serve", "--port", "0", "--services", "auth", "--rules", folder.rules])
         #expect(none.status == 2 && none.error.contains("--rules requires --services with collections or rooms"))
     }
 
-    @Test("serve says which rules and which socket are in force")
+    @Test("serve prints the rules and the socket in force")
     func inForce() async throws {
         let folder = try Folder()
         try folder.write(#"{"collections":{"*":{"create":"user"}}}"#)
@@ -110,7 +110,7 @@ import TrebuchetServices
         }
     }
 
-    @Test("SIGHUP ends no server that has nothing to read again, and the log says so")
+    @Test("SIGHUP does not end a server without files to reload, and the log reports this")
     func nothingToRead() async throws {
         let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"], error: .merged)
         while let line = await server.nextLine(), !line.contains("trebuchet serves") {}
@@ -120,7 +120,7 @@ import TrebuchetServices
         #expect(await server.finish().status == 0)
     }
 
-    @Test("SIGHUP puts the file in force again; a bad one leaves the old rules, and the log says what is wrong")
+    @Test("SIGHUP reloads the file; an invalid one leaves the old rules in force, and the log reports the problem")
     func hangUp() async throws {
         let folder = try Folder()
         try folder.write(#"{"collections":{"*":{"create":"nobody"}}}"#)
@@ -152,7 +152,7 @@ import TrebuchetServices
         #expect(await server.finish().status == 0)
     }
 
-    @Test("the file and the commands of the page do what it says")
+    @Test("the file and the commands of the page have the documented results")
     func page() async throws {
         let page = try DocumentedPage("Reference/Rules.md")
         let folder = try Folder()
@@ -172,7 +172,7 @@ import TrebuchetServices
         }
         let check = try await trebuchet(filledIn(commands[0]))
         #expect(check.status == 0 && check.output.contains("collections: 3, rooms: 2, roles: 1"))
-        #expect(check.error.isEmpty, "it locks nobody out: \(check.error)")
+        #expect(check.error.isEmpty, "no warning about excluded users: \(check.error)")
         let mailbox = try Mailbox(in: folder.path)
         let server = try await ServeProcess(
             command: [commands[1][0]],
@@ -190,7 +190,7 @@ import TrebuchetServices
             let created = try await asAda("collection", "create", collection, own)
             #expect(created.status == 0, "\(collection): \(created.error)")
             let read = try await asAda("collection", "list", collection)
-            #expect(read.output == own + "\n", "who creates in \(collection) reads it: \(read.error)")
+            #expect(read.output == own + "\n", "the creator can read documents of \(collection): \(read.error)")
         }
         let message = #"{"id":"1","from":"Ada","text":"Hello"}"#
         let nobody = try await create(server.url, "messages", message)

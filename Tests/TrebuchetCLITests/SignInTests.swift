@@ -4,7 +4,7 @@ import Testing
 
 @testable import TrebuchetCLI
 
-/// `sign-in` as a user runs it, with a server and clients in processes of their own.
+/// `sign-in` as a user runs it, with a server and clients in separate processes.
 @Suite(.timeLimit(.minutes(5))) struct SignInTests {
     /// Runs the tool with a folder for its state.
     private func trebuchet(_ folder: String, _ arguments: String...) async throws -> ChildProcess.Outcome {
@@ -13,7 +13,7 @@ import Testing
         ).finish()
     }
 
-    @Test("a guest signs in, becomes a user with a code that a mail command got, and signs out")
+    @Test("a guest signs in, becomes a user with a code from a mail command, and signs out")
     func signIn() async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -39,9 +39,9 @@ import Testing
         #expect(user.output == "signed in as ada@b.c \(id)", "the guest keeps the id")
 
         let again = try await trebuchet(folder, "sign-in", "--url", url)
-        #expect(again.output.hasPrefix("already signed in as ada@b.c \(id.dropLast())"), "no guest takes her place")
+        #expect(again.output.hasPrefix("already signed in as ada@b.c \(id.dropLast())"), "no guest replaces the user")
 
-        // Other commands are that user too.
+        // Other commands have that identity as well.
         let call = try await trebuchet(folder, "call", "--url", url, "counter", "increment()")
         #expect(call.status == 0 && call.output == "1\n", "\(call.error)")
         let files = try FileManager.default.contentsOfDirectory(atPath: folder + "/trebuchet/credentials")
@@ -54,7 +54,7 @@ import Testing
         #expect(await server.stop() == 0)
     }
 
-    @Test("sessions are listed and ended, the address is changed, and the account deleted")
+    @Test("sessions are listed and ended, the address is changed, and the account is deleted")
     func account() async throws {
         let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
         try FileManager.default.createDirectory(atPath: folder + "/other", withIntermediateDirectories: true)
@@ -95,7 +95,7 @@ import Testing
         #expect(await server.stop() == 0)
     }
 
-    @Test("options of services that do not fit are wrong uses")
+    @Test("unsuitable service options are usage errors")
     func wrongUses() async throws {
         for (arguments, reason) in [
             (["--services", "auht"], "did you mean 'auth'?"),
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("each server has a file of its own, whose name no address can choose")
+    @Test("each server has a separate file, whose name cannot be chosen by an address")
     func files() throws {
         let names = try [
             "ws://a:1", "wss://a:1", "ws://a:2", "ws://A:1", "ws://[::1]:1", "ws://..%2f:1", "HTTP://a:1/?x=1",

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// Says who calls.
+/// Returns the identity of its caller.
 @Trebuchet
 distributed actor TokenTestServer {
     @StreamedState var name = ""
@@ -48,7 +48,7 @@ distributed actor TokenTestServer {
     }
 
     @Test(
-        "help and the name of a command print what the command prints with --help",
+        "help and the name of a command print the same text as the command with --help",
         arguments: [["serve"], ["bench"], ["bench", "rpc"], ["call"]])
     func help(names: [String]) async throws {
         func output(_ arguments: [String]) async throws -> ChildProcess.Outcome {
@@ -60,7 +60,7 @@ distributed actor TokenTestServer {
         #expect(try await output(["help"]) == (try await output(["--help"])))
     }
 
-    @Test("help of what is no command is exit code 2 with the nearest match")
+    @Test("help for an unknown command is exit code 2 with the nearest match")
     func helpOfNothing() async throws {
         let help = try await run([], "help", "serv")
         #expect(help.status == 2)

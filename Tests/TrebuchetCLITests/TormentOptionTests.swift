@@ -2,9 +2,9 @@ import TestSupport
 import Testing
 import TrebuchetTesting
 
-/// What `scripts/torment` needs of `serve`.
+/// The parts of `serve` that `scripts/torment` needs.
 @Suite(.timeLimit(.minutes(5))) struct TormentOptionTests {
-    @Test("serve --torment refuses to listen where strangers are")
+    @Test("serve --torment refuses to listen on public addresses")
     func otherHosts() async throws {
         for host in ["0.0.0.0", "::", "192.0.2.1"] {
             let outcome = try await ChildProcess(
@@ -15,7 +15,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("serve --torment shows its counters, at zero while nobody asks for anything")
+    @Test("serve --torment shows its counters, which are zero without requests")
     func counters() async throws {
         let server = try await ServeProcess(arguments: ["--torment"])
         let outcome = try await ChildProcess(
@@ -29,7 +29,7 @@ import TrebuchetTesting
         await server.stop()
     }
 
-    @Test("other servers host no view of their counters")
+    @Test("other servers do not host the counters")
     func withoutOption() async throws {
         let server = try await ServeProcess()
         let outcome = try await ChildProcess(

@@ -9,7 +9,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetCLI
 
-/// All services together: a server and its clients in processes of their own, with a bad line between them.
+/// All services together: a server and its clients in separate processes, over unreliable connections.
 @Suite(.timeLimit(.minutes(5))) struct TwoClientsTests {
     private static let seeds: ClosedRange<UInt64> =
         ProcessInfo.processInfo.environment["TREBUCHET_LONG_TESTS"] == "1" ? 1...20 : 1...2
@@ -21,16 +21,16 @@ import TrebuchetTesting
     }()
 
     @Test(
-        "two users sign in, see and hear each other and edit one collection over lines that are cut; both end with what the server has",
+        "two users sign in, see each other and edit one collection over broken connections; both end with the server's data",
         arguments: seeds)
     func twoClients(seed: UInt64) async throws {
-        let office = try await Office()
+        let office = try await ServicesFixture()
         defer { office.remove() }
         let links = try [seed * 2, seed * 2 + 1].map { try FaultyLink(to: office.address, seed: $0) }
         let ada = try office.client("ada", at: links[0].address)
         let bob = try office.client("bob", at: links[1].address)
 
-        // Who they are
+        // Their identities
         var ids: Set<String> = []
         for (client, email) in [(ada, "ada@example.org"), (bob, "bob@example.org")] {
             let guest = try #require(try await client.ask(.signInAsGuest).user)
@@ -42,7 +42,7 @@ import TrebuchetTesting
         }
         #expect(ids.count == 2)
 
-        // That they see and hear each other
+        // They see each other and receive events
         try await ada.ask(.join(Visitor(name: "Ada")))
         try await bob.ask(.join(Visitor(name: "Bob")))
         try await ada.ask(.awaitPeers([Visitor(name: "Bob")]))
@@ -52,7 +52,7 @@ import TrebuchetTesting
         try await ada.ask(.awaitEvents(["hello Ada"]))
         try await bob.ask(.awaitEvents(["hello Bob"]))
 
-        // What they write while the lines are cut
+        // Their writes while the connections break
         try await office.client("founder").ask(.create(NoteEdits.shared))
         for link in links {
             await link.setFaults(Self.faults)
@@ -63,14 +63,14 @@ import TrebuchetTesting
         let replies = [try await ada.reply(), try await bob.reply()]
         let edits = try replies.map { try #require($0.edits) }
         for (link, edits) in zip(links, edits) {
-            #expect(edits.failures == [], "nobody else touches these; seed \(seed)")
+            #expect(edits.failures == [], "no other client writes these; seed \(seed)")
             #expect(edits.acknowledged == edits.writes, "seed \(seed)")
-            #expect(link.counters.accepted > 4, "the line was cut again and again; seed \(seed)")
+            #expect(link.counters.accepted > 4, "the connection was cut repeatedly; seed \(seed)")
             await link.setFaults(.none)
             await link.disconnectAll()
         }
 
-        // That all is well on a good line
+        // A final check over reliable connections
         try await ada.ask(.show(Visitor(name: "Ada", mood: "done")))
         try await bob.ask(.show(Visitor(name: "Bob", mood: "done")))
         try await ada.ask(.awaitPeers([Visitor(name: "Bob", mood: "done")]))
@@ -80,7 +80,7 @@ import TrebuchetTesting
         try await ada.ask(.awaitEvents(["hello Ada", "bye Ada"]))
         try await bob.ask(.awaitEvents(["hello Bob", "bye Bob"]))
 
-        // What the server has: each write once
+        // The server has each write once
         let notes = try #require(try await office.client("reader").ask(.readNotes).notes)
         #expect(
             notes.filter { $0.id != NoteEdits.shared.id } == edits.flatMap(\.notes).sorted { $0.id < $1.id },
@@ -98,8 +98,8 @@ import TrebuchetTesting
     }
 }
 
-/// A server with all services, and a folder for what it and its clients keep.
-private struct Office {
+/// A server with all services, and a folder for its data and that of its clients.
+private struct ServicesFixture {
     let server: ServeProcess
     let address: SocketAddress
     let mailbox: Mailbox
@@ -119,7 +119,7 @@ private struct Office {
 
     func remove() { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// - Parameter address: Default: the server's own.
+    /// - Parameter address: Default: the server's own address.
     func client(_ name: String, at address: SocketAddress? = nil) throws -> ClientProcess {
         let address = address ?? self.address
         return ClientProcess(

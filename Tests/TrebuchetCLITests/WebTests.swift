@@ -2,19 +2,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The client for the web: what is committed of it is what its source gives, and does what its tests say. They run in Node, some against
-/// the program beside these tests.
+/// The client for the web: its committed files match their source, and its tests pass. They run in Node, some against the program beside
+/// these tests.
 @Suite(.timeLimit(.minutes(5))) struct WebTests {
     private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("scripts/web").path
 
-    @Test("Web/dist is what Web/src gives, its types are right, and each file is as small as it must be")
+    @Test("Web/dist is generated from Web/src, its types are correct, and each file is within its size limit")
     func upToDate() async throws {
         let outcome = try await ChildProcess("/bin/bash", [Self.script, "--check"], error: .merged).finish()
         #expect(outcome.status == 0, "\(outcome.output)")
     }
 
-    @Test("the tests in Node pass, those against a server among them")
+    @Test("the tests in Node pass, including those against a server")
     func node() async throws {
         setenv("TREBUCHET_TOOL", ServeProcess.tool, 1)
         let outcome = try await ChildProcess("/bin/bash", [Self.script, "--test"], error: .merged).finish()

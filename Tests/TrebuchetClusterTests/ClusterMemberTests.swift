@@ -4,20 +4,20 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// What a node does with its slots, at an engine in memory whose clock is turned on by hand.
+/// Slot management of a node, at an engine in memory with a manual clock.
 struct ClusterMemberTests {
     private let world = MemberWorld()
     private static let lease = MemberWorld.settings.leaseDuration
     private static let interval = MemberWorld.settings.roundInterval
 
-    @Test("a node that is alone owns all slots after one round")
+    @Test("a single node owns all slots after one round")
     func alone() async throws {
         let one = try world.start()
         try await world.round()
         #expect(one.member.slotCount == ClusterSlot.count && one.notes.owned.count == ClusterSlot.count)
     }
 
-    @Test("to a node that comes others give what is its, so many at once, and no more")
+    @Test("nodes hand over to a joining node its share of the slots, a limited number at once, and no more")
     func coming() async throws {
         let one = try world.start()
         try await world.round()
@@ -33,7 +33,7 @@ struct ClusterMemberTests {
         #expect(one.notes.lost == 0 && two.notes.lost == 0)
     }
 
-    @Test("an engine that names nodes twice does not end one")
+    @Test("an engine that lists nodes twice does not stop a member")
     func namedTwice() async throws {
         let (one, two) = (try world.start(), try world.start())
         var faults = FaultyEngine.Faults()
@@ -43,7 +43,7 @@ struct ClusterMemberTests {
         #expect(one.member.slotCount + two.member.slotCount == ClusterSlot.count && one.member.slotCount > 0)
     }
 
-    @Test("of a node that dies the others have all slots when its leases are over, and not before")
+    @Test("the other nodes own a dead node's slots when its leases have expired, and not before")
     func dying() async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))
@@ -58,13 +58,13 @@ struct ClusterMemberTests {
         #expect(passed > Self.lease / 2 && passed <= Self.lease + MemberWorld.settings.leaseMargin, "\(passed)")
     }
 
-    @Test("a process that stood still for longer than its leases owns nothing when it goes on, before anything else")
+    @Test("a process suspended for longer than its leases owns nothing when it resumes")
     func suspended() async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))
         let slot = try #require(one.notes.owned.first).slot
         one.stoppedUntil = world.clock.milliseconds + 6_000
-        // Its own clock alone says so.
+        // Only its clock shows this.
         world.clock.advance(by: Self.lease - MemberWorld.settings.leaseMargin)
         #expect(one.member.lease(of: slot) == nil)
         while world.clock.milliseconds < one.stoppedUntil - 250 { try await world.round() }
@@ -75,7 +75,7 @@ struct ClusterMemberTests {
     }
 
     @Test(
-        "without its engine a node owns its slots for as long as leases last less the margin, and again when it is there"
+        "a node without its engine owns its slots for the lease duration less the margin, and again when the engine is back"
     )
     func away() async throws {
         let one = try world.start()
@@ -90,18 +90,18 @@ struct ClusterMemberTests {
         one.link.set(.init())
         try await world.round()
         #expect(one.member.slotCount == ClusterSlot.count && one.notes.owned.count == ClusterSlot.count)
-        // Nobody else had them: the fence is the same.
+        // No other node owned them: the fence is the same.
         #expect(one.notes.owned.allSatisfy { $0.fence == 1 })
     }
 
-    @Test("a release that comes late to the engine ends no lease that was taken behind it")
+    @Test("a release that reaches the engine late does not end a lease acquired after it")
     func lateRelease() async throws {
         let one = try world.start()
         try await world.round()
         one.link.set(.init(delaysReleases: true))
         let two = try world.start()
         for _ in 0..<3 { try await world.round() }
-        // They are its own again, and still at the engine.
+        // The node owns them again, and the engine still has them.
         two.member.beginDraining()
         try await world.round()
         let left = ClusterSlot.count - one.member.slotCount
@@ -114,7 +114,7 @@ struct ClusterMemberTests {
         #expect(one.notes.owned.filter { $0.fence == 2 }.count == left)
     }
 
-    @Test("a node that is drained gives all away and is forgotten, and takes nothing meanwhile")
+    @Test("a draining node releases all slots, acquires none, and is then no longer listed")
     func draining() async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))
@@ -132,7 +132,7 @@ struct ClusterMemberTests {
         #expect(two.member.slotCount == ClusterSlot.count)
     }
 
-    @Test("the only node releases all its slots at once when it is drained")
+    @Test("the only node releases all its slots at once when it drains")
     func drainingAlone() async throws {
         let one = try world.start()
         #expect(try await world.settle(within: 40))
@@ -141,7 +141,7 @@ struct ClusterMemberTests {
         #expect(one.member.isOver && one.notes.owned.isEmpty && one.notes.lost == 0)
     }
 
-    @Test("a node that is drained while its engine is away ends when its leases are over")
+    @Test("a node that drains while its engine is unavailable ends when its leases have expired")
     func drainingAway() async throws {
         let one = try world.start()
         try await world.round()
@@ -153,11 +153,11 @@ struct ClusterMemberTests {
         #expect(.milliseconds(world.clock.milliseconds - left) <= Self.lease * 2 + Self.interval * 2)
     }
 
-    @Test("what a listener does not stop in time is given away all the same, and told as lost")
+    @Test("a slot that a listener does not stop in time is released all the same, and reported as lost")
     func stuck() async throws {
         let one = try world.start()
         try await world.round()
-        one.notes.stick()
+        one.notes.blockRevocations()
         let two = try world.start()
         let member = two.member
         for _ in 0..<30 {
@@ -166,15 +166,17 @@ struct ClusterMemberTests {
             await member.round()
             try await world.check()
         }
-        // 7.5 s: two steps with a timeout of 5 s, of which one is over.
+        // 7.5 s: two steps with a timeout of 5 s, of which one has passed.
         #expect(one.notes.lost == MemberWorld.settings.concurrentHandovers)
         #expect(two.member.slotCount == one.notes.lost)
-        #expect(one.notes.takeRevoked() == MemberWorld.settings.concurrentHandovers * 2)
-        one.notes.unstick()
+        #expect(one.notes.takeRevocationCount() == MemberWorld.settings.concurrentHandovers * 2)
+        one.notes.unblockRevocations()
         #expect(try await world.settle(within: 40))
     }
 
-    @Test("an engine that has lost what it kept ends what is owned, for good, and says so", arguments: [false, true])
+    @Test(
+        "an engine that has lost its data ends the ownership for good, and the member reports this",
+        arguments: [false, true])
     func dataLoss(_ isNoticedFirst: Bool) async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))
@@ -192,7 +194,7 @@ struct ClusterMemberTests {
         #expect(one.member.slotCount == 0)
     }
 
-    @Test("settings that do not fit each other are refused")
+    @Test("inconsistent settings are refused")
     func settings() throws {
         var wrong = [ClusterMemberSettings](repeating: ClusterMemberSettings(), count: 4)
         wrong[0].leaseMargin = .milliseconds(2_500)

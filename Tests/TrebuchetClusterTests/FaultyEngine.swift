@@ -2,20 +2,20 @@ import Synchronization
 
 @testable import TrebuchetCluster
 
-/// The way of one node to an engine that others share: it breaks, answers get lost, what was sent comes late, and the node stands still
-/// in the middle. What happens follows from the seed, the time and the question alone, not from the order of questions.
+/// One node's access to a shared coordination store, with fault injection: it fails, loses responses, delays messages and suspends the
+/// node between two steps. The faults depend only on the seed, the time and the request, not on the order of requests.
 final class FaultyEngine: ClusterEngine {
     struct Faults {
-        /// Of 1,000 questions.
+        /// The number of lost requests of 1,000.
         var lost = 0
         var late = 0
         var frozen = 0
         var isAway = false
-        /// Whether each release comes late.
+        /// Releases are delayed.
         var delaysReleases = false
-        /// Whether it answers what is asked and refuses what is to be written.
+        /// Reads succeed and writes are refused.
         var takesNoWrites = false
-        /// Whether each node is named twice among those that live.
+        /// Each live node is listed twice.
         var namesTwice = false
     }
 
@@ -40,7 +40,7 @@ final class FaultyEngine: ClusterEngine {
 
     func set(_ faults: Faults) { state.withLock { $0.faults = faults } }
 
-    /// Runs until `body` has ended, or the node stands still.
+    /// Runs until `body` has ended, or the node is suspended.
     func step(_ body: @escaping @Sendable () async -> Void) async {
         await withCheckedContinuation { continuation in
             state.withLock { $0.step = continuation }
@@ -51,7 +51,7 @@ final class FaultyEngine: ClusterEngine {
         }
     }
 
-    /// Goes on with a node that stood still.
+    /// Resumes a suspended node.
     func thaw() async {
         await withCheckedContinuation { continuation in
             let gate = state.withLock { state in
@@ -64,7 +64,7 @@ final class FaultyEngine: ClusterEngine {
 
     private func endStep() { state.withLock { $0.step.take() }?.resume() }
 
-    /// What was late comes now.
+    /// Delivers delayed messages.
     func deliver() async {
         let late = state.withLock { state in
             defer { state.late = [] }
@@ -88,7 +88,7 @@ final class FaultyEngine: ClusterEngine {
         }
         let answer: Result<Answer, ClusterEngineError>
         do throws(ClusterEngineError) { answer = .success(try await deed(engine)) } catch { answer = .failure(error) }
-        // Not where others of the same node go on meanwhile.
+        // Not where other tasks of the same node continue meanwhile.
         if number / 1_000 % 1_000 < faults.frozen, !what.hasPrefix("release") {
             await withCheckedContinuation { gate in
                 let step = state.withLock { state in
@@ -159,7 +159,7 @@ final class FaultyEngine: ClusterEngine {
         }
     }
 
-    // MARK: What members do not use
+    // MARK: Operations that members do not use
 
     func append(
         _ change: LogAppend, to log: ClusterLog, lease: SlotLease

@@ -23,7 +23,7 @@ struct LeaseTableTests {
         #expect(isTaken)
     }
 
-    @Test("a lease counts from before it was asked for, and from before each renewal")
+    @Test("a lease counts from the time before its request, and before each renewal")
     mutating func spans() throws {
         let slot = ClusterSlot.all[0]
         var isTaken = try book.acquired(lease(0), askedAt: 100, now: 120)
@@ -34,19 +34,19 @@ struct LeaseTableTests {
         var over = book.expire(at: 129)
         #expect(over == [] && book.nextEnd == 130)
         book.renewed(lease(0), askedAt: 110)
-        // Answers may come in another order.
+        // Responses may arrive in another order.
         book.renewed(lease(0), askedAt: 105)
         #expect(book.lease(of: slot, at: 139) == lease(0))
         over = book.expire(at: 140)
         #expect(over == [lease(0)] && book.isEmpty && book.known(slot) == nil)
-        // Too late: it is over.
+        // Too late: the lease has expired.
         book.renewed(lease(0), askedAt: 139)
         #expect(book.lease(of: slot, at: 140) == nil)
         isTaken = try book.acquired(lease(0), askedAt: 100, now: 130)
         #expect(!isTaken && book.isEmpty)
     }
 
-    @Test("what others hold is asked for in order and not all at once, what may be free is")
+    @Test("slots that others hold are requested in order and not all at once, free ones immediately")
     mutating func claims() throws {
         let planned = Array(ClusterSlot.all.prefix(6))
         #expect(book.claims(planned, atMost: 1, now: 100) == planned)
@@ -56,14 +56,14 @@ struct LeaseTableTests {
         #expect(book.claims(planned, atMost: 2, now: 110).map(\.number) == [0, 1, 2, 3, 4])
     }
 
-    @Test("so many are given away at once, the first ones first")
+    @Test("a limited number of slots is released at once, in order")
     mutating func giving() throws {
         for slot in [3, 1, 2, 0] { try take(lease(slot), at: 100) }
         let isOthers = { (slot: ClusterSlot) in slot.number > 0 }
         let first = book.beginHandovers(atMost: 2, at: 101, isOthers)
         let none = book.beginHandovers(atMost: 2, at: 102, isOthers)
         #expect(first == [lease(1), lease(2)] && none == [])
-        // Until it is let go it is owned, and renewed.
+        // The slot is owned and renewed until it is released.
         #expect(book.lease(of: ClusterSlot.all[1], at: 105) == lease(1) && book.due(at: 110).count == 4)
         let isGone = [book.dropLease(lease(1)), book.dropLease(lease(1))]
         #expect(isGone == [true, false])
@@ -73,7 +73,7 @@ struct LeaseTableTests {
         #expect(book.leaving(since: 100) == [] && book.leaving(since: 101) == [lease(2)])
     }
 
-    @Test("a slot that was let go is not asked for until the engine has said that it knows")
+    @Test("a released slot is not requested until the engine has confirmed the release")
     mutating func releases() throws {
         try take(lease(0), at: 100)
         var isGone = book.dropLease(lease(0))
@@ -82,7 +82,7 @@ struct LeaseTableTests {
         #expect(book.released.count == 1)
         book.didRelease(lease(0))
         #expect(book.claims([ClusterSlot.all[0]], atMost: 1, now: 200) == [ClusterSlot.all[0]])
-        // What had been lost before is not let go.
+        // A slot lost before is not released.
         try take(lease(0, 2), at: 200)
         isGone = book.dropLease(lease(0))
         #expect(!isGone)
@@ -91,7 +91,8 @@ struct LeaseTableTests {
         #expect(isLost && !isGone)
     }
 
-    @Test("a fence that falls is told, whoever has the slot; one that another node had may not have been confirmed")
+    @Test(
+        "a decreased fence is data loss, whichever node has the slot; a fence seen at another node may be unconfirmed")
     mutating func fences() throws {
         try take(lease(0, 3), at: 100)
         try take(lease(0, 3), at: 100)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// Whether a node can serve, by what it knows of its engine, at a clock that is turned on by hand.
+/// The readiness of a node, judged by its engine's state, with a manual clock.
 struct MemberStandingTests {
     private let world = MemberWorld()
     private static let interval = MemberWorld.settings.roundInterval
@@ -20,13 +20,13 @@ struct MemberStandingTests {
         #expect(one.member.problem?.contains("has not joined the cluster yet") == true)
         try await world.round()
         #expect(one.member.problem == nil && one.member.trouble == nil)
-        // Also one that owns nothing yet: it sees who does.
+        // This also holds for a node without slots: it sees the owners.
         let two = try world.start()
         try await world.round()
         #expect(two.member.slotCount == 0 && two.member.problem == nil)
     }
 
-    @Test("an engine that is away for less than a lease is trouble and no problem; for longer the node cannot serve")
+    @Test("an engine unavailable for less than a lease is a warning and no problem; for longer the node cannot serve")
     func away() async throws {
         let one = try world.start()
         try await world.round()
@@ -34,7 +34,7 @@ struct MemberStandingTests {
         try await rounds(.seconds(2))
         #expect(one.member.trouble?.code == .unavailable && one.member.problem == nil)
         one.link.set(.init())
-        // What had to be written and could not be is written by now.
+        // Failed writes have been retried by now.
         try await rounds(Self.span / 3)
         #expect(one.member.trouble == nil && one.member.problem == nil)
 
@@ -50,7 +50,7 @@ struct MemberStandingTests {
         #expect(one.member.problem == nil && one.member.slotCount == ClusterSlot.count)
     }
 
-    @Test("an engine that answers and takes no writes is in trouble until it takes one, and every node cannot serve")
+    @Test("an engine that responds but refuses writes is a warning until it accepts one, and every node cannot serve")
     func full() async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))
@@ -69,7 +69,7 @@ struct MemberStandingTests {
         for node in [one, two] { #expect(node.member.trouble == nil && node.member.problem == nil) }
     }
 
-    @Test("requests that wait without any answer are trouble after two seconds, and none once one is answered")
+    @Test("unanswered requests are a warning after two seconds, and none once one is answered")
     func silence() {
         var contact = EngineConnectivity()
         func seconds(_ count: UInt64) -> UInt64 { count * 1_000_000_000 }
@@ -84,7 +84,7 @@ struct MemberStandingTests {
         #expect(contact.trouble(at: seconds(30)) == nil)
     }
 
-    @Test("a node that is drained has no problem, though the engine does not confirm it any more")
+    @Test("a drained node has no problem, although the engine does not confirm it any more")
     func draining() async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))
@@ -96,15 +96,15 @@ struct MemberStandingTests {
         #expect(one.member.problem == nil)
     }
 
-    // MARK: An engine that has lost what it kept
+    // MARK: An engine that has lost its data
 
-    @Test("a running node takes nothing of an engine that was emptied, whoever has begun to use it again")
+    @Test("a running node acquires nothing of an emptied engine, even when other nodes use it again")
     func emptied() async throws {
         let (one, two) = (try world.start(), try world.start())
         #expect(try await world.settle(within: 40))
         world.engine.loseEverything()
         let three = try world.start()
-        // It lives alone, as the others say nothing now: all is its by the plan.
+        // It is the only live node, as the others do not announce themselves now: the plan assigns it all slots.
         await three.member.round()
         #expect(three.member.slotCount == ClusterSlot.count)
         world.clock.advance(by: Self.interval)
@@ -118,7 +118,7 @@ struct MemberStandingTests {
         }
     }
 
-    @Test("a slot is not given to a node of another generation, nor in none")
+    @Test("a slot is not assigned to a node of another generation, nor without a generation")
     func acquiring() async throws {
         let node = try ClusterNode(name: "a")
         let generation = try await world.engine.createGeneration()
@@ -137,7 +137,7 @@ struct MemberStandingTests {
         }
     }
 
-    @Test("a write that the engine refuses because it has lost the fence ends what is owned at once")
+    @Test("a write refused because the engine has lost the fence ends the ownership immediately")
     func refusedWrite() async throws {
         let one = try world.start()
         try await world.round()
@@ -150,7 +150,7 @@ struct MemberStandingTests {
         #expect(one.member.slotCount == 0 && one.member.isOver && one.member.problem == error.message)
     }
 
-    @Test("a member that begins again owns slots under higher fences than before")
+    @Test("a restarted member owns slots under higher fences than before")
     func again() async throws {
         let one = try world.start()
         try await world.round()

@@ -3,16 +3,16 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// Nodes, an engine and its clock; rounds are made by hand.
+/// Nodes, an engine and its clock; the test runs the rounds.
 final class MemberWorld {
     final class Node {
         let member: ClusterMember
         let link: FaultyEngine
-        let notes = SlotNotes()
-        /// It does nothing until this time.
+        let notes = SlotRecorder()
+        /// The node is inactive until this time.
         var stoppedUntil: UInt64 = 0
 
-        init(_ member: (SlotNotes) throws -> ClusterMember, _ link: FaultyEngine) rethrows {
+        init(_ member: (SlotRecorder) throws -> ClusterMember, _ link: FaultyEngine) rethrows {
             self.link = link
             self.member = try member(notes)
         }
@@ -20,7 +20,7 @@ final class MemberWorld {
 
     static let settings: ClusterMemberSettings = {
         var settings = ClusterMemberSettings()
-        // One question at a time: so each run with a seed is the same.
+        // One request at a time: so each run with a seed is identical.
         (settings.requestsInFlight, settings.concurrentHandovers) = (1, 64)
         return settings
     }()
@@ -36,7 +36,7 @@ final class MemberWorld {
         engine = MemoryEngine(clock: clock)
     }
 
-    /// - Parameter rate: how many milliseconds of the node's clock are 1,000 of the engine's.
+    /// - Parameter rate: the milliseconds of the node's clock in 1,000 ms of the engine's clock.
     @discardableResult
     func start(rate: UInt64 = 1_000) throws -> Node {
         born += 1
@@ -45,7 +45,7 @@ final class MemberWorld {
         let started = try Node(
             { [clock, born] notes in
                 try ClusterMember(node, at: link, settings: Self.settings, listener: notes) {
-                    // Each counts from a moment of its own.
+                    // Each clock starts at another time.
                     clock.milliseconds * rate * 1_000 + UInt64(born) * 1_000_000_000_000
                 }
             }, link)
@@ -55,7 +55,7 @@ final class MemberWorld {
 
     func kill(_ node: Node) { nodes.removeAll { $0 === node } }
 
-    /// Time passes, and each node makes a round.
+    /// Advances the clock, and runs a round of each node.
     func round(_ duration: Duration = MemberWorld.settings.roundInterval) async throws {
         clock.advance(by: duration)
         try await check()
@@ -70,7 +70,7 @@ final class MemberWorld {
                 }
             }
             let limit = Self.settings.concurrentHandovers
-            #expect(node.notes.takeRevoked() <= (node.member.isDraining ? ClusterSlot.count : limit))
+            #expect(node.notes.takeRevocationCount() <= (node.member.isDraining ? ClusterSlot.count : limit))
             try await check()
             if node.member.isOver {
                 #expect(node.member.slotCount == 0)
@@ -102,7 +102,7 @@ final class MemberWorld {
 
     struct Broken: Error {}
 
-    /// Whether each slot is owned by whom the plan says, and by nobody else.
+    /// True if each slot is owned by its planned owner only.
     var isSettled: Bool {
         let plan = SlotAssignment(nodes.map(\.member.node))
         return ClusterSlot.all.allSatisfy { slot in
@@ -110,7 +110,7 @@ final class MemberWorld {
         }
     }
 
-    /// Rounds until it is so, at most so many.
+    /// Runs at most this number of rounds until the slots are settled.
     func settle(within rounds: Int) async throws -> Bool {
         for _ in 0..<rounds where !isSettled { try await round() }
         return isSettled

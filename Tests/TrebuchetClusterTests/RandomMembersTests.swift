@@ -3,10 +3,11 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// Courses drawn from seeds: nodes come, die, stand still, are drained, and the way to the engine breaks, loses answers and delays what is sent.
+/// Random sequences of events from seeds: nodes join, die, are suspended and drained, and their access to the engine fails, loses
+/// responses and delays messages.
 struct RandomMembersTests {
     @Test(
-        "no two nodes own a slot, whatever happens, and when it is quiet all slots have their owners",
+        "no two nodes ever own a slot, and after the faults end all slots have their owners",
         arguments: 0..<6 as Range<UInt64>)
     func course(_ seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
@@ -18,12 +19,12 @@ struct RandomMembersTests {
             for node in world.nodes where Int.random(in: 0..<4, using: &random) == 0 { await node.link.deliver() }
             try await world.round(.milliseconds(Int.random(in: 50...600, using: &random)))
         }
-        // Enough has happened.
+        // Enough different events occurred.
         #expect(counts.count >= 4, "\(counts)")
         for node in world.nodes { node.link.set(.init()) }
         for node in world.nodes { await node.link.deliver() }
         if world.nodes.isEmpty { try world.start() }
-        // As long as nodes count as alive that are not, and then the steps.
+        // The time for which dead nodes count as live, and then the steps.
         let steps = ClusterSlot.count / MemberWorld.settings.concurrentHandovers
         #expect(try await world.settle(within: 48 + steps), "seed \(seed)")
         for node in world.nodes {
@@ -36,7 +37,7 @@ struct RandomMembersTests {
         switch Int.random(in: 0..<40, using: &random) {
         case 0, 1, 2:
             guard world.nodes.count < 4 else { return nil }
-            // As fast as the margin allows.
+            // The margin allows for at most this clock rate.
             try world.start(rate: UInt64.random(in: 960...1_040, using: &random))
             return "start"
         case 3:

@@ -6,7 +6,7 @@ import Testing
 
 /// Lookups of slot owners by one node.
 @Suite(.timeLimit(.minutes(5))) struct SlotDirectoryTests {
-    @Test("a lookup that waits ends as soon as this node owns the slot")
+    @Test("a waiting lookup ends as soon as this node owns the slot")
     func own() async throws {
         let world = MemberWorld()
         let node = try world.start()
@@ -35,7 +35,7 @@ import Testing
         #expect(try await engine.releaseLease(lease))
         let second = try #require(try await acquire(slot, for: next, engine))
         #expect(try await directory.owner(of: slot) == next)
-        // It is the owner again, which a lookup after the next one may find.
+        // The node owns the slot again, and a lookup after the next one may find it.
         directory.invalidate(slot, ownedBy: next)
         #expect(try await engine.releaseLease(second))
         _ = try #require(try await acquire(slot, for: old, engine))

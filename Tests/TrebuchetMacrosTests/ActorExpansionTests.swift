@@ -1,8 +1,8 @@
 import Testing
 
-@Suite("@Trebuchet generates")
+@Suite("Expansions of @Trebuchet")
 struct ActorExpansionTests {
-    @Test("everything a small public actor needs")
+    @Test("a small public actor gets all generated members")
     func wholeActor() {
         let expansion = Expansion(
             """
@@ -64,7 +64,7 @@ struct ActorExpansionTests {
         #expect(expansion.findings.isEmpty)
     }
 
-    @Test("an empty table and no streams for an empty actor")
+    @Test("an empty actor gets an empty table and no streams")
     func emptyActor() {
         let expansion = Expansion("@Trebuchet distributed actor Empty {}")
         #expect(expansion.contains(".init(\nmethods: [],\nstreams: []\n)"))
@@ -73,7 +73,7 @@ struct ActorExpansionTests {
     }
 
     @Test(
-        "members as visible as the actor",
+        "members are as visible as the actor",
         arguments: [
             ("public ", "public "), ("package ", "package "), ("internal ", ""), ("", ""), ("fileprivate ", ""),
             ("private ", ""),
@@ -86,14 +86,14 @@ struct ActorExpansionTests {
         #expect(expansion.contains("\(member)enum StreamingMethod: String, CaseIterable, Sendable {"))
     }
 
-    @Test("public members in a public extension")
+    @Test("members are public in a public extension")
     func publicExtension() {
         let expansion = Expansion("public extension Space { @Trebuchet distributed actor A {} }")
         #expect(expansion.contains("public typealias ActorSystem = TrebuchetActors.TrebuchetActorSystem"))
     }
 
     @Test(
-        "observations as visible as the property, within the actor",
+        "observations are as visible as the property, within the actor",
         arguments: [
             ("public ", "public ", "public "), ("public ", "package ", "package "), ("public ", "", ""),
             ("public ", "private(set) public ", "public "), ("package ", "public ", "package "),
@@ -105,7 +105,7 @@ struct ActorExpansionTests {
             expansion.contains("\(observation)nonisolated var observeA: TrebuchetActors.StateObservation<A, Int> {"))
     }
 
-    @Test("neither a typealias nor an executor that the actor has already")
+    @Test("an existing typealias or executor is not generated again")
     func ownMembers() {
         let expansion = Expansion(
             """
@@ -119,7 +119,7 @@ struct ActorExpansionTests {
         #expect(expansion.findings.isEmpty)
     }
 
-    @Test("no executor for a concurrent actor, whose methods all run in tasks")
+    @Test("a concurrent actor has no executor, and its methods all run in tasks")
     func concurrentActor() {
         let expansion = Expansion(
             """
@@ -147,7 +147,7 @@ struct ActorExpansionTests {
                 """))
     }
 
-    @Test("an observation for each stream, in the order of the properties")
+    @Test("each stream has an observation, in the order of the properties")
     func severalStreams() {
         let expansion = Expansion(
             """
@@ -162,7 +162,7 @@ struct ActorExpansionTests {
                 "nonisolated var observeMetrics: TrebuchetActors.StateObservation<GameServer, Metrics> {"))
     }
 
-    @Test("members inside of #if under the same condition")
+    @Test("members inside #if keep the condition")
     func conditionalMembers() {
         let expansion = Expansion(
             """

@@ -3,9 +3,9 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import Testing
 
-@Suite("A diagnostic with the right token and fix-it for")
+@Suite("Diagnostics of @Trebuchet, with token and fix-it")
 struct DiagnosticsTests {
-    /// A line inside of an actor, or a whole file; what is said about it; and what the fix-it makes of it.
+    /// A line inside an actor, or a whole file; its diagnostic; and the source after the fix-it.
     struct Case: CustomTestStringConvertible, Sendable {
         let source: String
         let message: String
@@ -15,7 +15,7 @@ struct DiagnosticsTests {
         var testDescription: String { source }
     }
 
-    @Test("a property that cannot be streamed", arguments: Self.properties)
+    @Test("a property that cannot be streamed is diagnosed", arguments: Self.properties)
     func property(_ example: Case) throws {
         func file(_ line: String) -> String { "@Trebuchet distributed actor A {\n    \(line)\n}" }
         let expansion = Expansion(file(example.source))
@@ -27,7 +27,7 @@ struct DiagnosticsTests {
         #expect(finding.fixes.map(\.source) == (example.fixed.map { [file($0)] } ?? []))
     }
 
-    @Test("a 'deactivate' that clients could call, and nobody else does")
+    @Test("a 'deactivate' that clients could call is diagnosed")
     func deactivation() throws {
         let expansion = Expansion(
             "@Trebuchet distributed actor A {\n    distributed func deactivate() {}\n    func other() {}\n}")
@@ -41,7 +41,7 @@ struct DiagnosticsTests {
         #expect(Expansion("@Trebuchet distributed actor A {\n    func deactivate() {}\n}").findings.isEmpty)
     }
 
-    @Test("properties without a value, of an actor without an initializer")
+    @Test("properties without a value, of an actor without an initializer, are diagnosed")
     func uninitialized() throws {
         func actor(_ lines: String...) -> Expansion {
             Expansion("@Trebuchet distributed actor Room {\n\(lines.joined(separator: "\n"))\n}")
@@ -122,9 +122,9 @@ struct DiagnosticsTests {
             token: "AnyObject"),
     ]
 
-    @Test("several properties in one declaration")
+    @Test("several properties in one declaration are diagnosed")
     func severalBindings() throws {
-        // Asked directly: the expansion in the tests refuses such a declaration itself, the one in the compiler asks us.
+        // Called directly: the test's expansion itself rejects such a declaration, the compiler's calls the macro.
         let declaration: DeclSyntax = "    @StreamedState var a: Int = 1, b, c: String"
         let variable = try #require(declaration.as(VariableDeclSyntax.self))
         let error = #expect(throws: DiagnosticsError.self) { try StreamedProperty(variable, .state) }
@@ -142,7 +142,9 @@ struct DiagnosticsTests {
         )
     }
 
-    @Test("a property outside of a @Trebuchet actor", arguments: ["distributed actor", "actor", "struct", "extension"])
+    @Test(
+        "a property outside a @Trebuchet actor is diagnosed",
+        arguments: ["distributed actor", "actor", "struct", "extension"])
     func place(kind: String) throws {
         let expansion = Expansion("\(kind) A {\n    @StreamedState var a = 1\n}")
         let finding = try #require(expansion.findings.first)
@@ -153,7 +155,7 @@ struct DiagnosticsTests {
     }
 
     @Test(
-        "@Idempotent on what is not a distributed method",
+        "@Idempotent on anything but a distributed method is diagnosed",
         arguments: ["func f() {}", "distributed var f: Int { 1 }", "var f = 1", "init() {}", "struct F {}"])
     func idempotent(member: String) throws {
         let expansion = Expansion("@Trebuchet distributed actor A {\n    @Idempotent \(member)\n}")
@@ -168,7 +170,7 @@ struct DiagnosticsTests {
         #expect(!expansion.contains("idempotent: true"))
     }
 
-    @Test("@Redacted on what is not a distributed method, and outside of the body of a @Trebuchet actor")
+    @Test("@Redacted on anything but a distributed method in the body of a @Trebuchet actor is diagnosed")
     func redacted() throws {
         for (source, message) in [
             (
@@ -188,7 +190,7 @@ struct DiagnosticsTests {
     }
 
     @Test(
-        "an @Idempotent method outside of the body of a @Trebuchet actor",
+        "an @Idempotent method outside the body of a @Trebuchet actor is diagnosed",
         arguments: ["distributed actor A", "extension A", "@Resolvable protocol A"])
     func idempotentPlace(kind: String) throws {
         let expansion = Expansion("\(kind) {\n    @Idempotent distributed func f()\n}")
@@ -199,7 +201,7 @@ struct DiagnosticsTests {
         #expect(finding.token == "@")
     }
 
-    @Test("an actor that is not distributed, whatever stands before it", arguments: ["", "public ", "final "])
+    @Test("an actor that is not distributed is diagnosed, whatever precedes it", arguments: ["", "public ", "final "])
     func plainActor(modifier: String) throws {
         let expansion = Expansion("@Trebuchet\n\(modifier)actor A {}")
         let finding = try #require(expansion.findings.first)
@@ -210,7 +212,7 @@ struct DiagnosticsTests {
         #expect(expansion.lines == ["\(modifier)actor A {}"])
     }
 
-    @Test("what is no actor at all", arguments: ["class", "struct", "enum"])
+    @Test("a type that is not an actor is diagnosed", arguments: ["class", "struct", "enum"])
     func noActor(kind: String) throws {
         let expansion = Expansion("@Trebuchet \(kind) A {}")
         let finding = try #require(expansion.findings.first)
@@ -219,7 +221,7 @@ struct DiagnosticsTests {
         #expect(finding.fixes.isEmpty)
     }
 
-    @Test("an executor that cannot be read at compile time")
+    @Test("an executor that cannot be read at compile time is diagnosed")
     func executor() throws {
         let finding = try #require(Expansion("@Trebuchet(executor: mine) distributed actor A {}").findings.first)
         #expect(finding.token == "mine")
@@ -227,7 +229,7 @@ struct DiagnosticsTests {
             finding.message.hasPrefix("'@Trebuchet' requires its executor as the literal '.reactor' or '.concurrent'"))
     }
 
-    @Test("overloads that differ in types alone; the first one is served")
+    @Test("overloads that differ only in types are diagnosed; the first one is served")
     func overloads() throws {
         let expansion = Expansion(
             """
@@ -249,7 +251,7 @@ struct DiagnosticsTests {
     }
 
     @Test(
-        "a member with the name of an observation",
+        "a member with the name of an observation is diagnosed",
         arguments: [
             "distributed func observeState() {}", "func observeState(from: Int) {}", "func observeState() {}",
         ])
@@ -267,7 +269,7 @@ struct DiagnosticsTests {
     }
 
     @Test(
-        "another member with a name that is generated",
+        "another member with a generated name is diagnosed",
         arguments: [
             ("var observeState: Int { 1 }", "observeState"), ("enum StreamingMethod {}", "StreamingMethod"),
             ("struct observeState {}", "observeState"), ("let _dispatch = 1", "_dispatch"),
@@ -280,7 +282,7 @@ struct DiagnosticsTests {
         #expect(finding.fixes.isEmpty)
     }
 
-    @Test("two streams with one name")
+    @Test("two streams with one name are diagnosed")
     func streamCollision() throws {
         let expansion = Expansion(
             "@Trebuchet distributed actor A {\n@StreamedState var state = 1\n@StreamedState var State = 2\n}")
@@ -293,7 +295,7 @@ struct DiagnosticsTests {
         #expect(expansion.text.count(of: "case observeState") == 1)
     }
 
-    @Test("nothing when a method only looks like an observation")
+    @Test("a method that only resembles an observation is accepted")
     func innocentObserve() {
         let expansion = Expansion(
             """
@@ -308,7 +310,7 @@ struct DiagnosticsTests {
     }
 
     @Test(
-        "generic requirements that cannot be checked at run time",
+        "generic requirements that cannot be checked at run time are diagnosed",
         arguments: [
             ("<T: Codable & Sendable>(_ a: T) where T.Element: P", "T.Element: P", "T"),
             ("<T: Sequence & Codable>(_ a: T) where T.Element == Int", "T.Element == Int", "T"),
@@ -327,7 +329,7 @@ struct DiagnosticsTests {
 }
 
 extension String {
-    /// How often `part` occurs.
+    /// The number of occurrences of `part`.
     fileprivate func count(of part: String) -> Int {
         ranges(of: part).count
     }

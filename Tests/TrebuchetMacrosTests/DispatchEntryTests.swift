@@ -1,8 +1,8 @@
 import Testing
 
-@Suite("A dispatch entry")
+@Suite("Dispatch entries")
 struct DispatchEntryTests {
-    @Test("decodes, calls and encodes", arguments: Self.members)
+    @Test("a dispatch entry decodes, calls and encodes", arguments: Self.members)
     func entry(member: String, entry: String) {
         let expansion = Expansion("@Trebuchet distributed actor A { \(member) }")
         #expect(expansion.contains(entry), "\(expansion.text)")
@@ -171,7 +171,7 @@ struct DispatchEntryTests {
     ]
 
     @Test(
-        "is not written for what is not distributed",
+        "a method that is not distributed has no dispatch entry",
         arguments: [
             "func f() {}", "nonisolated func f() {}", "static func f() {}", "var f: Int { 1 }",
             "nonisolated var f: Int { 1 }", "@inlinable func f(a: consuming Int) {}", "init() {}", "struct F {}",

@@ -5,15 +5,15 @@ import SwiftSyntaxBuilder
 import SwiftSyntaxMacroExpansion
 import SwiftSyntaxMacros
 
-/// Source text with Trebuchet's macros expanded, and what they had to say about it.
+/// Source text with Trebuchet's macros expanded, and their diagnostics.
 struct Expansion {
     struct Finding {
         let message: String
-        /// The token it points at, and the line of that token, from 1.
+        /// The token of the diagnostic, and its line, from 1.
         let token: String
         let line: Int
         let notes: [String]
-        /// The title of each fix-it and the whole source after it is applied.
+        /// The title of each fix-it and the whole source with it applied.
         let fixes: [(title: String, source: String)]
     }
 
@@ -51,7 +51,7 @@ struct Expansion {
     /// The lines of the expansion without indentation and blank lines.
     var lines: [String] { Self.lines(of: text) }
 
-    /// Whether the lines of `part` follow each other somewhere in the expansion.
+    /// True if the lines of `part` occur consecutively in the expansion.
     func contains(_ part: String) -> Bool {
         "\n\(lines.joined(separator: "\n"))\n".contains("\n\(Self.lines(of: part).joined(separator: "\n"))\n")
     }

@@ -2,7 +2,7 @@ import Testing
 
 @Suite("@StreamedEvents")
 struct StreamedEventsTests {
-    @Test("declares a sender, and a way to observe")
+    @Test("@StreamedEvents declares a sender and an observation")
     func expansion() {
         let expansion = Expansion(
             "@Trebuchet public distributed actor A { @StreamedEvents(buffer: 8) public var moves: [Move] }")
@@ -18,7 +18,7 @@ struct StreamedEventsTests {
             expansion.text.contains("events have no stored value: send them with '$moves.send(_:)' and observe them"))
     }
 
-    @Test("has events that are persisted kept under the property's name, as many as is said")
+    @Test("persisted events are stored under the property's name, up to the given number")
     func persisted() {
         let expansion = Expansion(
             "@Trebuchet distributed actor A { @StreamedEvents(persisted: true, keeping: 50) var moves: Move }")
@@ -33,7 +33,7 @@ struct StreamedEventsTests {
         #expect(off.contains(#".events("observeMoves") { actor in"#))
     }
 
-    @Test("refuses persisted events of an actor that runs on the pool")
+    @Test("persisted events of an actor on the pool are rejected")
     func executor() throws {
         let expansion = Expansion(
             "@Trebuchet(executor: .concurrent) distributed actor A { @StreamedEvents(persisted: true) var a: Int }")
@@ -41,14 +41,14 @@ struct StreamedEventsTests {
         #expect(finding.token == "true")
     }
 
-    @Test("keeps the sender of a private property private")
+    @Test("the sender of a private property is private")
     func access() {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedEvents private var moves: Move }")
         #expect(expansion.contains("private let $moves: TrebuchetActors.EventSender<Move> = .init()"))
     }
 
     @Test(
-        "says what is wrong with a property that is none of events",
+        "an invalid property is diagnosed",
         arguments: [
             ("@StreamedEvents var a: Int = 1", "cannot have an initial value: events are sent individually", "="),
             ("@StreamedEvents var a = 1", "cannot have an initial value: events are sent individually", "="),
@@ -65,7 +65,7 @@ struct StreamedEventsTests {
         #expect(finding.token == token)
     }
 
-    @Test("is refused outside of an actor marked @Trebuchet")
+    @Test("@StreamedEvents is rejected outside an actor marked @Trebuchet")
     func place() throws {
         let expansion = Expansion("distributed actor A { @StreamedEvents var a: Int }")
         let finding = try #require(expansion.findings.first)

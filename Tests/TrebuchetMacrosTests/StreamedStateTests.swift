@@ -3,7 +3,7 @@ import Testing
 @Suite("@StreamedState")
 struct StreamedStateTests {
     @Test(
-        "tells the type from the initial value",
+        "the type follows from the initial value",
         arguments: [
             ("1", "Int"), ("-1", "Int"), ("1.5", "Double"), ("-1.5", "Double"), ("\"a\"", "String"), ("true", "Bool"),
             ("State()", "State"), ("State.init(a: 1)", "State"), ("Foo.Bar(1)", "Foo.Bar"), ("(State())", "State"),
@@ -18,7 +18,7 @@ struct StreamedStateTests {
     }
 
     @Test(
-        "needs a written type when the value does not show it",
+        "a type annotation is required when the value does not determine the type",
         arguments: [
             ("make()", "<#Type#>"), ("nil", "<#Type#>"), ("[1, 2]", "<#Type#>"), ("Mode.idle", "Mode"),
             ("Foo.make()", "Foo"), ("x as? Int", "<#Type#>"), ("1 + 2", "<#Type#>"),
@@ -36,7 +36,7 @@ struct StreamedStateTests {
         #expect(!expansion.text.contains("observeA"))
     }
 
-    @Test("needs no initial value: the initializer may give it")
+    @Test("an initial value is optional: the initializer may provide it")
     func noInitialValue() {
         let expansion = Expansion(
             "@Trebuchet distributed actor A {\n@StreamedState var a: Int?\n@StreamedState var b: Int\n}")
@@ -44,7 +44,7 @@ struct StreamedStateTests {
         #expect(expansion.contains("private let _b_cell: TrebuchetActors._StateCell<Int> = .init()"))
     }
 
-    @Test("drops the backticks of a name where it makes new ones")
+    @Test("generated names drop the backticks of a property name")
     func backticks() {
         let expansion = Expansion("@Trebuchet distributed actor A { @StreamedState var `default` = 1 }")
         #expect(expansion.contains("private let _default_cell: TrebuchetActors._StateCell<Int> = .init()"))
@@ -97,7 +97,7 @@ struct StreamedStateTests {
         #expect(expansion.text.contains(#".persisted("observeA", property: "a")"#))
     }
 
-    @Test("a persisted state has its version and its migration in its entry, as they are written")
+    @Test("the entry of a persisted state has its version and its migration, as they are written")
     func version() {
         let migrating = Expansion(
             """
@@ -126,7 +126,7 @@ struct StreamedStateTests {
     }
 
     @Test(
-        "says what to write for a version or a migration that cannot be",
+        "an invalid version or migration is diagnosed with advice",
         arguments: [
             ("persisted: true, migrate: grow", "grow", "write 'version: 2' before it"),
             ("migrate: grow", "grow", "write 'persisted: true, version: 2' before it"),
@@ -144,7 +144,7 @@ struct StreamedStateTests {
         #expect(expansion.findings.first?.message.contains(advice) == true, "\(expansion.findings)")
     }
 
-    @Test("hands its delivery on to the cell and to those who observe")
+    @Test("the delivery is passed to the cell and to the observations")
     func delivery() {
         let expansion = Expansion(
             "@Trebuchet distributed actor A { @StreamedState(delivery: .every(buffer: 8)) var a = 1 }")

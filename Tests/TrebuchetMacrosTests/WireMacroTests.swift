@@ -2,7 +2,7 @@ import Testing
 
 @Suite("@Wire")
 struct WireMacroTests {
-    @Test("writes the code of a struct in the order of its members, and its Codable beside that")
+    @Test("@Wire generates the code of a struct in member order, and its Codable conformance")
     func members() {
         let expansion = Expansion(
             """
@@ -72,7 +72,7 @@ struct WireMacroTests {
         }
     }
 
-    @Test("members of a public extension are as public as it")
+    @Test("members of a public extension are public")
     func placedInExtension() {
         let expansion = Expansion("public extension Shop { @Wire struct Order { var id: Int } }")
         #expect(expansion.text.contains("public init(_wire"))
@@ -80,7 +80,7 @@ struct WireMacroTests {
     }
 
     @Test(
-        "says where it does nothing, and leaves the type to its Codable",
+        "a type that @Wire cannot support is diagnosed, and keeps its Codable conformance",
         arguments: [
             ("struct A<T> { var a: Int }", "'@Wire' has no effect on a generic type", "<"),
             (
@@ -123,7 +123,7 @@ struct WireMacroTests {
         #expect(expansion.text.contains("extension A: Swift.Decodable, Swift.Encodable") != isGeneric)
     }
 
-    @Test("is for structs and enums alone", arguments: ["final class A {}", "actor A {}", "protocol A {}"])
+    @Test("@Wire applies to structs and enums only", arguments: ["final class A {}", "actor A {}", "protocol A {}"])
     func otherKinds(source: String) throws {
         let expansion = Expansion("@Wire \(source)")
         let finding = try #require(expansion.findings.first)

@@ -3,7 +3,7 @@ import Transports
 
 @testable import TrebuchetRedis
 
-/// Where servers are: addresses, slots, and what a cluster says of them.
+/// Server addresses, hash slots and parsed cluster descriptions.
 struct AddressTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let text: String
@@ -17,7 +17,7 @@ struct AddressTests {
     }
 
     @Test(
-        "an address says where, who and which database",
+        "an address contains host, user and database",
         arguments: [
             Row(text: "redis://db", hosts: "db:6379"),
             Row(text: "REDIS://db:7000/3", hosts: "db:7000", database: 3),
@@ -42,7 +42,7 @@ struct AddressTests {
     }
 
     @Test(
-        "what is no address is refused without its password",
+        "an invalid address is refused with an error that omits its password",
         arguments: [
             "", "db:6379", "http://db", "redis://", "redis://:s3cret@", "redis://a:s3cret@b:x", "redis://b:0",
             "redis://b:65536",
@@ -57,9 +57,9 @@ struct AddressTests {
         #expect(error?.message.contains("s3cret") == false)
     }
 
-    /// The numbers are those of `CLUSTER KEYSLOT`.
+    /// The expected numbers are those of `CLUSTER KEYSLOT`.
     @Test(
-        "a key's slot is that of its tag",
+        "a key's slot is the slot of its hash tag",
         arguments: [
             ("", 0), ("123456789", 12_739), ("foo", 12_182), ("{user1000}.following", 3_443),
             ("{user1000}.followers", 3_443),
@@ -70,7 +70,7 @@ struct AddressTests {
         #expect(HashSlot.of(Array(key.utf8)) == slot)
     }
 
-    @Test("what a cluster says of another node is understood, and nothing like it")
+    @Test("a cluster's redirection to another node is parsed, and similar texts are not")
     func redirects() {
         let asked = RedisURL.Endpoint(host: "a", port: 1)
         func redirect(_ text: String) -> RedisRedirect? { RedisRedirect(RedisErrorReply(text), from: asked) }

@@ -6,7 +6,7 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// When what is written counts as done.
+/// The point at which a write counts as complete.
 @Suite(.hasRedis)
 struct DurabilityTests {
     private let node: ClusterNode
@@ -21,9 +21,7 @@ struct DurabilityTests {
         return lease
     }
 
-    @Test(
-        "what too few replicas have has an unknown outcome, holds up nobody's lease, and is confirmed when it comes again"
-    )
+    @Test("a write on too few replicas has an unknown outcome, delays no lease, and is confirmed when repeated")
     func replicated() async throws {
         let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
         let replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
@@ -40,24 +38,24 @@ struct DurabilityTests {
         let change = LogAppend([2], expectedHead: 1, call: .init(id: "c", reply: [7]))
         async let outcome = engine.append(change, to: log, lease: lease)
         #expect(try await eventually { try await engine.read(log, after: nil).head.offset == 2 })
-        // It is there, and not confirmed; renewals do not wait for it, nor who is refused.
+        // The write is there, unconfirmed; neither renewals nor refused appends wait for it.
         #expect(try await engine.renewLease(lease, duration: .seconds(3_600)))
         #expect(try await primary.cli("INFO", "clients").contains("blocked_clients:1"))
         do {
             _ = try await outcome
-            Issue.record("it counts as done")
+            Issue.record("the write was acknowledged")
         } catch {
             let error = error as? ClusterEngineError
             #expect(error?.code == .unknownOutcome && error?.message.contains("0 of 1 replicas") == true)
         }
         let refused = SlotLease(log.slot, owner: try ClusterNode(name: "b"), fence: 1)
         #expect(try await engine.append(change, to: log, lease: refused) == .fenced(1))
-        // Nor is it done because it was written before.
+        // An earlier write of the same entry does not make it complete.
         let again = await #expect(throws: ClusterEngineError.self) {
             try await engine.append(change, to: log, lease: lease)
         }
         #expect(again?.code == .unknownOutcome)
-        // So with tables.
+        // Tables behave likewise.
         let table = ClusterTable("t")
         let put = TableChange([.init("a", .put([1]))], preconditions: [.init("a", version: 0)])
         let unconfirmed = await #expect(throws: ClusterEngineError.self) { try await engine.apply(put, to: table) }
@@ -70,7 +68,7 @@ struct DurabilityTests {
         await primary.stop()
     }
 
-    @Test("many writes at once are confirmed together")
+    @Test("many concurrent writes are confirmed together")
     func together() async throws {
         let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
         let replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
@@ -97,9 +95,7 @@ struct DurabilityTests {
         await primary.stop()
     }
 
-    @Test(
-        "a connection that breaks before replicas have confirmed leaves an unknown outcome, whoever is connected to next"
-    )
+    @Test("a connection lost before replicas confirm leaves an unknown outcome, whichever server is connected next")
     func broken() async throws {
         let primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
         let engine = try RedisEngine(url: primary.url)
@@ -111,14 +107,14 @@ struct DurabilityTests {
         try await primary.cli("CLIENT", "KILL", "TYPE", "normal")
         do {
             _ = try await outcome
-            Issue.record("it counts as done")
+            Issue.record("the write was acknowledged")
         } catch {
             #expect((error as? ClusterEngineError)?.code == .unknownOutcome)
         }
         await primary.stop()
     }
 
-    @Test("a server that does not sync each write is refused where that was asked for")
+    @Test("a server that does not sync each write is refused where synced writes are required")
     func synced() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url, durability: .synced)
@@ -129,7 +125,7 @@ struct DurabilityTests {
         await server.stop()
     }
 
-    @Test("a durability that cannot be waited for is refused")
+    @Test("an unsupported durability is refused")
     func invalid() {
         for durability in [
             RedisDurability.replicated(0), .replicated(1, within: .zero), .replicated(1, within: .seconds(3)),

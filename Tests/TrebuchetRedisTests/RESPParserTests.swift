@@ -3,7 +3,7 @@ import Testing
 
 @testable import TrebuchetRedis
 
-/// Bytes in, values out.
+/// Tests of the parser: bytes in, values out.
 struct RESPParserTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let input: String
@@ -41,12 +41,12 @@ struct RESPParserTests {
             values: [
                 .push([.simple([UInt8(ascii: "a")]), .integer(1)]), .simple([UInt8(ascii: "b")]),
             ]),
-        // What is said about a value is left out, wherever it stands.
+        // Attributes of a value are skipped at any depth.
         Row(input: "|1\r\n+ttl\r\n:9\r\n+b\r\n", values: [.simple([UInt8(ascii: "b")])]),
         Row(input: "*2\r\n|1\r\n+ttl\r\n:9\r\n:1\r\n:2\r\n", values: [.array([.integer(1), .integer(2)])]),
     ]
 
-    @Test("each kind of value is read, in one piece and byte by byte", arguments: good)
+    @Test("each kind of value is parsed, in one piece and byte by byte", arguments: good)
     func kinds(_ row: Row) throws {
         for piece in [row.input.utf8.count, 1, 2, 3] {
             let outcome = Self.parse(Array(row.input.utf8), pieces: { piece })
@@ -66,7 +66,7 @@ struct RESPParserTests {
         "~-1\r\n", "%-1\r\n",
     ]
 
-    @Test("what is no RESP ends the conversation, and nothing is taken behind it", arguments: bad)
+    @Test("invalid RESP ends the connection, and no later bytes are parsed", arguments: bad)
     func refused(_ input: String) {
         for piece in [100, 1] {
             let outcome = Self.parse(Array((input + "+OK\r\n+OK\r\n").utf8), pieces: { piece })
@@ -83,7 +83,7 @@ struct RESPParserTests {
     }()
 
     @Test(
-        "each limit holds to the byte",
+        "each limit is exact to the byte",
         arguments: [
             ("+1234567890123\r\n", true), ("+12345678901234\r\n", false),
             ("$20\r\n12345678901234567890\r\n", true), ("$21\r\n", false),
@@ -101,21 +101,21 @@ struct RESPParserTests {
         }
     }
 
-    @Test("a line that does not end is refused before it is kept")
+    @Test("a line without an end is refused before it is buffered")
     func endlessLine() {
         let outcome = Self.parse([UInt8](repeating: UInt8(ascii: "+"), count: 1_000), limits: Self.small) { 7 }
         #expect(outcome.violation != nil)
         #expect(outcome.most <= Self.small.lineBytes)
     }
 
-    @Test("each answer may use the limits anew")
+    @Test("the limits apply to each response separately")
     func anew() {
         let input = Array(String(repeating: "$20\r\n12345678901234567890\r\n", count: 50).utf8)
         #expect(Self.parse(input, limits: Self.small) { 5 }.values.count == 50)
     }
 
     @Test(
-        "changed and cut inputs give the same in all pieces, never more than limits allow",
+        "altered and truncated inputs give the same outcome however they are split, within the limits",
         arguments: 0..<8 as Range<UInt64>)
     func mutations(_ seed: UInt64) {
         var random = RandomSource(seed: seed)
@@ -140,14 +140,14 @@ struct RESPParserTests {
         }
     }
 
-    /// What came of an input; how much was kept at most does not count.
+    /// The outcome of an input; the maximum number of buffered bytes does not count.
     struct Outcome: Equatable {
         var values: [RESPValue] = []
         var violation: RESPViolation?
         var kept = 0
         var most = 0
 
-        /// By their text, in which one NaN is like another.
+        /// Compared by their text, in which all NaNs are equal.
         static func == (one: Self, other: Self) -> Bool {
             "\(one.values)" == "\(other.values)" && one.violation == other.violation && one.kept == other.kept
         }

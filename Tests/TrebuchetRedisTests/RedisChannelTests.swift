@@ -3,7 +3,7 @@ import Testing
 
 @testable import TrebuchetRedis
 
-/// Channels against a real server.
+/// Channels at a real server.
 @Suite(.hasRedis, .redisServer, .serialized)
 struct RedisChannelTests {
     private let server: RedisServer
@@ -25,7 +25,7 @@ struct RedisChannelTests {
         }
     }
 
-    @Test("messages come in their order, between the answers, to all who listen and as long as they do")
+    @Test("messages arrive in order, between the responses, at all subscribers, until they unsubscribe")
     func order() async throws {
         let client = try client()
         let heard = Journal()
@@ -43,14 +43,14 @@ struct RedisChannelTests {
         one.cancel()
         #expect(try await client.send(RedisCommand("SPUBLISH", ["news", "nobody"])).number == 0)
         #expect(heard.entries.count == 101)
-        // Left and joined in one breath: the answers are told apart.
+        // Unsubscribed and subscribed in one turn: the responses are distinguished.
         let again = try await client.subscribe(Array("news".utf8), note(heard, "3:"))
         _ = try await client.send(RedisCommand("SPUBLISH", ["news", "again"]))
         await heard.wait(for: "3:again")
         again.cancel()
     }
 
-    @Test("after a lost connection a channel is taken up again, and who listens is told")
+    @Test("after a lost connection the client subscribes again and notifies its subscribers")
     func reconnection() async throws {
         let client = try client()
         let heard = Journal()
@@ -63,7 +63,7 @@ struct RedisChannelTests {
         subscription.cancel()
     }
 
-    @Test("a channel that the user may not hear is refused, and answers stay in their order")
+    @Test("a channel that the user may not access is refused, and responses stay in order")
     func refused() async throws {
         try await server.cli("ACL", "SETUSER", "deaf", "on", "nopass", "~*", "resetchannels", "+@all")
         let url = try RedisURL("redis://deaf:x@127.0.0.1:\(server.port)")

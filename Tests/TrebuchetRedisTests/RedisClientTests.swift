@@ -8,7 +8,7 @@ import Transports
 
 @testable import TrebuchetRedis
 
-/// The client against a real server.
+/// The client at a real server.
 @Suite(.hasRedis, .redisServer, .serialized)
 struct RedisClientTests {
     private let server: RedisServer
@@ -24,7 +24,7 @@ struct RedisClientTests {
         return RedisClient(RedisTarget(url.endpoints[0], as: url), settings: settings, scripts: scripts)
     }
 
-    @Test("a command gives what the server answers, whatever bytes it has")
+    @Test("a command returns the server's response, whatever bytes it contains")
     func commands() async throws {
         let client = try client()
         let value = Array(0...255 as ClosedRange<UInt8>)
@@ -39,7 +39,7 @@ struct RedisClientTests {
         await #expect(throws: RedisError.closed) { try await client.send(RedisCommand("PING")) }
     }
 
-    @Test("commands of one turn leave together, and each gets its own answer")
+    @Test("commands of one turn are sent together, and each gets its response")
     func pipelining() async throws {
         let client = try client()
         _ = try await client.send(RedisCommand("PING"))
@@ -54,7 +54,7 @@ struct RedisClientTests {
         }
         await answers.wait { $0.count == 500 }
         #expect(answers.entries == (0..<500).map(String.init))
-        // 16 KiB at once is what the server reads.
+        // The server reads 16 KiB at once.
         #expect(try await reads(client) - before < 10)
     }
 
@@ -64,7 +64,7 @@ struct RedisClientTests {
         return try #require(line.flatMap { Int($0.split(separator: ":")[1]) })
     }
 
-    @Test("an answer that comes late was given up, and the next command gets its own")
+    @Test("a response after the timeout is discarded, and the next command gets its response")
     func deadline() async throws {
         let client = try client()
         _ = try await client.send(RedisCommand("PING"))
@@ -74,11 +74,11 @@ struct RedisClientTests {
         }
         async let second = client.send(RedisCommand("SET", ["late", "2", "GET"]))
         try await server.cli("CLIENT", "UNPAUSE")
-        // What was said not to be known had been done.
+        // The command with the unknown outcome had been executed.
         #expect(try await second == .bulk([UInt8(ascii: "1")]))
     }
 
-    @Test("a server that no longer responds is connected to anew")
+    @Test("the client reconnects to a server that no longer responds")
     func silence() async throws {
         let other = try await RedisServer()
         let client = try client(other.url) { $0.commandTimeout = .milliseconds(60) }
@@ -95,7 +95,7 @@ struct RedisClientTests {
         await other.stop()
     }
 
-    @Test("more than may wait is refused at once, by number and by bytes")
+    @Test("a command over the queue limit, in number or bytes, is refused immediately")
     func limits() async throws {
         let client = try client {
             $0.waitingCommands = 10
@@ -123,7 +123,8 @@ struct RedisClientTests {
         #expect(try await client.send(RedisCommand("PING")).isText("PONG"))
     }
 
-    @Test("what was in flight when the connection broke has an unknown outcome, and the next command goes over another")
+    @Test(
+        "a command in flight when the connection breaks has an unknown outcome, and the next one uses a new connection")
     func broken() async throws {
         let client = try client()
         let id = try #require(try await client.send(RedisCommand("CLIENT", ["ID"])).number)
@@ -134,14 +135,14 @@ struct RedisClientTests {
         try await server.cli("CLIENT", "UNPAUSE")
         do {
             _ = try await outcome
-            Issue.record("it was answered")
+            Issue.record("the command succeeded")
         } catch {
             #expect((error as? RedisError)?.kind == "unknownOutcome")
         }
         #expect(await eventually { (try? await client.send(RedisCommand("PING"))) != nil })
     }
 
-    @Test("without a server a command fails at once, and works when there is one")
+    @Test("a command fails immediately without a server, and succeeds once there is one")
     func unavailable() async throws {
         let port = RedisServer.freePort()
         let client = try client("redis://127.0.0.1:\(port)") { $0.maximumReconnectDelay = .milliseconds(100) }
@@ -155,19 +156,19 @@ struct RedisClientTests {
         #expect(await eventually { (try? await client.send(RedisCommand("PING"))) == nil })
     }
 
-    @Test("a script that the server has forgotten is loaded again")
+    @Test("a script that the server has dropped is loaded again")
     func scripts() async throws {
         let script = RedisScript("return {KEYS[1], ARGV[1]}")
         let client = try client(scripts: [script])
         let expected = RESPValue.array([.bulk([UInt8(ascii: "k")]), .bulk([UInt8(ascii: "7")])])
         #expect(try await client.run(script, keys: [[UInt8(ascii: "k")]], [.integer(7)]) == expected)
-        // Each connection loads them at its beginning.
+        // Each new connection loads the scripts.
         #expect(try await server.cli("SCRIPT", "EXISTS", script.digest) == "1")
         try await server.cli("SCRIPT", "FLUSH")
         #expect(try await client.run(script, keys: [[UInt8(ascii: "k")]], [.integer(7)]) == expected)
     }
 
-    @Test("user, password and database are those of the URL, and who is refused is told without them")
+    @Test("user, password and database come from the URL, and a rejection does not reveal them")
     func authentication() async throws {
         try await server.cli("ACL", "SETUSER", "ada", "on", ">s3cret@", "~*", "&*", "+@all")
         let client = try client("redis://ada:s3cret%40@127.0.0.1:\(server.port)/5")
@@ -181,7 +182,7 @@ struct RedisClientTests {
         #expect(reason.contains("rejected the user or password") && !reason.contains("s3cret"))
     }
 
-    @Test("rediss speaks TLS, with whom it trusts alone")
+    @Test("rediss uses TLS, with trusted servers only")
     func tls() async throws {
         let port = RedisServer.freePort()
         let secure = try await RedisServer(options: [
@@ -200,7 +201,7 @@ struct RedisClientTests {
         await secure.stop()
     }
 
-    @Test("who speaks something else is refused")
+    @Test("a server that speaks another protocol is refused")
     func otherPeer() async throws {
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [ReactorGroup.client]) { channel in
             try? channel.start(WebPage())

@@ -4,12 +4,12 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// A Redis Cluster of three nodes of the tests' own.
+/// A Redis Cluster of three nodes that the tests start.
 @Suite(.hasRedis)
 struct RedisClusterTests {
     private struct Nodes {
         let all: [RedisServer]
-        /// One of them is enough to find the others.
+        /// One node is enough to find the others.
         var url: String { "redis+cluster://127.0.0.1:\(all[0].port)" }
 
         init() async throws {
@@ -43,7 +43,7 @@ struct RedisClusterTests {
         func stop() async { for node in all { await node.stop() } }
     }
 
-    @Test("names spread over the nodes, and a slot that moves is followed, by who asks and by who listens")
+    @Test("names spread over the nodes, and commands and subscriptions follow a slot that moves")
     func cluster() async throws {
         let nodes = try await Nodes()
         var settings = RedisSettings()
@@ -74,7 +74,7 @@ struct RedisClusterTests {
         #expect(try await engine.append(Self.append(1), to: log, lease: lease) == .accepted(1))
         await heard.wait(for: "1")
 
-        // The part of the cluster that has the log goes to another node: first its keys, one by one, then its name.
+        // The hash slot of the log moves to another node: first its keys, one by one, then its assignment.
         let slot = HashSlot.of(Array("tb:{\(log.slot)}".utf8))
         let from = min(slot / 5_461, 2)
         let to = (from + 1) % 3
@@ -84,7 +84,7 @@ struct RedisClusterTests {
         let keys = try await source.cli("CLUSTER", "GETKEYSINSLOT", "\(slot)", "100").split(separator: "\n").map(
             String.init)
         for key in keys { try await source.cli("MIGRATE", "127.0.0.1", "\(target.port)", key, "0", "5000") }
-        // All of them are there, and the source sends who asks for one on, for this once.
+        // All keys have moved, and the source redirects commands once.
         #expect(try await engine.renewLease(lease, duration: .seconds(3_600)))
         #expect(try await engine.append(Self.append(2), to: log, lease: lease) == .accepted(2))
         for server in [target, source] { try await server.cli("CLUSTER", "SETSLOT", "\(slot)", "NODE", nodes.id(to)) }
@@ -99,7 +99,7 @@ struct RedisClusterTests {
         await nodes.stop()
     }
 
-    /// All parts of a table are where its name leads to, whichever node that is.
+    /// Checks that all parts of a table are on the node of its name, whichever that is.
     private func checkTables(at engine: RedisEngine) async throws {
         for number in 0..<10 {
             let table = ClusterTable("table \(number)")
@@ -122,12 +122,12 @@ struct RedisClusterTests {
         }
     }
 
-    /// One that writes to all keys of a log: a node that has not got all of them yet refuses.
+    /// An append that writes to all keys of a log: a node without some of them refuses it.
     private static func append(_ offset: UInt8) -> LogAppend {
         LogAppend([offset], expectedHead: UInt64(offset) - 1, call: .init(id: "c\(offset)", reply: []))
     }
 
-    @Test("a cluster's map is read as it is sent, and nothing else is taken for one")
+    @Test("a cluster's map is parsed as the server sends it, and other values are refused")
     func maps() throws {
         let asked = RedisURL.Endpoint(host: "h", port: 1)
         func range(_ first: Int64, _ last: Int64, _ host: RESPValue, _ port: Int64) -> RESPValue {

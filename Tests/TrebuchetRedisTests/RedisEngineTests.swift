@@ -6,7 +6,7 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// What only an engine at a Redis server does: it looks at it, and loses it.
+/// Behaviour specific to the Redis engine: it checks the server, and loses it.
 @Suite(.hasRedis)
 struct RedisEngineTests {
     struct Row: CustomTestStringConvertible, Sendable {
@@ -19,7 +19,7 @@ struct RedisEngineTests {
     }
 
     @Test(
-        "a server is looked at, and what is wrong is said with what to set",
+        "a server's configuration is checked, and each problem names the setting to change",
         arguments: [
             Row(info: "redis_version:7.0.15 maxmemory_policy:noeviction aof_enabled:1 aof_last_write_status:ok"),
             Row(info: "redis_version:8.0.0 aof_enabled:1"),
@@ -58,7 +58,7 @@ struct RedisEngineTests {
         if let warning = row.warning { #expect(findings.warnings[0].contains(warning)) }
     }
 
-    @Test("a real server that would lose data is refused, or warned of")
+    @Test("a real server that would lose data is refused or reported with a warning")
     func check() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
@@ -68,7 +68,7 @@ struct RedisEngineTests {
         try await server.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
         let error = await #expect(throws: ClusterEngineError.self) { try await engine.check() }
         #expect(error?.code == .unfit && error?.message.contains("noeviction") == true)
-        // And one that has no memory left says so.
+        // A server without free memory reports this.
         try await server.cli("CONFIG", "SET", "maxmemory-policy", "noeviction")
         try await server.cli("CONFIG", "SET", "maxmemory", "1")
         let node = try ClusterNode(name: "a")
@@ -79,11 +79,11 @@ struct RedisEngineTests {
         await server.stop()
     }
 
-    @Test("a server that is killed and comes back has what it acknowledged, and who listens is told")
+    @Test("a killed and restarted server has all acknowledged data, and subscribers are notified")
     func restart() async throws {
         let port = RedisServer.freePort()
         let engine = try RedisEngine(url: "redis://127.0.0.1:\(port)")
-        // There is none yet.
+        // The log is still empty.
         let node = try ClusterNode(name: "a")
         let log = ClusterLog("kept")
         let missing = await #expect(throws: ClusterEngineError.self) { try await engine.nodes() }
@@ -122,7 +122,7 @@ struct RedisEngineTests {
         await again.stop()
     }
 
-    @Test("who owned something at a server that was emptied is told so, whoever owns it now")
+    @Test("a node that owned a slot of an emptied server receives data loss, whoever owns the slot now")
     func emptied() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
@@ -148,7 +148,7 @@ struct RedisEngineTests {
         await server.stop()
     }
 
-    @Test("a user with the rights that the documentation names can do all of it, and nothing beside")
+    @Test("a user with the documented rights can do everything needed, and nothing else")
     func rights() async throws {
         let server = try await RedisServer()
         let page = try String(
@@ -195,14 +195,14 @@ struct RedisEngineTests {
     }
 
     @Test(
-        "addresses and prefixes that are none are refused",
+        "invalid addresses and prefixes are refused",
         arguments: [("http://x", "tb"), ("redis://x", ""), ("redis://x", "a{b"), ("redis://x", "a b")])
     func invalid(_ url: String, _ prefix: String) {
         let error = #expect(throws: ClusterEngineError.self) { try RedisEngine(url: url, prefix: prefix) }
         #expect(error?.code == .invalid)
     }
 
-    @Test("limits beyond what one command may have are refused")
+    @Test("limits beyond the size of one command are refused")
     func largest() {
         var limits = ClusterEngineLimits()
         limits.snapshotBytes += 1
@@ -210,7 +210,7 @@ struct RedisEngineTests {
         #expect(error?.code == .invalid)
     }
 
-    @Test("the documented defaults are those that count")
+    @Test("the documented defaults are the defaults in the code")
     func defaults() throws {
         let settings = try DocumentedDefaults(of: RedisSettings(), in: "TrebuchetRedis/Client/RedisSettings.swift")
         #expect(settings.wrong == [] && settings.compared.count >= 7)

@@ -5,7 +5,7 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// How a server that was emptied is told from the one that it was, and what its clock may do.
+/// Detection of an emptied server, and of changes of its clock.
 @Suite(.hasRedis)
 struct RedisGenerationTests {
     private let slot = ClusterSlot(of: "x")
@@ -15,7 +15,9 @@ struct RedisGenerationTests {
         return words[0] * 1_000 + words[1] / 1_000
     }
 
-    @Test("a generation has all slots, begins once, and is another one when the server was emptied, with higher fences")
+    @Test(
+        "a generation covers all slots, starts once, and a new one with higher fences starts when the server was emptied"
+    )
     func generations() async throws {
         let server = try await RedisServer()
         let (one, other) = (try RedisEngine(url: server.url), try RedisEngine(url: server.url))
@@ -50,7 +52,7 @@ struct RedisGenerationTests {
         await server.stop()
     }
 
-    @Test("a slot whose keys alone were lost is given to nobody who knew it")
+    @Test("a slot that lost only its keys is not assigned to nodes of the same generation")
     func oneSlot() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
@@ -64,7 +66,7 @@ struct RedisGenerationTests {
         await server.stop()
     }
 
-    @Test("slots that a server has had before there were generations keep their owners and fences")
+    @Test("slots of a server from before generations keep their owners and fences")
     func adopted() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
@@ -81,18 +83,17 @@ struct RedisGenerationTests {
         await server.stop()
     }
 
-    @Test(
-        "when the server's clock was put back, the lease of a node that died ends no later than its own time from then")
+    @Test("when the server's clock is set back, a dead node's lease ends no later than its duration from then")
     func clockBack() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)
         let (dead, next) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         _ = try await engine.acquire(slot, for: dead, lasting: .milliseconds(300))
-        // As if 40 s ahead of now.
+        // As if the time were 40 s ahead.
         let ahead = try await milliseconds(server) + 40_000
         try await server.cli("HSET", "tb:{\(slot)}:own", "until", "\(ahead)")
         guard case .ownedByOther(let holder) = try await engine.acquire(slot, for: next, lasting: .seconds(5)) else {
-            Issue.record("it is held")
+            Issue.record("the slot should have an owner")
             return
         }
         #expect(holder.remaining <= .milliseconds(300))
@@ -106,7 +107,7 @@ struct RedisGenerationTests {
         await server.stop()
     }
 
-    @Test("when the server's clock was put back, a node that died does not live on for as long")
+    @Test("when the server's clock is set back, a dead node is not listed any longer")
     func clockBackOfNodes() async throws {
         let server = try await RedisServer()
         let engine = try RedisEngine(url: server.url)

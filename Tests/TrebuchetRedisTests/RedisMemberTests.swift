@@ -9,14 +9,14 @@ import TrebuchetCluster
 /// Nodes that share slots at a real server.
 @Suite(.hasRedis)
 struct RedisMemberTests {
-    /// A node and what runs it.
+    /// A node and the task that runs it.
     private struct Running {
         let member: ClusterMember
         let directory: SlotDirectory
         let run: Task<Void, any Error>
         let owned: Owned
 
-        /// Ends it without giving anything back.
+        /// Stops it without releasing any slot.
         func kill() async {
             run.cancel()
             _ = await run.result
@@ -30,7 +30,7 @@ struct RedisMemberTests {
         func slotLost(_ lease: SlotLease) { slots.withLock { _ = $0.remove(lease) } }
     }
 
-    /// - Parameter lease: long where the test waits for no lease to end: a busy machine renews a short one too late.
+    /// - Parameter lease: long unless the test waits for its expiry: a busy machine renews a short one too late.
     private func start(
         _ name: String, _ server: RedisServer, lease: Duration = .seconds(600)
     ) throws -> Running {
@@ -43,7 +43,7 @@ struct RedisMemberTests {
             try ClusterNode(name: name), at: engine, settings: settings, listener: owned)
         let directory = SlotDirectory(engine, member: member)
         let run = Task {
-            // A member does not hold its listener.
+            // A member does not retain its listener.
             defer { _ = owned }
             try await member.run()
         }
@@ -59,8 +59,8 @@ struct RedisMemberTests {
         }
     }
 
-    // How soon is shown at a clock that is turned on by hand: ClusterMemberTests.dying.
-    @Test("of a node that is killed the other has all slots when its leases are over, and a directory finds them there")
+    // ClusterMemberTests.dying tests the timing with a manual clock.
+    @Test("the other node has all slots when a killed node's leases expire, and a directory finds them there")
     func killed() async throws {
         let server = try await RedisServer()
         let (one, two) = (try start("a", server), try start("b", server, lease: .seconds(10)))
@@ -72,7 +72,7 @@ struct RedisMemberTests {
         await two.kill()
         #expect(two.member.lease(of: lease.slot) == nil && two.owned.slots.withLock { $0.isEmpty })
         #expect(await eventually { one.member.slotCount == ClusterSlot.count })
-        // It was said to own it until somebody says otherwise.
+        // The directory returns the cached owner until it is invalidated.
         #expect(try await one.directory.owner(of: lease.slot) == one.member.node)
         let third = SlotDirectory(try RedisEngine(url: server.url))
         #expect(try await third.owner(of: lease.slot) == one.member.node)
@@ -85,7 +85,7 @@ struct RedisMemberTests {
         await server.stop()
     }
 
-    @Test("a node that is drained leaves nothing, and who waits for an owner gets the other")
+    @Test("a drained node releases everything, and a lookup that waits for an owner gets the other node")
     func drained() async throws {
         let server = try await RedisServer()
         let (one, two) = (try start("a", server), try start("b", server))
@@ -108,8 +108,7 @@ struct RedisMemberTests {
         await server.stop()
     }
 
-    @Test(
-        "a server that answers nothing for longer than a lease ends what is owned, and all is taken again when it does")
+    @Test("a server silent for longer than a lease ends all ownership, and slots are acquired again when it responds")
     func silence() async throws {
         let server = try await RedisServer()
         let one = try start("a", server, lease: .seconds(5))
@@ -123,10 +122,10 @@ struct RedisMemberTests {
         await server.stop()
     }
 
-    @Test("a server that was emptied ends what is owned by all nodes, and none of them takes anything of it")
+    @Test("a server that was emptied ends the ownership of all nodes, and none of them acquires slots there")
     func emptied() async throws {
         let server = try await RedisServer()
-        // What they announce after that lasts as long as a lease, and the third node waits for its end.
+        // Announcements after that last as long as a lease, and the third node waits for their end.
         let (one, two) = (
             try start("a", server, lease: .seconds(5)), try start("b", server, lease: .seconds(5))
         )
@@ -138,14 +137,14 @@ struct RedisMemberTests {
         }
         let engine = try RedisEngine(url: server.url)
         for slot in ClusterSlot.all { #expect(try await engine.owner(of: slot) == nil) }
-        // One that is started then begins with what is there.
+        // A node started afterwards begins with the present data.
         let three = try start("c", server)
         #expect(await eventually { three.member.slotCount == ClusterSlot.count })
         await three.kill()
         await server.stop()
     }
 
-    @Test("a server that takes no writes, as its memory is full, is trouble until it takes one, though it answers")
+    @Test("a server that refuses writes for lack of memory is a problem until it accepts one, although it responds")
     func full() async throws {
         let server = try await RedisServer()
         let one = try start("a", server, lease: .seconds(5))

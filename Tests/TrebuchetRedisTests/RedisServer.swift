@@ -5,10 +5,8 @@ import Testing
 
 @testable import TrebuchetRedis
 
-/// A redis-server of the tests' own, on a free port of this machine and with a folder of its own. It goes when nobody holds it, and with
-/// the tests' process.
-///
-/// `@unchecked Sendable`: what changes is changed by `stop` alone, once, at the end of a test.
+/// A redis-server for tests, on a free port of this machine and with a temporary folder. It is stopped when its object is released, and
+/// with the test process. `@unchecked Sendable`: only `stop` changes its state, once, at the end of a test.
 final class RedisServer: @unchecked Sendable {
     static let isInstalled = ["redis-server", "redis-cli", "redis-sentinel"].allSatisfy {
         FileManager.default.isExecutableFile(atPath: "/usr/bin/" + $0)
@@ -20,13 +18,13 @@ final class RedisServer: @unchecked Sendable {
     let folder: URL
     private let processID: pid_t
     private var isRunning = true
-    /// A shell that ends the server when its input is closed.
+    /// A shell that stops the server when its input is closed.
     private let process: ChildProcess
 
     /// - Parameters:
-    ///   - port: a free one unless given.
-    ///   - folder: that of an earlier server, whose data it takes over.
-    ///   - options: beside those for port, folder and persistence, as `--requirepass x`.
+    ///   - port: a free port by default.
+    ///   - folder: the folder of an earlier server, whose data it uses.
+    ///   - options: options beside port, folder and persistence, as `--requirepass x`.
     init(
         port: Int? = nil, folder: URL? = nil, program: String = "redis-server", config: String? = nil,
         options: [String] = []
@@ -34,7 +32,7 @@ final class RedisServer: @unchecked Sendable {
         let folder = folder ?? FileManager.default.temporaryDirectory.appending(path: "trebuchet-redis-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var output = ""
-        // Another process may take the port between our asking and the server's.
+        // Another process may take the port before the server binds it.
         for _ in 0..<(port == nil ? 5 : 1) {
             let chosen = port ?? Self.freePort()
             let file = folder.appending(path: "redis.conf")
@@ -56,7 +54,7 @@ final class RedisServer: @unchecked Sendable {
     }
 
     deinit {
-        // Before its shell goes, which could not do it any more.
+        // Killed before its shell exits, which could not do it any more.
         if isRunning { kill(processID, SIGKILL) }
         try? FileManager.default.removeItem(at: folder)
     }
@@ -64,16 +62,16 @@ final class RedisServer: @unchecked Sendable {
     var url: String { "redis://127.0.0.1:\(port)" }
     var endpoint: RedisURL.Endpoint { .init(host: "127.0.0.1", port: port) }
 
-    /// Ends it at once.
+    /// Kills it immediately.
     func stop() async {
         isRunning = false
         _ = await process.finish()
     }
 
-    /// Stops and continues the process itself.
+    /// Stops and continues the process.
     func signal(_ number: Int32) { kill(processID, number) }
 
-    /// What `redis-cli` prints.
+    /// Returns the output of `redis-cli`.
     @discardableResult
     func cli(_ words: String...) async throws -> String {
         let cli = try ChildProcess("/usr/bin/redis-cli", ["-p", "\(port)"] + words, error: .merged)
@@ -97,7 +95,7 @@ final class RedisServer: @unchecked Sendable {
     }
 }
 
-/// Gives the tests of a suite one server, which ends with the last of them.
+/// Provides the tests of a suite with one server, which is stopped after the last of them.
 struct SharedRedisServer: SuiteTrait, TestScoping {
     @TaskLocal static var current: RedisServer?
 

@@ -8,10 +8,10 @@ import Transports
 
 @testable import TrebuchetRedis
 
-/// Subscriptions at a server that says nothing more, or says it at a bad moment.
+/// Subscriptions at a server that stops responding, or responds at a critical moment.
 @Suite(.hasRedis)
 struct RedisSubscriptionTests {
-    @Test("subscriptions count among the commands that wait, and one too many is refused")
+    @Test("subscriptions count as waiting commands, and one over the limit is refused")
     func waiting() async throws {
         let server = try await RedisServer()
         let client = try client(server.url) {
@@ -19,7 +19,7 @@ struct RedisSubscriptionTests {
             $0.commandTimeout = .seconds(1)
             $0.connectTimeout = .seconds(1)
         }
-        // Before there is a connection, and when it no longer responds.
+        // Before there is a connection, and when the server no longer responds.
         server.signal(SIGSTOP)
         let early = await kinds(of: client, "early", 300)
         server.signal(SIGCONT)
@@ -29,7 +29,7 @@ struct RedisSubscriptionTests {
         let late = await kinds(of: client, "late", 300)
         server.signal(SIGCONT)
         #expect(late == ["unknownOutcome": 100, "overloaded": 200])
-        // Who wants the same channel waits too.
+        // A second subscriber of the same channel waits too.
         #expect(await eventually { (try? await client.send(RedisCommand("PING"))) != nil })
         server.signal(SIGSTOP)
         let same = await kinds(of: client, "same", 300, isSame: true)
@@ -39,7 +39,7 @@ struct RedisSubscriptionTests {
         await server.stop()
     }
 
-    @Test("no more subscriptions are held than are allowed, and one that was left makes room")
+    @Test("the number of subscriptions is limited, and a cancelled one makes room")
     func limit() async throws {
         let server = try await RedisServer()
         let client = try client(server.url) { $0.subscriptions = 2 }
@@ -54,9 +54,9 @@ struct RedisSubscriptionTests {
         await server.stop()
     }
 
-    /// What a server says to SUNSUBSCRIBE when the channel's part of the cluster has just moved away, or has not.
+    /// The responses of a server to SUNSUBSCRIBE when the channel's hash slot has just moved away, or has not.
     @Test(
-        "a channel that is left while it moves to another node takes nobody else's answer",
+        "unsubscribing from a channel that moves to another node does not affect other responses",
         arguments: [
             ">3 sunsubscribe one :0", ">3 sunsubscribe one :0 >3 sunsubscribe one :0",
             ">3 sunsubscribe one :0 -MOVED", "-MOVED",
@@ -69,7 +69,7 @@ struct RedisSubscriptionTests {
         let client = try client("redis://127.0.0.1:\(listener.address.port)") { _ in }
         let heard = Journal()
         let one = try await client.subscribe(Array("one".utf8)) { _ in heard.record("of one") }
-        // In one turn: what is left, joined and asked is answered in this order.
+        // All in one turn: the server responds to unsubscribe, subscribe and command in this order.
         let outcomes = Journal()
         await client.reactor.perform {
             one.cancel()
@@ -95,7 +95,7 @@ struct RedisSubscriptionTests {
         return RedisClient(RedisTarget(url.endpoints[0], as: url), settings: settings)
     }
 
-    /// What comes of so many subscriptions at once, which are given up then.
+    /// The outcomes of this number of concurrent subscriptions, which are then cancelled.
     private func kinds(
         of client: RedisClient, _ name: String, _ count: Int, isSame: Bool = false
     ) async -> [String: Int] {
@@ -117,7 +117,7 @@ struct RedisSubscriptionTests {
     }
 }
 
-/// Answers by what a command is called alone; commands come whole, as they are sent in one turn.
+/// A server whose responses depend only on the command's name; it expects whole commands, as sent in one turn.
 private final class ScriptedServer: ByteChannelDelegate, Sendable {
     let connections = Atomic<Int>(0)
     private let leaving: String
@@ -128,7 +128,7 @@ private final class ScriptedServer: ByteChannelDelegate, Sendable {
         let words = String(decoding: bytes, as: UTF8.self).split(separator: "\r\n").filter { $0.first != "$" }
         var index = 0
         while index < words.count {
-            // The first of each is how many there are.
+            // The first number of each command is its number of words.
             let count = Int(words[index].dropFirst()) ?? 0
             let command = words[(index + 1)...].prefix(count)
             index += 1 + count

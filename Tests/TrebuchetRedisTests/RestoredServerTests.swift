@@ -7,7 +7,7 @@ import TrebuchetRedis
 
 @testable import Trebuchet
 
-/// A server that comes back with an older file while the leases of a node are valid, as after a crash with `appendfsync everysec`.
+/// A server restarted with an older file while the leases of a node are valid, as after a crash with `appendfsync everysec`.
 @Suite(.hasRedis, .timeLimit(.minutes(5)))
 struct RestoredServerTests {
     private let key = StateKey("states", "a.count", partition: "a")
@@ -20,7 +20,7 @@ struct RestoredServerTests {
     }
 
     @Test(
-        "nothing acknowledged is lost: it is written again by the next write, or after the new connection",
+        "no acknowledged write is lost: the next write, or the new connection, writes it again",
         arguments: [true, false])
     func older(writes: Bool) async throws {
         // With `everysec` the copy may lack the newest entries.
@@ -52,10 +52,10 @@ struct RestoredServerTests {
         let other = try RedisEngine(url: again.url)
         #expect(try await other.read(log, after: nil).head == LogPosition(fence: lease.fence, offset: 5))
         if writes {
-            // Until it is connected again.
+            // Writes until the engine is connected again.
             #expect(await eventually { (try? await append(9, store)) != nil })
         } else {
-            // A question has the connection made.
+            // A command makes the engine connect.
             #expect(
                 await eventually { (try? await engine.nodes()) != nil && engine.connectionCount > connections })
             #expect(await store.checkEnds() == [])

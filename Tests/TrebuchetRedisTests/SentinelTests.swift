@@ -5,17 +5,17 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// A primary, a replica and a sentinel of the tests' own.
+/// A primary, a replica and a sentinel that the tests start.
 @Suite(.hasRedis)
 struct SentinelTests {
     private struct Servers {
         let primary: RedisServer
         let replica: RedisServer
         let sentinel: RedisServer
-        /// The first is none: the next one is asked.
+        /// The first address has no sentinel: the next one is asked.
         var url: String { "redis+sentinel://127.0.0.1:\(RedisServer.freePort()),127.0.0.1:\(sentinel.port)/main" }
 
-        /// - Parameter downAfter: Milliseconds without a response after which the sentinel takes a server for failed.
+        /// - Parameter downAfter: Milliseconds without a response after which the sentinel considers a server failed.
         init(downAfter: Int = 300) async throws {
             primary = try await RedisServer(options: ["--repl-diskless-sync-delay", "0"])
             replica = try await RedisServer(options: ["--replicaof", "127.0.0.1 \(primary.port)"])
@@ -43,7 +43,7 @@ struct SentinelTests {
         }
     }
 
-    @Test("when the primary stops, the engine goes on with the one that the sentinels name, and who listens is told")
+    @Test("when the primary stops, the engine connects to the one named by the sentinels and notifies subscribers")
     func failover() async throws {
         let servers = try await Servers()
         var settings = RedisSettings()
@@ -59,10 +59,10 @@ struct SentinelTests {
         #expect(try await engine.append(LogAppend([1], expectedHead: 0), to: log, lease: lease) == .accepted(1))
         let heard = Journal()
         let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }
-        // What the replica has not got is lost.
+        // Writes that have not reached the replica are lost.
         #expect(await eventually { (try? await servers.replica.cli("HGET", "tb:{\(log.slot)}:meta:x", "top")) == "1" })
 
-        // It is there and answers nothing: only the sentinels tell.
+        // The primary is stopped without closing connections: only the sentinels report its failure.
         servers.primary.signal(SIGSTOP)
         await heard.wait(for: "messagesMissed")
         #expect(
@@ -80,7 +80,7 @@ struct SentinelTests {
         await servers.stop()
     }
 
-    @Test("a server that follows another one is not taken for the primary, nor a name that no sentinel knows")
+    @Test("neither a replica nor the server of an unknown name is accepted as the primary")
     func wrongPrimary() async throws {
         let servers = try await Servers()
         let url = try RedisURL("redis+sentinel://127.0.0.1:\(servers.sentinel.port)/main")
@@ -95,32 +95,32 @@ struct SentinelTests {
         await servers.stop()
     }
 
-    @Test("of what sentinels say the highest epoch counts, and what was known from then on")
+    @Test("the report with the highest epoch counts, among those of the sentinels and the last one known")
     func epochs() {
         func word(_ epoch: Int64, _ port: Int) -> Sentinels.PrimaryReport {
             Sentinels.PrimaryReport(epoch: epoch, endpoint: .init(host: "127.0.0.1", port: port))
         }
         #expect(Sentinels.newest(of: [word(1, 1), word(2, 2), word(1, 1)], known: nil) == word(2, 2))
-        // Those that know of it do not answer.
+        // The sentinels that know of it do not respond.
         #expect(Sentinels.newest(of: [word(1, 1)], known: word(2, 2)) == word(2, 2))
         #expect(Sentinels.newest(of: [word(3, 1), word(2, 2)], known: word(2, 2)) == word(3, 1))
-        // An address that changed without a failover.
+        // The address changed without a failover.
         #expect(Sentinels.newest(of: [word(2, 5)], known: word(2, 2)) == word(2, 5))
         #expect(Sentinels.newest(of: [word(2, 5), word(2, 2)], known: word(2, 2)) == word(2, 2))
     }
 
-    @Test("a primary is left though the sentinel that answered first, cut off from the others, still names it")
+    @Test("a primary is left although an isolated sentinel that responded first still names it")
     func split() async throws {
-        // No failover begins by itself: it could undo the one that the test orders.
+        // No automatic failover: it could undo the one that the test orders.
         let servers = try await Servers(downAfter: 600_000)
-        // It knows of another server by that name, and of no failover.
+        // This sentinel knows another server by that name, and no failover.
         let old = try await RedisServer()
         let cutOff = try await RedisServer(
             program: "redis-sentinel", config: "sentinel monitor main 127.0.0.1 \(old.port) 1\n")
         let url = try RedisURL("redis+sentinel://127.0.0.1:\(cutOff.port),127.0.0.1:\(servers.sentinel.port)/main")
         let sentinels = Sentinels(url, "main", RedisSettings())
         _ = try await sentinels.primary()
-        // The sentinel refuses (NOGOODSLAVE) until it has had a response of the replica.
+        // The sentinel refuses (NOGOODSLAVE) until the replica has responded to it.
         var reply = ""
         #expect(
             await eventually {
@@ -133,7 +133,7 @@ struct SentinelTests {
                     .contains("\(servers.replica.port)")) ?? false
             })
         #expect(await eventually { (try? await sentinels.primary()) == servers.replica.endpoint })
-        // What it has said stays when the others alone answer.
+        // The highest epoch persists when only the other sentinels respond.
         servers.sentinel.signal(SIGSTOP)
         #expect(try await sentinels.primary() == servers.replica.endpoint)
         for server in [cutOff, old] { await server.stop() }

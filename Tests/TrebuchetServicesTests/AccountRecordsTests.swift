@@ -5,7 +5,7 @@ import Trebuchet
 
 @Suite("Records of accounts")
 struct AccountRecordsTests {
-    @Test("a sweep tells how many accounts there are")
+    @Test("a sweep reports the number of accounts")
     func sweep() async throws {
         let store = MemoryStore()
         let records = AccountRecords(store) { Issue.record("\($0)") }

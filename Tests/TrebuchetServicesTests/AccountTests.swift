@@ -13,7 +13,7 @@ distributed actor Lines {
     @StreamedState var texts: [String] = []
 }
 
-/// The sessions of an account, its address, and its end.
+/// The sessions of an account, its address and its deletion.
 @MainActor
 @Suite(.timeLimit(.minutes(5)))
 struct AccountTests {
@@ -52,7 +52,7 @@ struct AccountTests {
 
     // MARK: Sessions
 
-    @Test("somebody sees his sessions, and nobody else's, and ends one or all others")
+    @Test("a user sees only their own sessions, and can end one or all others")
     func sessions() async throws {
         try await withServer { server in
             var clients: [TrebuchetClient] = []
@@ -73,7 +73,7 @@ struct AccountTests {
             let renewed = try await clients[2].auth.sessions()[2].lastRenewed
             #expect(Int64(renewed.timeIntervalSince1970 * 1000) == server.time.now)
 
-            // An id is no secret: it is in no token that would sign in, and ends nothing for others.
+            // A session ID is no secret: no token contains it, and it ends no session of others.
             let theirs = try #require(try await clients[3].auth.sessions().first)
             #expect(theirs.isCurrent && !stranger.refreshToken.contains(theirs.id))
             for id in [theirs.id, "", "x", grants[0].refreshToken] {
@@ -95,7 +95,9 @@ struct AccountTests {
         }
     }
 
-    @Test("a label is short and plain", arguments: ["a\nb", "a\u{0}", "\u{202E}x", String(repeating: "x", count: 65)])
+    @Test(
+        "a label is short and has no control characters",
+        arguments: ["a\nb", "a\u{0}", "\u{202E}x", String(repeating: "x", count: 65)])
     func labels(_ label: String) async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -103,7 +105,7 @@ struct AccountTests {
             let grant = try await client.auth.signInAsGuest()
             await #expect(throws: AuthError.invalidLabel) { try await client.auth.labelSession(label) }
             try await client.auth.labelSession("Ä")
-            // It goes on with the session, and with the one that takes its place.
+            // The label is kept by the refreshed session, and by the next session on this client.
             _ = try await client.auth.refresh(grant.refreshToken)
             _ = try await signIn(client, "ada@b.c", at: server)
             #expect(try await client.auth.sessions().map(\.label) == ["Ä"])
@@ -114,7 +116,8 @@ struct AccountTests {
     }
 
     @Test(
-        "a client whose session was ended elsewhere shows that at once, with the reason", arguments: TestLink.allCases)
+        "a client whose session was ended elsewhere shows this immediately, with the reason",
+        arguments: TestLink.allCases)
     func toldAtOnce(link: TestLink) async throws {
         try await withServer { server in
             let (here, there) = (server.backend(link), server.backend(link))
@@ -140,7 +143,7 @@ struct AccountTests {
         }
     }
 
-    @Test("streams of a connection whose session has ended end too, and none begins")
+    @Test("the streams of a connection end with its session, and none starts afterwards")
     func streams() async throws {
         try await withServer { server in
             await server.server.expose(Lines(actorSystem: server.server.actorSystem), as: "lines")
@@ -161,7 +164,7 @@ struct AccountTests {
 
     // MARK: The address
 
-    @Test("an address is changed with a code that was sent to the new one, and the old one is told")
+    @Test("an address is changed with a code sent to the new one, and the old one is notified")
     func address() async throws {
         try await withServer { server in
             let backend = server.backend()
@@ -172,7 +175,7 @@ struct AccountTests {
                 email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
             try await auth.sendAddressCode(to: "New@b.c")
             let code = try #require(server.mailbox.code(for: "new@b.c"))
-            // It is good for that account and that use alone.
+            // The code is valid only for that account and that purpose.
             let stranger = try await server.client()
             await #expect(throws: AuthError.noCode) {
                 try await stranger.auth.verifyMagicCode(email: "new@b.c", code: code)
@@ -185,7 +188,7 @@ struct AccountTests {
             #expect(user == User(id: ada.id, email: "new@b.c") && auth.wrappedValue.user == user)
             #expect(server.mailbox.notices == ["ada@b.c: addressChanged(to: \"new@b.c\")"])
             #expect(try await backend.client.resolve(ServiceCallerReporter.self, id: "mirror").email() == "new@b.c")
-            // The old one is free, the new one leads to the account.
+            // The old address is free, and the new one belongs to the account.
             let other = try await signIn(stranger, "ada@b.c", at: server)
             #expect(other.user.id != ada.id)
             #expect(try await signIn(stranger, "new@b.c", at: server).user == user)
@@ -194,7 +197,7 @@ struct AccountTests {
         }
     }
 
-    @Test("an address that another account has is refused, and only who reads its mail gets to know")
+    @Test("an address of another account is refused, and only the reader of its mail learns this")
     func takenAddress() async throws {
         try await withServer { server in
             let (ada, bob) = (try await server.client(), try await server.client())
@@ -212,9 +215,9 @@ struct AccountTests {
         }
     }
 
-    // MARK: The end
+    // MARK: Deletion
 
-    @Test("an account is deleted by who has just signed in: its sessions end, and its address is free")
+    @Test("a user who has just signed in can delete the account: its sessions end, and its address becomes free")
     func delete() async throws {
         try await withServer { server in
             let backend = server.backend()
@@ -231,7 +234,7 @@ struct AccountTests {
             await #expect(throws: AuthError.sessionEnded(.accountDeleted)) {
                 try await other.auth.refresh(second.refreshToken)
             }
-            #expect(try await server.store.names("") == ["secret"], "nothing is left")
+            #expect(try await server.store.names("") == ["secret"], "no data remains")
             #expect(server.deletions.users.entries == [ada.id])
             #expect(try await signIn(other, "ada@b.c", at: server).user.id != ada.id)
             await other.close()
@@ -239,7 +242,7 @@ struct AccountTests {
         }
     }
 
-    @Test("a session that began long ago gives the account no other address; a guest gets one at any time")
+    @Test("an old session cannot change the account's address; a guest can set one at any time")
     func staleSession() async throws {
         try await withServer { server in
             let ada = try await server.client()
@@ -259,13 +262,13 @@ struct AccountTests {
         }
     }
 
-    @Test("who has signed in long ago needs a code of the account's own address")
+    @Test("deletion in an old session needs a code for the account's address")
     func deleteLater() async throws {
         try await withServer { server in
             let client = try await server.client()
             let grant = try await signIn(client, "ada@b.c", at: server)
             server.time.advance(by: .seconds(600))
-            // Renewing is no signing in.
+            // A refresh does not count as a sign-in.
             _ = try await client.auth.refresh(grant.refreshToken)
             await #expect(throws: AuthError.notFresh) { try await client.auth.deleteAccount(code: nil) }
             _ = try await client.auth.sendMagicCode(to: "eve@b.c")
@@ -277,7 +280,7 @@ struct AccountTests {
             try await client.auth.deleteAccount(code: code)
             #expect(try await client.caller() == nil)
             await #expect(throws: AuthError.notSignedIn) { try await client.auth.deleteAccount(code: nil) }
-            // A guest has nothing to sign in with again.
+            // A guest has no means to sign in again.
             _ = try await client.auth.signInAsGuest()
             server.time.advance(by: .seconds(6000))
             try await client.auth.deleteAccount(code: nil)
@@ -286,7 +289,7 @@ struct AccountTests {
         }
     }
 
-    @Test("when the app's own data cannot be deleted, nothing is")
+    @Test("when the app's data cannot be deleted, the account is kept")
     func deletionFails() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -303,7 +306,7 @@ struct AccountTests {
 
     // MARK: With callbacks
 
-    @Test("the methods of the account call back in order, and say what they came to")
+    @Test("the account methods call back in order, with their outcomes")
     func callbacks() async throws {
         try await withServer { server in
             let backend = server.backend()

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetServices
 import TrebuchetTesting
 
-/// The example of Docs/Guides/TestingYourApp.md with sign-in and collections, and related promises of Collections.md.
+/// The example of Docs/Guides/TestingYourApp.md with sign-in and collections, and related statements of Collections.md.
 @Suite(.timeLimit(.minutes(5))) struct AppTestExample {
     private struct Todo: Codable, Identifiable, Equatable, Sendable { var id: String; var title: String }
 
@@ -76,7 +76,7 @@ import TrebuchetTesting
             let guest = try await auth.signInAsGuest()
             let todos = second.withCurrent { Shared(.trebuchetCollection(todoKey)) }
             try await todos.create(Todo(id: "1", title: "Milk"))
-            // What the app can do: keep what the guest has, and create it anew as the account.
+            // The app can read the guest's documents first, and create them again as the account.
             let own = try await second.get(
                 todoKey, CollectionQuery(where: [.equal("$creator", .string(guest.id))])
             ).items
@@ -89,7 +89,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("pages are got one after the other, and the rooms of a type are listed")
+    @Test("pages are loaded in sequence, and the rooms of a type are listed")
     @MainActor func pages() async throws {
         let store = MemoryStore()
         var access = AccessPolicy.open

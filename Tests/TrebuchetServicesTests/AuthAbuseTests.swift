@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// What somebody might try who is not who he says, or has too much time: each is refused with its own error.
+/// Attacks by impersonation and by flooding: each is refused with a specific error.
 @Suite(.timeLimit(.minutes(5))) struct AuthAbuseTests {
     private func withServer(
         limits: AuthLimits = AuthLimits(), _ body: (AuthServer) async throws -> Void
@@ -24,7 +24,7 @@ import TrebuchetTesting
         if case .rateLimited(let wait) = error { wait > 0 } else { false }
     }
 
-    @Test("a code can be guessed five times; then the right one is of no use either")
+    @Test("a code allows five guesses; then even the right one is refused")
     func guessing() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -44,7 +44,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a code is good for its own address, once, for ten minutes, and until the next is sent")
+    @Test("a code is valid for its address only, once, for ten minutes, and until the next one is sent")
     func codes() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -69,7 +69,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("floods of requests for codes are refused: over one connection, for one address, from one host")
+    @Test("floods of code requests are refused: per connection, per address and per host")
     func sendFloods() async throws {
         var limits = AuthLimits()
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 13)
@@ -84,19 +84,19 @@ import TrebuchetTesting
             }
             let first = try await server.client()
             for _ in 0..<5 { #expect(await send(first, "ada@b.c") == nil) }
-            #expect(isRateLimited(await send(first, "bob@b.c")), "of this connection")
+            #expect(isRateLimited(await send(first, "bob@b.c")), "the limit of this connection")
             let second = try await server.client()
-            #expect(isRateLimited(await send(second, "ada@b.c")), "for this address")
+            #expect(isRateLimited(await send(second, "ada@b.c")), "the limit for this address")
             for number in 0..<4 { #expect(await send(second, "bob\(number)@b.c") == nil) }
             let third = try await server.client()
             for number in 0..<4 { #expect(await send(third, "eve\(number)@b.c") == nil) }
-            #expect(isRateLimited(await send(third, "carol@b.c")), "from this host")
+            #expect(isRateLimited(await send(third, "carol@b.c")), "the limit of this host")
             #expect(server.mailbox.count == 13)
             for client in [first, second, third] { await client.close() }
         }
     }
 
-    @Test("known and unknown addresses get one answer")
+    @Test("known and unknown addresses get the same response")
     func oneAnswer() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -108,7 +108,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("addresses that would add headers, commands or arguments reach no mailer", arguments: MailTests.injections)
+    @Test("addresses with headers, commands or arguments reach no mailer", arguments: MailTests.injections)
     func injection(_ address: String) async throws {
         let server = try await AuthServer()
         let client = try await server.client(.local)
@@ -138,14 +138,14 @@ import TrebuchetTesting
                     try await client.auth.verifyMagicCode(
                         email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c"))))
             }
-            // The oldest of three sessions has given way.
-            await clients[1].hearsOfItsEnd()
+            // The oldest of three sessions was ended.
+            await clients[1].waitUntilRevoked()
             await #expect(throws: TrebuchetError.self) { try await clients[1].caller() }
             await #expect(throws: AuthError.sessionEnded(.tooMany)) {
                 try await clients[1].auth.refresh(grants[0].refreshToken)
             }
             #expect(try await clients[3].caller() == grants[2].user.id)
-            // There is room for a third account when a guest has gone.
+            // When a guest has left, there is room for a third account.
             await #expect(throws: AuthError.limitReached("accounts")) { try await clients[1].auth.signInAsGuest() }
             try await clients[0].auth.signOut(guest.refreshToken)
             _ = try await clients[1].auth.signInAsGuest()
@@ -153,7 +153,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("guests leave room for those who have an address")
+    @Test("guests leave room for users with an address")
     func guestsLeaveRoom() async throws {
         var limits = AuthLimits()
         (limits.accounts, limits.guests) = (4, 2)
@@ -168,7 +168,7 @@ import TrebuchetTesting
                     email: address, code: try #require(server.mailbox.code(for: address)))
             }
             _ = try await verify(clients[2], "ada@b.c")
-            // One who becomes a user is no guest any more, nor is one who has gone.
+            // A guest who becomes a user no longer counts as a guest, nor does one who has left.
             _ = try await verify(clients[0], "bob@b.c")
             let third = try await clients[3].auth.signInAsGuest()
             await #expect(throws: AuthError.limitReached("accounts")) {
@@ -177,14 +177,14 @@ import TrebuchetTesting
             try await clients[3].auth.signOut(third.refreshToken)
             _ = try await clients[3].auth.signInAsGuest()
             for client in clients { await client.close() }
-            // What was counted before is counted again after a restart.
+            // The counts are restored after a restart.
             let again = try await server.accounts.records.deleteExpired(at: server.time.now)
             #expect(again == AccountCount(all: 4, guests: 2))
         }
     }
 
     @Test(
-        "addresses that reach one mailbox have their codes together",
+        "addresses of one mailbox share a rate for codes",
         arguments: [
             ["ada@b.c", "ada+1@b.c", "ADA+2@b.c", "a.d.a@b.c", "ad.a+x.y@b.c"]
         ])
@@ -199,7 +199,7 @@ import TrebuchetTesting
             let error = await #expect(throws: AuthError.self) { try await client.auth.sendMagicCode(to: "ada+9@b.c") }
             #expect(isRateLimited(error))
             _ = try await client.auth.sendMagicCode(to: "adas@b.c")
-            // They are addresses of their own for all else.
+            // For all other purposes they are separate addresses.
             await #expect(throws: AuthError.noCode) {
                 try await client.auth.verifyMagicCode(email: "ad+a@b.c", code: "000000")
             }
@@ -207,7 +207,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("guests whose sessions have expired make room for others when an hour has passed, and not before")
+    @Test("guests with expired sessions make room for others after an hour, and not before")
     func sweep() async throws {
         var limits = AuthLimits()
         limits.accounts = 1
@@ -225,7 +225,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("mails that are handed over at once are bounded")
+    @Test("the number of concurrent mail deliveries is limited")
     func mailsInFlight() async throws {
         var limits = AuthLimits()
         limits.mailsInFlight = 1
@@ -255,7 +255,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who makes guests without end is refused")
+    @Test("a host that creates guests without end is refused")
     func guestFlood() async throws {
         var limits = AuthLimits()
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 3)
@@ -264,19 +264,19 @@ import TrebuchetTesting
             for _ in 0..<3 { _ = try await client.auth.signInAsGuest() }
             let error = await #expect(throws: AuthError.self) { try await client.auth.signInAsGuest() }
             #expect(isRateLimited(error))
-            #expect(try await server.store.names("account/").count == 1, "a guest who signs in again is the same")
+            #expect(try await server.store.names("account/").count == 1, "a guest who signs in again keeps the account")
             #expect(try await server.store.names("session/").count == 1)
             await client.close()
         }
     }
 
-    @Test("tokens that are made up end nobody's session, and forged access tokens let nobody in")
+    @Test("made-up tokens end no session, and forged access tokens are refused")
     func forgery() async throws {
         try await withServer { server in
             let client = try await server.client()
             let grant = try await client.auth.signInAsGuest()
             let thief = try await server.client()
-            // The session's name is in the access token; it is of no use to find the session by.
+            // The access token contains the session's name, which gives no access to the session.
             for token in ["", "x", RefreshToken.random().text, grant.accessToken] {
                 await #expect(throws: AuthError.sessionEnded()) { try await thief.auth.refresh(token) }
                 await #expect(throws: AuthError.sessionEnded()) { try await thief.auth.signOut(token) }
@@ -291,7 +291,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a store that fails is an error of its own, never an account that is not there")
+    @Test("a failing store has a specific error, and never looks like a missing account")
     func storeFails() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -308,7 +308,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server without the accounts' access policy refuses to sign anybody in")
+    @Test("a server without the accounts' access policy refuses sign-ins")
     func withoutPolicy() async throws {
         let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })
         let _: Void = try await withTestServer { server in
@@ -318,7 +318,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a mail that was not sent is an error, and its code is not good")
+    @Test("an unsent mail is an error, and its code is invalid")
     func mailFails() async throws {
         try await withServer { server in
             let client = try await server.client()

@@ -6,7 +6,7 @@ import Testing
 @testable import TrebuchetServices
 import TrebuchetTesting
 
-/// What somebody can do from his own hosts to those who sign in from others: nothing.
+/// A user's hosts cannot affect users who sign in from other hosts.
 @Suite(.timeLimit(.minutes(5))) struct AuthHostTests {
     private static let owner = "203.0.113.5"
     private static let stranger = "198.51.100.7"
@@ -37,7 +37,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stranger who has used up the codes for an address leaves its owner's to him")
+    @Test("a host that has used up the codes for an address does not use up those of the owner's host")
     func codesOfAnAddress() async throws {
         try await withServer { server in
             let stranger = try await server.client(from: Self.stranger)
@@ -51,7 +51,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stranger voids nobody's code: neither by wrong tries nor by asking for another")
+    @Test("another host cannot void a code, neither by wrong guesses nor by requesting a new one")
     func voidCodes() async throws {
         try await withServer { server in
             let owner = try await server.client(from: Self.owner)
@@ -68,7 +68,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a network of IPv6 is one host, and another one is another")
+    @Test("an IPv6 network counts as one host, and another network as another")
     func network() async throws {
         var limits = AuthLimits()
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
@@ -84,7 +84,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a connection inherits nothing of one that was before it in the same place of the memory")
+    @Test("a connection inherits no state of an earlier one at the same memory address")
     func inherited() async throws {
         let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })
         var places: Set<ObjectIdentifier> = []
@@ -93,10 +93,10 @@ import TrebuchetTesting
             places.insert(ObjectIdentifier(connection))
             for round in 0..<5 { _ = try await accounts.sendMagicCode(to: "a\(number).\(round)@b.c", for: connection) }
         }
-        #expect(places.count < 9, "none had the place of another: this shows nothing")
+        #expect(places.count < 9, "no address was reused: the test shows nothing")
     }
 
-    @Test("a table of rates that a stranger has filled refuses nobody else")
+    @Test("a rate table filled by one host does not cause refusals for others")
     func fullTables() async throws {
         var limits = AuthLimits()
         limits.rateEntries = 3
@@ -111,7 +111,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stranger with as many codes under way as there may be refuses nobody, and pushes out his own")
+    @Test("a host with the maximum number of pending codes affects no other host, and evicts only its own codes")
     func fullCodes() async throws {
         var limits = AuthLimits()
         limits.pendingCodes = 3
@@ -130,7 +130,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("renewing and signing out with tokens that are made up comes to its end", arguments: [true, false])
+    @Test("refreshes and sign-outs with made-up tokens are rate limited", arguments: [true, false])
     func renewals(signingOut: Bool) async throws {
         try await withServer { server in
             let client = try await server.client(.local)

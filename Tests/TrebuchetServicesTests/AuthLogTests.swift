@@ -7,9 +7,9 @@ import Testing
 @testable import TrebuchetClient
 @testable import TrebuchetServices
 
-/// What the operator of a server is told.
+/// The log lines for a server's operator.
 @Suite(.timeLimit(.minutes(5))) struct AuthLogTests {
-    @Test("refusals, sessions that end and failures are told, with who and why, and without codes and tokens")
+    @Test("refusals, ended sessions and failures are logged with user and reason, and without codes and tokens")
     func lines() async throws {
         let server = try await AuthServer()
         let client = try await server.client(from: "198.51.100.7")
@@ -35,7 +35,7 @@ import Testing
         await server.stop()
     }
 
-    @Test("nobody writes lines of his own into it")
+    @Test("a user cannot forge log lines")
     func injection() {
         let lines = Journal()
         let log = AuthLog { lines.record($1) }
@@ -46,14 +46,14 @@ import Testing
         #expect(lines.entries.allSatisfy { LogLine.of($0) == $0 }, "\(lines.entries)")
     }
 
-    @Test("of each kind there is a line a second at most, and one kind does not hide another")
+    @Test("each kind of line is logged at most once a second, and does not suppress other kinds")
     func bounded() {
         let lines = Journal()
         let log = AuthLog { lines.record($1) }
         let connection = CallerConnection(principal: Principal(id: "ada"), remoteAddress: nil)
         for _ in 0..<100_000 { log.refused("to sign in", to: connection, .noCode) }
         let refusals = lines.entries.count
-        #expect((1...5).contains(refusals), "as many as seconds")
+        #expect((1...5).contains(refusals), "one line for each second")
         log.storeFailed("the disk is full")
         log.ended("s", of: "ada", "it expired")
         log.mailFailed("no relay")

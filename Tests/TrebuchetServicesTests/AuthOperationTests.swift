@@ -11,7 +11,7 @@ import TrebuchetTesting
 struct AuthOperationTests {
     enum Method: CaseIterable, Sendable { case signInAsGuest, sendMagicCode, verifyMagicCode, signOut }
 
-    /// One server, one backend of it, and the shared value.
+    /// One server, one of its backends, and the shared value.
     @MainActor
     private final class World {
         let server: AuthServer
@@ -26,7 +26,7 @@ struct AuthOperationTests {
             auth = SharedStore.$current.withValue(SharedStore()) { backend.withCurrent { Shared(.trebuchetAuth) } }
         }
 
-        /// Does what a method needs to succeed.
+        /// Establishes the conditions for a method to succeed.
         func prepare(_ method: Method) async throws {
             switch method {
             case .signInAsGuest, .sendMagicCode: break
@@ -35,7 +35,7 @@ struct AuthOperationTests {
             }
         }
 
-        /// Does what makes it fail.
+        /// Establishes the conditions for a method to fail.
         func spoil(_ method: Method) async throws {
             switch method {
             case .signInAsGuest, .sendMagicCode: server.part.update(.broken)
@@ -96,7 +96,7 @@ struct AuthOperationTests {
     }
 
     @Test(
-        "each method attempts at once, succeeds with the value showing it, and is settled", arguments: Method.allCases)
+        "each method calls back at its start, succeeds with the value updated, and settles", arguments: Method.allCases)
     func success(_ method: Method) async throws {
         try await withWorld { world in
             try await world.prepare(method)
@@ -108,7 +108,7 @@ struct AuthOperationTests {
         }
     }
 
-    @Test("each method that fails has its error in the callbacks and in the value", arguments: Method.allCases)
+    @Test("the error of a failed method is in its callbacks and in the value", arguments: Method.allCases)
     func failure(_ method: Method) async throws {
         try await withWorld { world in
             try await world.spoil(method)
@@ -124,7 +124,7 @@ struct AuthOperationTests {
             #expect(world.journal.entries == ["attempt pending", "\(error) error", "failed error"])
             #expect(world.auth.wrappedValue.error as? AuthError == error)
             #expect(world.auth.wrappedValue.state == .unauthenticated)
-            // It stays while the next attempt runs, and a success clears it.
+            // The error stays during the next attempt, and a success clears it.
             world.server.part.update(.held)
             world.begin(.signInAsGuest, "next ")
             #expect(world.auth.wrappedValue.isError && world.auth.wrappedValue.isLoading)
@@ -135,7 +135,7 @@ struct AuthOperationTests {
     }
 
     @Test(
-        "a reset during a call detaches it from status and error; its callbacks come all the same, once",
+        "a reset during a call detaches it from status and error; its callbacks still run once",
         arguments: Method.allCases)
     func reset(_ method: Method) async throws {
         try await withWorld { world in
@@ -152,7 +152,7 @@ struct AuthOperationTests {
         }
     }
 
-    @Test("of overlapping calls each has its callbacks once, and the newest one writes the status")
+    @Test("each of several overlapping calls has its callbacks once, and the latest one sets the status")
     func overlapping() async throws {
         try await withWorld { world in
             world.server.part.update(.held)
@@ -164,11 +164,11 @@ struct AuthOperationTests {
             #expect(world.journal.entries.count == 6)
             #expect(world.auth.wrappedValue.error as? AuthError == .noCode)
             #expect(world.auth.wrappedValue.operationStatus == .error)
-            #expect(world.auth.wrappedValue.isGuest, "what an older call did is there all the same")
+            #expect(world.auth.wrappedValue.isGuest, "the effect of an older call remains")
         }
     }
 
-    @Test("a value without a key is served by the current backend; what a call came to is in it by the callbacks")
+    @Test("a value without a key uses the current backend, and contains the result before the callbacks run")
     func withoutKey() async throws {
         try await withWorld { world in
             let auth = Shared(value: AuthSession())
@@ -182,7 +182,7 @@ struct AuthOperationTests {
         }
     }
 
-    @Test("without callbacks a method only changes the value, and without a backend it fails")
+    @Test("a method without callbacks changes the value, and fails without a backend")
     func bare() async throws {
         try await withWorld { world in
             let begin = { world.auth.signInAsGuest() }

@@ -6,7 +6,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite struct AuthRatesTests {
-    @Test("a table of rates holds each to its own, and gives back with time")
+    @Test("a rate table limits each key separately, and rates recover with time")
     func rates() {
         var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 10)
         for _ in 0..<2 {
@@ -14,7 +14,7 @@ import Trebuchet
             table.consume("a", of: 1, at: 0)
         }
         #expect(table.wait(for: "a", at: 0) == 1000)
-        #expect(table.wait(for: "a", at: 0) == 1000, "asking takes nothing")
+        #expect(table.wait(for: "a", at: 0) == 1000, "a check consumes nothing")
         #expect(table.wait(for: "b", at: 0) == nil)
         #expect(table.wait(for: "a", at: 400) == 600)
         #expect(table.wait(for: "a", at: 1000) == nil)
@@ -23,7 +23,7 @@ import Trebuchet
     }
 
     @Test(
-        "a code is what its digits are, however it was pasted",
+        "a code is compared by its digits, however it was pasted",
         arguments: [
             ("012345", "012345"), ("012 345", "012345"), (" 012-345\n", "012345"), ("012\u{A0}345", "012345"),
             ("012\u{2013}345", "012345"), ("012\u{2212}345", "012345"), ("\u{200B}012345\u{FEFF}", "012345"),
@@ -32,9 +32,7 @@ import Trebuchet
         ])
     func typed(text: String, code: String) { #expect(TypedCode.normalized(text) == code) }
 
-    @Test(
-        "a time of day that is set back an hour neither stops rates from coming back nor makes waits longer, nor codes expire"
-    )
+    @Test("setting the clock back an hour neither delays the recovery of rates, nor lengthens waits, nor expires codes")
     func clockSetBack() async throws {
         let (wall, uptime) = (VirtualTime(), VirtualTime())
         var limits = AuthLimits()
@@ -54,29 +52,29 @@ import Trebuchet
         uptime.advance(by: .seconds(1))
         let code = try #require(sent.entries.first)
         wall.advance(by: .seconds(7_200))
-        // With a space in the middle, as it is shown and pasted.
+        // With a space in the middle, as users copy it.
         let typed = code.prefix(3) + " " + code.suffix(3)
         let grant = try await accounts.verifyMagicCode(email: "ada@b.c", code: String(typed), on: connection)
         #expect(grant.user.email == "ada@b.c")
     }
 
-    @Test("in a full table those go first that have back what they used, then the oldest of who has most")
+    @Test("a full table evicts recovered keys first, then the oldest key of the owner with the most")
     func eviction() {
         var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 3)
         table.consume("a", of: 1, at: 0)
         table.consume("b", of: 2, at: 900)
         table.consume("c", of: 2, at: 900)
-        // By then "a" is full again.
+        // By this time "a" has recovered.
         table.consume("d", of: 3, at: 1000)
         #expect(["b", "c", "d"].map { table.wait(for: $0, at: 1000) } == [900, 900, 1000])
         table.consume("e", of: 3, at: 1000)
         #expect(["b", "c", "d", "e"].map { table.wait(for: $0, at: 1000) } == [nil, 900, 1000, 1000])
     }
 
-    @Test("a fair table keeps what others have, whoever fills it", arguments: [1, 16, 100, 1_000])
+    @Test("a fair table keeps the entries of other owners, whoever fills it", arguments: [1, 16, 100, 1_000])
     func fairness(capacity: Int) {
         var table = FairEvictionTable<Int, Int, Int>(capacity: capacity)
-        // One each of a few, then a flood of one.
+        // One entry for each of a few owners, then a flood of one owner.
         let few = min(5, capacity / 2)
         for owner in 0..<few { table.insert(owner, for: owner, of: owner) }
         var gone: Set<Int> = []
@@ -86,11 +84,11 @@ import Trebuchet
         }
         for owner in 0..<few { #expect(table[owner] == owner) }
         #expect(table[1_000_000 + 3 * capacity - 1] != nil)
-        #expect(gone.count + table.count == few + 3 * capacity, "each that went was told")
+        #expect(gone.count + table.count == few + 3 * capacity, "each evicted entry was reported")
         #expect(gone.allSatisfy { table[$0] == nil })
     }
 
-    @Test("a flood of owners pushes out its own oldest")
+    @Test("a flood of owners evicts its own oldest entries")
     func manyOwners() {
         var table = FairEvictionTable<Int, Int, Int>(capacity: 32)
         for number in 0..<100 { table.insert(number, for: number, of: number) }
@@ -100,7 +98,7 @@ import Trebuchet
         #expect(table.remove(99) == 99 && table.remove(99) == nil)
     }
 
-    @Test("what is refused by one rate has taken nothing of the others")
+    @Test("a request refused by one rate consumes nothing of the others")
     func allOrNothing() throws {
         var limits = AuthLimits()
         limits.codesPerAddress = RateLimit(callsPerSecond: 0.001, burst: 1)
@@ -114,7 +112,7 @@ import Trebuchet
         #expect(throws: AuthError.self) { try rates.consumeAttempt(asker, at: 0) }
     }
 
-    @Test("one host alone never uses up an address's codes, and who uses a code has its own again")
+    @Test("a single host never uses up an address's codes, and using a code restores its host's rate")
     func addresses() throws {
         var rates = AuthRates<Int>(AuthLimits())
         var sent = 0
@@ -129,7 +127,7 @@ import Trebuchet
         #expect(throws: AuthError.self) { try rates.consumeCode(for: "a", owner, at: now) }
         rates.usedCode(for: "a", owner)
         try rates.consumeCode(for: "a", AuthRates<Int>.Requester(host: 2, connection: 7), at: now)
-        // Many hosts together come to an end all the same.
+        // Many hosts together reach the limit all the same.
         var all = 0
         for host in 3..<100 {
             let asker = AuthRates<Int>.Requester(host: host, connection: UInt64(host) << 32)

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Time that stands still until a test moves it.
+/// A clock that advances only when a test advances it.
 final class VirtualTime: Sendable {
     private let milliseconds = Mutex<Int64>(1_800_000_000_000)
 
@@ -15,7 +15,7 @@ final class VirtualTime: Sendable {
     func advance(by duration: Duration) { milliseconds.withLock { $0 += duration.wholeMilliseconds } }
 }
 
-/// What the parts of a server that a test can stop do: work, fail, or wait.
+/// The behaviour of a server's replaceable parts: they work, fail, or wait.
 enum PartState: Sendable { case working, broken, held }
 
 struct Broken: Error {}
@@ -34,7 +34,7 @@ extension StateRelay<PartState> {
     }
 }
 
-/// Accounts in memory, behind a part that can be stopped.
+/// A store for accounts in memory, which a test can make fail or wait.
 struct TestStore: StateStore {
     let memory: MemoryStore
     let part: StateRelay<PartState>
@@ -66,13 +66,13 @@ struct TestStore: StateStore {
         }
     }
 
-    /// Names without their prefix.
+    /// The names without their prefix.
     func names(_ prefix: String) async throws -> [String] {
         try await memory.list("auth", prefix: prefix).map { String($0.key.name.dropFirst(prefix.count)) }
     }
 }
 
-/// Keeps the codes that were sent.
+/// Records the sent codes.
 struct Mailbox: MagicCodeMailer {
     let part: StateRelay<PartState>
     private let mails = StateRelay<[[String]]>([])
@@ -94,11 +94,11 @@ struct Mailbox: MagicCodeMailer {
 
     var notices: [String] { sentNotices.currentValue }
 
-    /// The newest code for an address.
+    /// The latest code for an address.
     func code(for address: String) -> String? { mails.currentValue.last { $0[0] == address }?[1] }
 }
 
-/// Notes of whom an app has deleted its own data.
+/// Records the users whose app data was deleted.
 struct Deletions: Sendable {
     let part = StateRelay<PartState>(.working)
     let users = Journal()
@@ -109,7 +109,7 @@ struct Deletions: Sendable {
     }
 }
 
-/// Tells callers who they are.
+/// Returns the identity of its caller.
 @Trebuchet
 distributed actor ServiceCallerReporter {
     distributed func caller() -> String? { Caller.current?.principal?.id }
@@ -117,7 +117,7 @@ distributed actor ServiceCallerReporter {
     distributed func roles() -> [String] { Caller.current?.principal?.roles.sorted() ?? [] }
 }
 
-/// A server with accounts, whose store and time outlast it.
+/// A server with accounts, whose store and clock outlive it.
 final class AuthServer: Sendable {
     let part = StateRelay<PartState>(.working)
     let store: TestStore
@@ -125,9 +125,9 @@ final class AuthServer: Sendable {
     let time: VirtualTime
     let server: TrebuchetServer
     let accounts: Accounts
-    /// What its operator is told.
+    /// The lines of its log.
     let lines = Journal()
-    /// What deletes the app's own data.
+    /// Deletes the app's data.
     let deletions: Deletions
     let port: Int
 
@@ -154,7 +154,7 @@ final class AuthServer: Sendable {
         self.port = try await server.start().port
     }
 
-    /// Another process at the same place, with the same store.
+    /// A restarted process at this address, with this store.
     func restarted() async throws -> AuthServer {
         await stop()
         return try await AuthServer(store: store, time: time, port: port)
@@ -180,9 +180,9 @@ final class AuthServer: Sendable {
         ) { try await alarm.wait($0) }
     }
 
-    /// A client that shows a token, without a backend.
+    /// A client that connects with a token, without a backend.
     ///
-    /// - Parameter host: where it says to come from, as a proxy does.
+    /// - Parameter host: the origin that it claims, as a proxy does.
     func client(
         _ link: TestLink = .webSocket, token: String = "", from host: String? = nil
     ) async throws -> TrebuchetClient {
@@ -201,8 +201,8 @@ extension TrebuchetClient {
         get throws { try resolve(AuthService.self, id: AuthService.name) }
     }
 
-    /// Returns when its rights have been taken away: its connection's reactor hears of that a moment after who did it.
-    func hearsOfItsEnd() async {
+    /// Returns when its authorization has been revoked: its connection's reactor learns of this a moment later.
+    func waitUntilRevoked() async {
         _ = await eventually {
             do {
                 _ = try await self.caller()
@@ -213,11 +213,11 @@ extension TrebuchetClient {
         }
     }
 
-    /// Who the server takes this client for.
+    /// The principal of this client at its server.
     func caller() async throws -> String? { try await resolve(ServiceCallerReporter.self, id: "mirror").caller() }
 }
 
-/// Waits until a test rings, however long that is.
+/// A replacement for waiting: returns when the test rings, however long that takes.
 final class Alarm: Sendable {
     private let rings = StateRelay(0)
     let asked = Journal()

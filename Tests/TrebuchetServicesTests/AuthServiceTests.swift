@@ -24,7 +24,7 @@ struct AuthServiceTests {
         await server.stop()
     }
 
-    /// The session as one process of an app has it.
+    /// The session in a separate process of an app.
     private func auth(_ backend: TrebuchetBackend) -> Shared<AuthSession> {
         SharedStore.$current.withValue(SharedStore()) { backend.withCurrent { Shared(.instantAuth) } }
     }
@@ -34,7 +34,7 @@ struct AuthServiceTests {
     }
 
     @Test(
-        "signing in makes the live connection the user's, and signing out makes it nobody's",
+        "signing in makes the live connection the user's, and signing out makes it anonymous",
         arguments: TestLink.allCases)
     func liveConnection(link: TestLink) async throws {
         try await withServer { server in
@@ -49,12 +49,13 @@ struct AuthServiceTests {
             try await auth.signOut()
             #expect(auth.wrappedValue.state == .unauthenticated)
             #expect(try await backend.client.caller() == nil)
-            #expect(try await server.store.names("") == ["secret"], "nothing is left of a guest")
+            #expect(try await server.store.names("") == ["secret"], "no data of the guest remains")
             await backend.client.close()
         }
     }
 
-    @Test("a guest who verifies a code keeps the id, and is found again by the address", arguments: TestLink.allCases)
+    @Test(
+        "a guest who verifies a code keeps the id, and can sign in again by the address", arguments: TestLink.allCases)
     func upgrade(link: TestLink) async throws {
         try await withServer { server in
             let backend = server.backend(link)
@@ -68,7 +69,7 @@ struct AuthServiceTests {
             #expect(auth.wrappedValue.state == .authenticated(user))
             #expect(try await backend.client.resolve(ServiceCallerReporter.self, id: "mirror").roles() == ["user"])
 
-            // A guest elsewhere becomes that user, and is given up.
+            // A guest in another process becomes that user, and is discarded.
             let other = server.backend(link)
             let second = self.auth(other)
             let stranger = try await second.signInAsGuest()
@@ -83,7 +84,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("a client process that starts again with its file is who it was, from its first call on")
+    @Test("a restarted client process has its user again, from its first call on")
     func restart() async throws {
         try await withServer { server in
             let folder = try TemporaryFolder()
@@ -106,7 +107,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("a client that starts without its server shows who it was, and is that when the server is back")
+    @Test("a client that starts without its server shows its user, and is signed in when the server is available")
     func offline() async throws {
         try await withServer { server in
             let credentials = InMemoryCredentialStore()
@@ -129,7 +130,7 @@ struct AuthServiceTests {
     }
 
     @Test(
-        "a session that the server does not know any more is forgotten, and the client is nobody",
+        "a session unknown to the server is discarded, and the client is anonymous",
         arguments: TestLink.allCases)
     func rejected(link: TestLink) async throws {
         try await withServer { server async throws in
@@ -146,7 +147,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("signing out ends the session's other connections, and their clients hear of it at once")
+    @Test("signing out ends the session's other connections, and notifies their clients immediately")
     func signOutElsewhere() async throws {
         try await withServer { server in
             let credentials = InMemoryCredentialStore()
@@ -161,10 +162,10 @@ struct AuthServiceTests {
             #expect(server.accounts.connections.count == 2)
 
             try await authHere.signOut()
-            // Nobody rings the alarm at which it would renew.
+            // The client does not wait for the alarm of its next refresh.
             await wait(authThere) { $0 == .unauthenticated }
             #expect(authThere.wrappedValue.sessionEnd == .elsewhere)
-            await there.client.hearsOfItsEnd()
+            await there.client.waitUntilRevoked()
             await #expect(throws: TrebuchetError.self) { try await there.client.caller() }
             let guest = try await authThere.signInAsGuest()
             #expect(authThere.wrappedValue.state == .guest(guest) && authThere.wrappedValue.sessionEnd == nil)
@@ -174,7 +175,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("each refresh token is good once; the one before may be repeated; an older one ends the session")
+    @Test("each refresh token is valid once; the previous one may be repeated; an older one ends the session")
     func rotation() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -182,7 +183,7 @@ struct AuthServiceTests {
             let second = try await client.auth.refresh(first.refreshToken)
             #expect(second.user == first.user)
             #expect(second.refreshToken != first.refreshToken)
-            // The answer may have been lost.
+            // The response may have been lost.
             #expect(try await client.auth.refresh(first.refreshToken).refreshToken == second.refreshToken)
             let third = try await client.auth.refresh(second.refreshToken)
             #expect(try await client.caller() == first.user.id)
@@ -194,7 +195,7 @@ struct AuthServiceTests {
             await #expect(throws: AuthError.sessionEnded(.tokenReused)) {
                 try await client.auth.refresh(third.refreshToken)
             }
-            await client.hearsOfItsEnd()
+            await client.waitUntilRevoked()
             await #expect(throws: TrebuchetError.self) { try await client.caller() }
             #expect(try await thief.caller() == nil)
             await #expect(throws: TransportError.self) { try await server.client(token: third.accessToken) }
@@ -202,7 +203,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("a repeated token is refused after 30 seconds, and a session that is not renewed for 60 days")
+    @Test("a repeated token is refused after 30 seconds, and so is a session that was not refreshed for 60 days")
     func expiry() async throws {
         try await withServer { server in
             let client = try await server.client()
@@ -224,7 +225,7 @@ struct AuthServiceTests {
     }
 
     @Test(
-        "an access token lets its user in for 15 minutes, and not once the session has ended",
+        "an access token is valid for 15 minutes, unless the session has ended",
         arguments: TestLink.allCases)
     func accessToken(link: TestLink) async throws {
         try await withServer { server in
@@ -236,7 +237,7 @@ struct AuthServiceTests {
             #expect(try await second.caller() == grant.user.id)
             server.time.advance(by: .seconds(1))
             await #expect(throws: TransportError.self) { try await server.client(link, token: grant.accessToken) }
-            // Connections that exist go on.
+            // Existing connections continue.
             #expect(try await second.caller() == grant.user.id)
 
             let renewed = try await client.auth.refresh(grant.refreshToken)
@@ -244,7 +245,7 @@ struct AuthServiceTests {
             try await client.auth.signOut(renewed.refreshToken)
             #expect(try await client.caller() == nil)
             for client in [second, third] {
-                await client.hearsOfItsEnd()
+                await client.waitUntilRevoked()
                 await #expect(throws: TrebuchetError.self) { try await client.caller() }
             }
             await #expect(throws: TransportError.self) { try await server.client(link, token: renewed.accessToken) }
@@ -252,7 +253,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("a client whose access token has expired comes back as its user, after a restart of its server")
+    @Test("a client with an expired access token reconnects as its user after a restart of its server")
     func serverRestart() async throws {
         try await withServer { server in
             let backend = server.backend()
@@ -265,7 +266,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("a session is renewed after four fifths of its access token's time, and tried again when that fails")
+    @Test("a session is refreshed after four fifths of its access token's lifetime, and again after a failure")
     func renewal() async throws {
         try await withServer { server in
             let alarm = Alarm()
@@ -288,7 +289,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("a client of one's own can sign in too, and is signed in again when its connection was made again")
+    @Test("a custom client can sign in as well, and is signed in again after a reconnection")
     func ownClient() async throws {
         try await withServer { server in
             var options = TrebuchetClient.Options()
@@ -302,7 +303,7 @@ struct AuthServiceTests {
         }
     }
 
-    @Test("a server that starts again has its accounts, without those that nobody can be again")
+    @Test("a restarted server has its accounts, except those without a means to sign in")
     func accountsStay() async throws {
         let time = VirtualTime()
         let server = try await AuthServer(time: time)
@@ -347,7 +348,7 @@ struct AuthServiceTests {
     }
 
     @Test(
-        "a connection's state follows from those of client and session",
+        "a connection's state is derived from those of client and session",
         arguments: [
             (
                 TrebuchetClient.ConnectionState.disconnected(nil), AuthState.unauthenticated,

@@ -7,7 +7,7 @@ import TrebuchetServices
     private static let ada = User(id: "2", email: "ada@b.c")
 
     @Test(
-        "a state says whether somebody is signed in, and as what",
+        "a state reports whether a user is signed in, and as what",
         arguments: [
             (AuthState.loading, nil, false, false, false), (.unauthenticated, nil, false, false, false),
             (.guest(guest), guest, true, false, true), (.authenticated(ada), ada, true, true, false),
@@ -22,7 +22,7 @@ import TrebuchetServices
     }
 
     @Test(
-        "a session says how its operation goes; an error stays during the next attempt",
+        "a session reports its operation's status; an error stays during the next attempt",
         arguments: OperationStatus.allCases)
     func operation(_ status: OperationStatus) {
         var session = AuthSession(operationStatus: status)
@@ -34,7 +34,7 @@ import TrebuchetServices
         #expect(session.isError)
     }
 
-    @Test("sessions are equal when state, status, and the kind and text of their errors are")
+    @Test("sessions are equal when their states, statuses, and the kinds and texts of their errors are")
     func equality() {
         let session = AuthSession(state: .guest(Self.guest), operationStatus: .error, error: AuthError.noCode)
         #expect(session == session)

@@ -17,7 +17,7 @@ import Testing
         try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
     }
 
-    @Test("a credential is kept in a file for its owner alone, replaced as a whole, and deleted")
+    @Test("a credential is stored in a private file, replaced as a whole, and deleted")
     func file() throws {
         #expect(try store.load() == nil)
         try store.save(credential)
@@ -34,7 +34,7 @@ import Testing
         #expect(try store.load() == nil)
     }
 
-    @Test("a file that others can read, or that is damaged, is an error and not an empty one")
+    @Test("a file readable by others, or damaged, is an error and not treated as empty")
     func refused() throws {
         try store.save(credential)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: store.path)
@@ -46,7 +46,7 @@ import Testing
         #expect(damaged?.description.contains("is damaged") == true)
     }
 
-    @Test("a file that cannot be written is an error, and nothing is left beside it")
+    @Test("an unwritable file is an error, and no other file is left beside it")
     func unwritable() throws {
         let file = FileCredentialStore(path: folder.path + "/folder")
         try FileManager.default.createDirectory(atPath: file.path, withIntermediateDirectories: true)

@@ -4,7 +4,7 @@ import TrebuchetServices
 
 @Suite("Defaults of settings")
 struct DefaultsTests {
-    @Test("are those that the comments say")
+    @Test("defaults match their comments")
     func documented() throws {
         let authLimits = try DocumentedDefaults(
             of: AuthLimits(), in: "TrebuchetServices/Auth/Accounts/AuthLimits.swift")

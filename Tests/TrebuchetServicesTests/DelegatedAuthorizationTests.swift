@@ -6,7 +6,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// An `authorize` that knows the actors of Docs/Guides/Services.md and no helpers of theirs, and what a refusal of it leads to.
+/// An `authorize` that knows the actors of Docs/Guides/Services.md and none of their helper actors, and the effects of its refusals.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct DelegatedAuthorizationTests {
     private typealias Rule = @Sendable (_ caller: Caller?, _ actorID: String, _ target: String) -> Bool
 
@@ -16,7 +16,7 @@ import Trebuchet
 
         func guest(_ name: String = "nobody") -> CollectionTestClient { CollectionTestClient(name, at: address) }
 
-        /// Lines of refusals.
+        /// The log lines about refusals.
         var refusals: [String] { lines.entries.filter { $0.contains("authorize refused") } }
     }
 
@@ -44,7 +44,7 @@ import Trebuchet
         func canList(_ principal: Principal?, _ room: String) -> Bool { true }
     }
 
-    @Test("a rule that allows collections and rooms allows all that belongs to them, and nothing is refused")
+    @Test("a rule that allows collections and rooms also allows their helper actors, without refusals")
     func helpers() async throws {
         try await run({ _, actor, _ in ["auth", "collections/", "rooms/"].contains { actor.hasPrefix($0) } }) { world in
             let guest = world.guest("ada")
@@ -63,7 +63,7 @@ import Trebuchet
         }
     }
 
-    @Test("the result of a query is for those alone who may open one, whatever they know of its name")
+    @Test("the result of a query is accessible only to callers that may open one, even if its name is known")
     func names() async throws {
         try await run({ caller, actor, _ in
             actor == "collections/open" || (caller?.principal?.id == "ada" && actor == "collections/secret")
@@ -75,7 +75,7 @@ import Trebuchet
             let secret = try #require(ticket.view.split(separator: "/").last)
             for (guest, view, code) in [
                 (ada, ticket.view, nil), (bob, ticket.view, .unauthorized),
-                // Of a collection that bob may read: there is no such view.
+                // In a collection that Bob may read: there is no such view.
                 (bob, "collection-views/{collections/open}/\(secret)", .actorNotFound),
                 (bob, "collection-views/\(secret)", .unauthorized),
                 (bob, "collection-views/{collections/open", .unauthorized),
@@ -97,8 +97,8 @@ import Trebuchet
         }
     }
 
-    /// Rules under which no reader is the one of before, until they are open: each result is refused that was opened.
-    private final class RestlessRules: CollectionRules {
+    /// Rules that return another reader group for each request until they are open: each opened result is refused.
+    private final class ChangingReaderRules: CollectionRules {
         let isOpen = Mutex(false)
         let asked = Mutex(0)
 
@@ -116,21 +116,21 @@ import Trebuchet
     }
 
     @Test(
-        "a result that is refused again and again is an error of the value, is asked for less often, and shows when it may be read"
+        "a result refused repeatedly is an error of the value, is requested less often, and is shown when it becomes readable"
     )
     func refusedResult() async throws {
-        let rules = RestlessRules()
+        let rules = ChangingReaderRules()
         try await CollectionWorld.run(rules: rules) { world in
             let todos = world.guest("ada").todos()
             await shows(todos) { ($0.readError as? TrebuchetError)?.code == .unauthorized && !$0.isLoading }
-            // Opening asks, and reading the result asks: at 48 attempts a second it would be hundreds by now.
+            // Opening and reading the result each call the rules: at 48 attempts a second there would be hundreds of calls by now.
             #expect(rules.asked.withLock { $0 } <= 20)
             rules.isOpen.withLock { $0 = true }
             await shows(todos) { $0.readError == nil && !$0.isLoading && !$0.isStale }
         }
     }
 
-    @Test("a query that authorize refused is an error of the value, and is logged once")
+    @Test("a query refused by authorize is an error of the value, and is logged once")
     func refusedQuery() async throws {
         try await run({ _, _, _ in false }) { world in
             let guest = world.guest("ada")

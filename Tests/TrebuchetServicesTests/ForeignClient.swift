@@ -5,16 +5,16 @@ import WebSockets
 
 @testable import TrebuchetServices
 
-/// A client that knows the protocol and none of our types: it sends text, and sees messages in the order in which they come.
+/// A client that uses the protocol without the package's types: it sends text, and receives messages in order.
 final class ForeignClient: Sendable {
     struct Message: Sendable {
         let type: String
         let payload: JSONObject
 
         var callID: String? { try? payload["callID"]?.text }
-        /// Of an answer.
+        /// The result of a response.
         var result: JSONValue? { payload["result"] }
-        /// How many bytes it has, about.
+        /// The approximate size in bytes.
         let byteCount: Int
     }
 
@@ -45,13 +45,13 @@ final class ForeignClient: Sendable {
                 + #""targetIdentifier":"\#(target)","arguments":\#(arguments)}}"#)
     }
 
-    /// Nil when the connection has ended. One reader at a time.
+    /// Nil when the connection has ended. Only one reader at a time.
     func next() async -> Message? {
         var messages = messages.makeAsyncIterator()
         return await messages.next()
     }
 
-    /// All that comes up to an answer, and that.
+    /// The messages before a response, and the response.
     func answer(_ callID: String) async -> (before: [Message], answer: Message?) {
         var before: [Message] = []
         while let message = await next() {

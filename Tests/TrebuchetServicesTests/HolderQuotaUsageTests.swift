@@ -2,9 +2,9 @@ import Testing
 
 @testable import TrebuchetServices
 
-@Suite("Shares of principals and hosts")
+@Suite("Quotas of principals and hosts")
 struct HolderQuotaUsageTests {
-    @Test("a principal has its part and no more, by the bytes of its id, and who holds nothing is forgotten")
+    @Test("a principal has its quota and no more, by the bytes of its id, and is removed when it holds nothing")
     func principals() {
         var shares = HolderQuotaUsage(perPrincipal: 3, perHost: 1)
         let (one, other) = (QuotaHolder(principal: "\u{E9}", host: nil), QuotaHolder(principal: "e\u{301}", host: nil))
@@ -20,7 +20,7 @@ struct HolderQuotaUsageTests {
         shares.release(other)
         #expect(shares.holderCount == (0, 0))
         #expect(shares.exceeded(one, by: 3) == nil)
-        // Nobody in particular, at this machine, has no share.
+        // An anonymous caller at this machine has no quota.
         #expect(shares.exceeded(QuotaHolder(principal: nil, host: nil), by: 100) == nil)
     }
 }

@@ -15,7 +15,7 @@ import Trebuchet
 
     private typealias Steps = [(step: Step, outcome: String)]
 
-    /// Steps with what each comes to.
+    /// Sequences of steps with their outcomes.
     private static let walks: [Steps] = [
         [(.send(1, to: "a"), good), (.use(1, for: "a"), good), (.use(1, for: "a"), "noCode")],
         [(.use(1, for: "a"), "noCode")],
@@ -31,12 +31,12 @@ import Trebuchet
             (.use(2, for: "a"), "wrong 2"), (.use(2, for: "a"), "wrong 1"), (.use(2, for: "a"), "wrong 0"),
             (.use(1, for: "a"), "noCode"),
         ],
-        // A new code brings new tries.
+        // A new code allows new guesses.
         [
             (.send(1, to: "a"), good), (.use(2, for: "a"), "wrong 4"), (.send(3, to: "a"), good),
             (.use(2, for: "a"), "wrong 4"),
         ],
-        // Two are kept; for a third the oldest goes, unless one has expired.
+        // Two codes are kept; for a third the oldest is evicted, unless one has expired.
         [
             (.send(1, to: "a"), good), (.wait(minute), good), (.send(2, to: "b"), good),
             (.send(3, to: "c"), good), (.use(1, for: "a"), "noCode"), (.use(2, for: "b"), good),
@@ -46,23 +46,23 @@ import Trebuchet
             (.send(1, to: "a"), good), (.wait(9 * minute), good), (.send(2, to: "b"), good), (.wait(minute), good),
             (.send(3, to: "c"), good), (.use(2, for: "b"), good), (.use(3, for: "c"), good),
         ],
-        // Who has most loses his oldest.
+        // The owner with the most codes loses the oldest one.
         [
             (.send(1, to: "a", from: 1), good), (.send(2, to: "b", from: 2), good),
             (.send(3, to: "c", from: 2), good), (.use(2, for: "b", from: 2), "noCode"),
             (.use(1, for: "a", from: 1), good), (.use(3, for: "c", from: 2), good),
         ],
-        // Each host has a code of its own for an address, which another one's does not void.
+        // Each host has a separate code for an address, which another host cannot void.
         [
             (.send(1, to: "a", from: 1), good), (.send(2, to: "a", from: 2), good),
             (.use(1, for: "a", from: 1), good), (.use(2, for: "a", from: 2), good),
         ],
-        // A host that asked for one has no try at another's.
+        // A host with its own code cannot guess another host's.
         [
             (.send(1, to: "a", from: 1), good), (.send(2, to: "a", from: 2), good),
             (.use(1, for: "a", from: 2), "wrong 4"), (.use(1, for: "a", from: 1), good),
         ],
-        // Wrong tries elsewhere do not count for the host that asked; all others have five together.
+        // Wrong guesses elsewhere do not count for the requesting host; all others have five together.
         [
             (.send(1, to: "a", from: 1), good), (.use(2, for: "a", from: 2), "wrong 4"),
             (.use(2, for: "a", from: 3), "wrong 3"), (.use(2, for: "a", from: 4), "wrong 2"),
@@ -70,7 +70,7 @@ import Trebuchet
             (.use(1, for: "a", from: 7), "noCode"), (.use(3, for: "a", from: 1), "wrong 4"),
             (.use(1, for: "a", from: 1), good),
         ],
-        // A code may be typed in another network than it was asked for from.
+        // A code may be entered in another network than the one that requested it.
         [
             (.send(1, to: "a", from: 1), good), (.use(1, for: "a", from: 2), good),
             (.use(1, for: "a", from: 1), "noCode"),
@@ -80,7 +80,7 @@ import Trebuchet
         ],
     ]
 
-    @Test("a code is good once, for ten minutes and five tries, and until the next one", arguments: walks)
+    @Test("a code is valid once, for ten minutes and five guesses, and until the next one", arguments: walks)
     private func table(_ steps: [(step: Step, outcome: String)]) {
         var limits = AuthLimits()
         limits.pendingCodes = 2
@@ -105,7 +105,7 @@ import Trebuchet
         }
     }
 
-    @Test("a code that was not sent is taken back, and not the one that has replaced it")
+    @Test("an unsent code is withdrawn, but not its replacement")
     func takenBack() throws {
         var codes = MagicCodes<Int>(AuthLimits())
         codes.addCode([1], for: "a", from: 1, at: 0)

@@ -11,7 +11,7 @@ import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct MailTests {
     @Test(
-        "addresses are taken, in lower case",
+        "addresses are accepted, in lower case",
         arguments: [
             ("ada@example.org", "ada@example.org"), ("Ada.Lovelace+x@Example.ORG", "ada.lovelace+x@example.org"),
             ("o-hara_1@a-b.c", "o-hara_1@a-b.c"), ("_a@b.c", "_a@b.c"), ("root@localhost", "root@localhost"),
@@ -23,7 +23,7 @@ import TrebuchetTesting
         #expect(try MailAddress(text).text == normalized)
     }
 
-    /// Ends of lines, of addresses and of arguments, with what would follow on them.
+    /// Line ends, and ends of addresses and arguments, each with injected text.
     static let injections = [
         "a@b.c\r\nBcc: eve@d.e", "a@b.c\nRCPT TO:<eve@d.e>", "a\r\n.\r\n@b.c", "a@b.c\0", "a@b.c\r", "a b@c.d",
         "a@b c.d",
@@ -35,7 +35,7 @@ import TrebuchetTesting
         "a@" + String(repeating: "b", count: 64) + ".c", "a@" + String(repeating: "b.", count: 130) + "c",
     ]
 
-    @Test("what is no plain address is refused", arguments: injections)
+    @Test("an invalid address is refused", arguments: injections)
     func refused(_ text: String) {
         #expect(throws: AuthError.invalidAddress) { try MailAddress(text) }
     }
@@ -54,7 +54,7 @@ import TrebuchetTesting
 
     private static let mail = try? MailMessage(code: "012345", from: "us@b.c", to: "ada@d.e", seconds: 0, id: "x")
 
-    @Test("a dialogue with a relay goes through all its steps")
+    @Test("a dialogue with an SMTP relay performs all its steps")
     func dialogue() throws {
         let mail = try #require(Self.mail)
         var dialogue = SMTPStateMachine(mail)
@@ -69,7 +69,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a relay that answers anything else is an error that says what",
+        "any other reply of a relay is an error with the reason",
         arguments: [
             (["554 no"], "as a greeting"), (["hello"], "not an SMTP reply"), (["22"], "not an SMTP reply"),
             (["220 x", "500 what"], "to EHLO"),
@@ -89,7 +89,7 @@ import TrebuchetTesting
         #expect(text.contains(reason), "\(text)")
     }
 
-    @Test("lines that begin with a dot get another one")
+    @Test("lines that start with a dot are escaped by another one")
     func dots() {
         #expect(SMTPStateMachine.stuffed(".\r\na.\r\n..b\r\n") == "..\r\na.\r\n...b\r\n")
         #expect(SMTPStateMachine.stuffed("a\r\n") == "a\r\n")
@@ -97,7 +97,7 @@ import TrebuchetTesting
 
     // MARK: The mailers
 
-    @Test("a mail reaches a relay over a socket, whose answers come in pieces")
+    @Test("a mail reaches a relay over a socket, whose replies arrive in pieces")
     func smtp() async throws {
         let relay = try FakeRelay(replies: [
             "220 hi\r\n", "250-a\r\n250 b\r\n", "250 c\r\n", "250 d\r\n", "354 e\r\n", "250 f\r\n",
@@ -113,7 +113,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a relay that refuses, goes away or says nothing is an error", arguments: [["220 hi\r\n", "550 no\r\n"], []])
+        "a relay that refuses, disconnects or stays silent is an error", arguments: [["220 hi\r\n", "550 no\r\n"], []])
     func smtpFails(_ replies: [String]) async throws {
         let relay = try FakeRelay(replies: replies)
         let mailer = SMTPMailer(host: "127.0.0.1", port: relay.port, timeout: .milliseconds(200))
@@ -124,7 +124,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a command gets the mail on its input and the address in its environment, signs of its own and all")
+    @Test("a command receives the mail on its input and the address in its environment, even with special characters")
     func command() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path + "/mail"
@@ -136,15 +136,15 @@ import TrebuchetTesting
         #expect(text.hasSuffix("a_b-c+d.e@f.g 012345\n"))
     }
 
-    @Test("a command that fails, takes too long or is not there is an error")
+    @Test("a command that fails, takes too long or does not exist is an error")
     func commandFails() async throws {
         for (command, reason) in [
             (["/bin/sh", "-c", "exit 3"], "exited with status 3"), (["/bin/sh", "-c", "exec sleep 60"], "signal 9"),
             (["/nonexistent/mailer"], "failed to start"), (["/bin/true"], ""),
-            // Threads of the pool block signals; what they start does not.
+            // Threads of the pool block signals; their child processes do not.
             (["/bin/sh", "-c", "kill -TERM $$; exec sleep 60"], "signal 15"),
         ] {
-            // Only the command that is to take too long has little time.
+            // Only the command that is to take too long has a short timeout.
             let mailer = CommandMailer(command, timeout: reason == "signal 9" ? .milliseconds(300) : .seconds(600))
             do {
                 try await mailer.send("012345", to: "ada@d.e")
@@ -156,7 +156,7 @@ import TrebuchetTesting
     }
 }
 
-/// A relay that gives its replies in turn, to the greeting and to each line; those of the mail itself get one, at its end.
+/// A relay that sends its replies in turn, to the greeting and to each line; the lines of the mail have one reply, at the end.
 private final class FakeRelay: Sendable {
     let journal = Journal()
     private let listener: Listener

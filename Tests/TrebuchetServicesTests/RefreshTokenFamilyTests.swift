@@ -5,9 +5,9 @@ import Testing
 @Suite struct RefreshTokenFamilyTests {
     private static let second: Int64 = 1000
 
-    /// Tokens are numbers; the successor of each is the next one. The times are those since the step before.
+    /// Tokens are numbers; the successor of each is the next one. The times are relative to the previous step.
     @Test(
-        "a token renews once; the one before may be repeated for 30 s while the last is unused; all else is reuse",
+        "a token is refreshed once; the previous one may be repeated for 30 s while the last is unused; all else is reuse",
         arguments: [
             [(1, 0, RefreshTokenFamily.Use.renewed), (2, 60 * second, .renewed), (3, 0, .renewed)],
             [(1, 0, .renewed), (1, 29 * second, .repeated), (1, 0, .repeated), (2, 0, .renewed)],
@@ -15,7 +15,7 @@ import Testing
             [(1, 0, .renewed), (2, 0, .renewed), (1, 0, .reused)],
             [(9, 0, .reused)],
             [(1, 0, .renewed), (3, 0, .reused)],
-            // 100 s without being renewed.
+            // 100 s without a refresh.
             [(1, 99 * second, .renewed), (2, 99 * second, .renewed), (3, 100 * second, .expired)],
         ])
     func table(_ uses: [(token: UInt8, wait: Int64, outcome: RefreshTokenFamily.Use)]) {
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "a token reads back, its successor is of the same session and always the same, and only who has the key has it")
+        "a token can be parsed, its successor is determined by session and key, and cannot be computed without the key")
     func tokens() throws {
         let token = RefreshToken.random()
         #expect(RefreshToken(token.text) == token)
@@ -40,12 +40,12 @@ import Testing
         #expect(next != token.successor(key: [2]))
         #expect(next.session == token.session)
         #expect(next.digest != token.digest)
-        #expect(!token.text.contains(token.session), "who knows a session's name has no part of its token")
+        #expect(!token.text.contains(token.session), "the session's name is no part of the token")
         #expect(RefreshToken.random().session != token.session)
     }
 
     @Test(
-        "what is no token is refused",
+        "an invalid token is refused",
         arguments: [
             "", ".", "a.b", "AAAA", String(repeating: "A", count: 10_000), "AAAAAAAAAAAAAAAAAAAAAA.", "..", "é.é",
         ])
@@ -56,14 +56,14 @@ import Testing
 
 @Suite("Random bytes")
 struct RandomBytesTests {
-    @Test("have every value")
+    @Test("random bytes have every value")
     func values() {
         let bytes = [UInt8].random(count: 100_000)
         #expect(bytes.count == 100_000)
         #expect(Set(bytes).count == 256)
     }
 
-    @Test("no session has a name that commands would take for an option")
+    @Test("a session's name never looks like a command-line option")
     func names() {
         for _ in 0..<1_000 { #expect(!RefreshToken.random().session.hasPrefix("-")) }
     }

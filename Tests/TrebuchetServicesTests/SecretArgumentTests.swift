@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// What the services are called with that gives a right to whoever has it is shown to nobody who looks inside.
+/// Arguments of the services that confer a right on their holder are hidden from the inspector.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct SecretArgumentTests {
     private static let secret = "a-secret-of-28-bytes-4711-xy"
 
@@ -26,7 +26,7 @@ import TrebuchetTesting
         #expect(ended.allSatisfy { $0.arguments == .redacted }, "\(ended)")
     }
 
-    @Test("neither the tokens of stays in rooms nor what a join is tried under")
+    @Test("the inspector shows neither membership tokens nor join attempts")
     func rooms() async throws {
         try await RoomWorld.run { world in
             let calls = Calls()
@@ -41,7 +41,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("nor the secrets of clients of collections")
+    @Test("the inspector shows no secrets of clients of collections")
     func collections() async throws {
         try await CollectionWorld.run { world in
             let calls = Calls()

@@ -5,7 +5,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Actors of services that have ended, while their names have others.
+/// Actors of services that have ended, when their names have successors.
 @Suite(.timeLimit(.minutes(5))) struct ServiceSuccessorTests {
     private func server() -> TrebuchetServer {
         var access = AccessPolicy.open
@@ -13,7 +13,7 @@ import TrebuchetTesting
         return TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
     }
 
-    @Test("a room whose end comes twice changes nothing of its successor")
+    @Test("a room that is ended twice does not affect its successor")
     func rooms() async throws {
         let server = server()
         let host = RoomHost.expose(on: server)
@@ -36,7 +36,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a collection whose end comes twice changes nothing of its successor")
+    @Test("a collection that is ended twice does not affect its successor")
     func collections() async throws {
         let server = server()
         let host = CollectionHost.expose(on: server)

@@ -12,18 +12,18 @@ import Testing
         CallerConnection(principal: Principal(id: "ada", claims: ["session": session]), remoteAddress: nil)
     }
 
-    @Test("a session that ends takes their rights from its connections, and from no others")
+    @Test("an ended session revokes the authorization of its connections, and of no others")
     func end() {
         let (first, second, other) = (connection("a"), connection("a"), connection("b"))
         for connection in [first, second, other] { connections.addConnection(connection) }
         connections.endSession("a", because: .expired)
         #expect(first.isRevoked && second.isRevoked && !other.isRevoked)
-        #expect(first.principal?.id == "ada", "what was let in before goes on as who it was")
+        #expect(first.principal?.id == "ada", "calls accepted before keep their principal")
         #expect(connections.reason("a") == .expired && connections.reason("b") == .unknown)
         #expect(connections.count == 1)
     }
 
-    @Test("a connection that was let in with a session that has ended meanwhile is not signed in")
+    @Test("a connection accepted with a session that has ended meanwhile is not signed in")
     func late() {
         connections.endSession("a", because: .elsewhere)
         let late = connection("a")
@@ -35,11 +35,11 @@ import Testing
         #expect(connections.count == 0)
     }
 
-    @Test("a connection that was let in as who somebody was before is who he is by now")
+    @Test("a connection accepted with an outdated principal has the current one")
     func changedMeanwhile() {
         let late = CallerConnection(
             principal: Principal(id: "ada", roles: ["user", "editor"], claims: ["session": "a"]), remoteAddress: nil)
-        // Its roles were looked up; then one was taken; then the connection begins.
+        // Its roles were looked up; then one was revoked; then the connection starts.
         connections.update("a", to: Principal(id: "ada", roles: ["user"], claims: ["session": "a"]))
         connections.addConnection(late)
         #expect(late.principal?.roles == ["user"])
@@ -50,7 +50,7 @@ import Testing
         #expect(other.principal?.roles == [])
     }
 
-    @Test("what is known of a session holds for tokens that are younger than all that was forgotten")
+    @Test("the state of a session applies to tokens that are newer than all discarded states")
     func standing() {
         let connections = SessionConnections(kept: 2)
         let ada = Principal(id: "ada", roles: ["editor"])
@@ -60,7 +60,7 @@ import Testing
         connections.update("b", to: ada, number: 5, at: 20)
         #expect(connections.validity(of: "a", since: 100) == .ended(.expired))
         #expect(connections.validity(of: "b", since: 0) == .valid(as: ada))
-        // A third end pushes the first one out.
+        // A third end evicts the first one.
         connections.endSession("c", because: .expired, at: 30)
         connections.endSession("d", because: .expired, at: 40)
         #expect(!connections.remembersAll)
@@ -74,7 +74,7 @@ import Testing
         #expect(connections.validity(of: "d", since: 51) == .ended(.expired))
     }
 
-    @Test("of changes that are heard of in another order the last one counts")
+    @Test("the last one of several changes counts, in whatever order they arrive")
     func order() {
         let (first, second) = (connection("a"), connection("a"))
         connections.addConnection(first)
@@ -87,7 +87,7 @@ import Testing
         #expect(second.principal?.roles == ["newest"])
     }
 
-    @Test("a connection that closes is forgotten")
+    @Test("a closed connection is removed")
     func close() {
         let connection = connection("a")
         connections.addConnection(connection)
@@ -96,7 +96,7 @@ import Testing
         #expect(connections.count == 0)
     }
 
-    @Test("a connection whose rights were taken has them again when somebody signs in, or goes on as nobody")
+    @Test("a connection with a revoked authorization is authorized again by a sign-in, or anonymous after a sign-out")
     func again() {
         let connection = connection("a")
         connections.addConnection(connection)
@@ -109,7 +109,7 @@ import Testing
         #expect(!connection.isRevoked && connection.principal == nil)
     }
 
-    @Test("of sessions that have ended the last ten thousand are known")
+    @Test("the last ten thousand ended sessions are recorded")
     func bounded() {
         for number in 0..<25_000 { connections.endSession("\(number)", because: .expired) }
         #expect(connections.reason("24999") == .expired && connections.reason("15000") == .expired)

@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// What becomes of connections and clients whose session has ended elsewhere.
+/// Connections and clients whose session was ended elsewhere.
 @MainActor
 @Suite(.timeLimit(.minutes(5)))
 struct SessionEndReasonTests {
@@ -24,7 +24,7 @@ struct SessionEndReasonTests {
     }
 
     @Test(
-        "a connection whose session has ended does nothing as nobody: it is refused until it signs in again",
+        "a connection with an ended session is not treated as anonymous: it is refused until it signs in again",
         arguments: TestLink.allCases)
     func refused(link: TestLink) async throws {
         try await withServer { server in
@@ -33,8 +33,8 @@ struct SessionEndReasonTests {
             let there = try await server.client(link, token: grant.accessToken)
             #expect(try await there.caller() == grant.user.id)
             try await here.auth.signOut(grant.refreshToken)
-            #expect(try await here.caller() == nil, "who signs out goes on as nobody")
-            await there.hearsOfItsEnd()
+            #expect(try await here.caller() == nil, "a client that signs out is anonymous")
+            await there.waitUntilRevoked()
             let error = await #expect(throws: TrebuchetError.self) { try await there.caller() }
             #expect(error?.code == .unauthenticated)
             let guest = try await there.auth.signInAsGuest()
@@ -48,7 +48,9 @@ struct SessionEndReasonTests {
         var id: String
     }
 
-    @Test("what a user writes whose session has just ended is neither nobody's nor lost: it is sent when he is back")
+    @Test(
+        "a write of a user whose session has just ended is neither anonymous nor lost: it is sent after the next sign-in"
+    )
     func writes() async throws {
         try await withServer { server in
             let store = MemoryStore()
@@ -69,7 +71,7 @@ struct SessionEndReasonTests {
             _ = try await here.auth.sendMagicCode(to: "ada@b.c")
             _ = try await here.auth.verifyMagicCode(
                 email: "ada@b.c", code: try #require(server.mailbox.code(for: "ada@b.c")))
-            // Neither the client nor its task of writes knows in which order they hear.
+            // The order of the notifications to the client and to its write queue is not defined.
             notes.create(Note(id: "2"), onError: { _ in })
             _ = try await here.auth.endOtherSessions()
             notes.create(Note(id: "3"), onError: { _ in })

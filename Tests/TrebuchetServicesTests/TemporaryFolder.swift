@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of one test, gone with it.
+/// A folder for one test, removed with the object.
 final class TemporaryFolder: Sendable {
     let path: String
 

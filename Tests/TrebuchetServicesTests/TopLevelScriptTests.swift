@@ -2,11 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a program's main.swift can do with shared values, whose top-level code takes synchronous forms even after `await`.
+/// The use of shared values in a program's main.swift, whose top-level code selects synchronous forms even after `await`.
 @Suite(.timeLimit(.minutes(5))) struct TopLevelScriptTests {
     private let compiler = SwiftCompiler()
 
-    /// What the compiler says of a line at the top level.
+    /// The compiler's output for a line at the top level.
     private func output(_ line: String) async throws -> String {
         var output = ""
         try await compiler.withFolder { folder in
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(
-        "a command that is awaited there is refused, instead of going on without waiting",
+        "an awaited command at the top level is refused, instead of continuing without waiting",
         arguments: [
             #"try await notes.create(Note(id: "1"))"#, #"try await notes.delete("1")"#,
             #"try await notes.update("1") { $0.id = "2" }"#, #"try await notes.increment("1", "n", by: 1)"#,
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "what waits in a function, and what has callbacks, compiles there without a warning",
+        "an awaited command in a function, and one with callbacks, compile without a warning",
         arguments: [
             #"func add() async throws { try await notes.create(Note(id: "1")); try await auth.signOut() }; try await add()"#,
             #"notes.create(Note(id: "1"), onError: { print($0) })"#,

@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetServices
 
 @Suite struct TrebuchetBackendTests {
-    @Test("keys use the backend of their scope, and else that of the process")
+    @Test("keys use the backend of their scope, and otherwise that of the process")
     func scope() async {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let first = TrebuchetBackend(client: TrebuchetClient(transport: .local(server)))

@@ -6,9 +6,9 @@ import Trebuchet
 
 @testable import TrebuchetStore
 
-/// A file that is not as it was left is refused, with an error that names it; it is never taken for an empty one.
+/// A damaged or altered file is refused with an error that names it; it is never treated as empty.
 @Suite(.timeLimit(.minutes(5))) struct DamagedFileTests {
-    /// A store of 200 entries, closed.
+    /// Creates a store with 200 entries and closes it.
     private func fill(_ path: String) async throws {
         let store = try SQLiteStore(path: path)
         try await store.write(
@@ -67,10 +67,12 @@ import Trebuchet
         let found = try #require(error(opening: folder.file()))
         #expect(damage.codes.contains(found.code), "\(found.code): \(found)")
         #expect(found.message.contains(folder.file()))
-        #expect(FileBytes.read(folder.file()) == bytes, "it is left as it was found")
+        #expect(FileBytes.read(folder.file()) == bytes, "the file is unchanged")
     }
 
-    @Test("garbage anywhere is seen, or was where nothing is kept", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(
+        "garbage anywhere is detected, unless it lies where nothing is stored", arguments: 1...20 as ClosedRange<UInt64>
+    )
     func garbage(seed: UInt64) async throws {
         let folder = try TemporaryFolder()
         try await fill(folder.file())
@@ -99,7 +101,7 @@ import Trebuchet
         }
     }
 
-    @Test("a file whose log alone is left is refused")
+    @Test("a log without its database file is refused")
     func missingFile() async throws {
         let folder = try TemporaryFolder()
         FileBytes.write([1, 2, 3], folder.file("data.db-wal"))
@@ -109,7 +111,7 @@ import Trebuchet
         #expect(!folder.names.contains("data.db"))
     }
 
-    @Test("another program's database, and a newer schema, are refused")
+    @Test("a database of another program or of a newer schema is refused")
     func foreign() async throws {
         let folder = try TemporaryFolder()
         try change(folder.file("other.db"), "CREATE TABLE contacts (name TEXT)")
@@ -128,7 +130,7 @@ import Trebuchet
         #expect(error(opening: folder.file())?.code == .damaged)
     }
 
-    @Test("a row that was altered while the store is open is an error when it is read, by its key and in a list")
+    @Test("a row altered while the store is open is an error when it is read, by its key and in a list")
     func altered() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
@@ -138,18 +140,16 @@ import Trebuchet
         #expect(byKey?.code == .damaged && byKey?.message.contains("checksum") == true)
         let listed = await #expect(throws: StateStoreError.self) { _ = try await store.list("n") }
         #expect(listed?.code == .damaged)
-        #expect(try await store.get(StateKey("n", "b")) == [4], "what is whole can be read")
+        #expect(try await store.get(StateKey("n", "b")) == [4], "intact data can be read")
         await store.close()
     }
 
-    @Test(
-        "after an error that leaves open what the disk holds nothing is written any more, until the store is opened anew"
-    )
+    @Test("after an error that leaves the disk's content unknown, nothing is written until the store is reopened")
     func finalError() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
         try await store.put([1], StateKey("n", "a"))
-        // Stands for an error of the disk, which SQLite reports in the same way: as one that we know nothing more of.
+        // Simulates a disk error, which SQLite also reports with an unspecific code.
         try change(
             folder.file(),
             "CREATE TRIGGER broken BEFORE INSERT ON entries WHEN NEW.name = 'bad' BEGIN SELECT RAISE(ABORT, 'no'); END")
@@ -157,7 +157,7 @@ import Trebuchet
         #expect(first?.code == .failed)
         let next = await #expect(throws: StateStoreError.self) { try await store.put([3], StateKey("n", "b")) }
         #expect(next?.code == .failed && next?.message.contains("open the store again") == true)
-        #expect(try await store.get(StateKey("n", "a")) == [1], "reading goes on")
+        #expect(try await store.get(StateKey("n", "a")) == [1], "reads still succeed")
         #expect(try await store.get(StateKey("n", "b")) == nil)
         await store.close()
         let again = try SQLiteStore(path: folder.file())
@@ -172,7 +172,7 @@ import Trebuchet
         try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
     }
 
-    @Test("a folder, a path without its folder, and one below a file are refused")
+    @Test("a folder, a path without its folder and a path below a file are refused")
     func unusable() async throws {
         let folder = try TemporaryFolder()
         #expect(error(opening: folder.path)?.code == .notAStore)
@@ -183,7 +183,7 @@ import Trebuchet
         #expect(folder.names == ["plain"])
     }
 
-    @Test("a folder without permission to write is refused", .enabled(if: geteuid() != 0))
+    @Test("a folder without write permission is refused", .enabled(if: geteuid() != 0))
     func unwritable() async throws {
         let folder = try TemporaryFolder()
         chmod(folder.path, 0o555)
@@ -192,7 +192,7 @@ import Trebuchet
     }
 
     @Test(
-        "each error of SQLite has a code and names the file",
+        "each SQLite error has a code and names the file",
         arguments: [
             (SQLITE_CORRUPT, StateStoreError.Code.damaged), (SQLITE_NOTADB, .notAStore), (SQLITE_BUSY, .inUse),
             (SQLITE_BUSY | (2 << 8), .inUse), (SQLITE_FULL, .full), (SQLITE_READONLY, .unwritable),

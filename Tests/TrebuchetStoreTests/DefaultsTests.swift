@@ -4,7 +4,7 @@ import TrebuchetStore
 
 @Suite("Defaults of settings")
 struct DefaultsTests {
-    @Test("are those that the comments say")
+    @Test("defaults match their comments")
     func documented() throws {
         let options = try DocumentedDefaults(of: SQLiteStore.Options(), in: "TrebuchetStore/SQLiteStore.swift")
         #expect(options.wrong == [])

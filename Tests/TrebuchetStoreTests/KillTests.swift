@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// The demo actor of `trebuchet serve`, as far as this test calls it.
+/// The methods of the demo actor of `trebuchet serve` that this test calls.
 @Trebuchet
 private distributed actor TodoList {
     struct Item: Codable, Sendable { var title: String }
@@ -16,7 +16,7 @@ private distributed actor TodoList {
     distributed func addTodo(title: String) -> Item { Item(title: title) }
 }
 
-/// What callers were told is kept.
+/// Records the acknowledged calls.
 private final class Titles: Sendable {
     private let titles = Mutex<Set<String>>([])
 
@@ -24,9 +24,9 @@ private final class Titles: Sendable {
     func insert(_ title: String) { titles.withLock { _ = $0.insert(title) } }
 }
 
-/// A real server is killed with `SIGKILL` while many write.
+/// A real server is killed with `SIGKILL` while many clients write.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct KillTests {
-    @Test("kill -9 under load loses nothing that was acknowledged", arguments: 1...3 as ClosedRange<UInt64>)
+    @Test("kill -9 under load loses no acknowledged write", arguments: 1...3 as ClosedRange<UInt64>)
     func kill(seed: UInt64) async throws {
         let folder = try TemporaryFolder()
         var random = RandomSource(seed: seed)
@@ -51,7 +51,7 @@ private final class Titles: Sendable {
         #expect(await server.stop() == 0)
     }
 
-    /// Four callers on one connection, until it breaks.
+    /// Writes from four callers on one connection, until it breaks.
     private static func write(to port: Int, _ name: String, _ acknowledged: Titles) async {
         var options = TrebuchetClient.Options()
         options.reconnect = .never
@@ -84,6 +84,6 @@ private final class Titles: Sendable {
         await client.close()
         let found = state.todos.map(\.title)
         #expect(Set(found).isSuperset(of: titles), "\(when): lost \(titles.subtracting(found))")
-        #expect(Set(found).count == found.count, "\(when): something is there twice")
+        #expect(Set(found).count == found.count, "\(when): a title is stored twice")
     }
 }

@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetStore
 
-/// What every store promises of logs.
+/// The log operations that every store must provide.
 @Suite(.timeLimit(.minutes(5))) struct LogContractTests {
     typealias Kind = StoreContractTests.Kind
 
@@ -16,7 +16,7 @@ import TrebuchetStore
             let store = try SQLiteStore(path: folder.file())
             try await body(store)
             await store.close()
-            // What is there passes all that is looked at when it is opened.
+            // Opening verifies the whole file.
             await (try SQLiteStore(path: folder.file())).close()
         }
     }
@@ -44,13 +44,13 @@ import TrebuchetStore
         #expect(error?.code == .conflict, comment, sourceLocation: sourceLocation)
     }
 
-    @Test("what is appended is there in its order, behind the snapshot", arguments: Kind.allCases)
+    @Test("appended entries are read in order, after the snapshot", arguments: Kind.allCases)
     func appending(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             #expect(try await store.readLog(key) == nil)
             try await store.write([.snapshot(snapshot(3, [7, 0, 255]), key)])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, [7, 0, 255]), entries: []))
-            // Numbers need not follow without gaps, and a change may have no bytes.
+            // Numbers may have gaps, and a change may be empty.
             let entries = [entry(3, 4), entry(4, 9, []), entry(9, 10, [UInt8](repeating: 5, count: 100_000))]
             try await store.write([.append(entries[0], key)])
             try await store.write([.append(entries[1], key), .append(entries[2], key)])
@@ -61,7 +61,7 @@ import TrebuchetStore
     }
 
     @Test(
-        "a log may begin with an empty snapshot, let go of its oldest entries with another, and begin anew in one write",
+        "a log may start with an empty snapshot, drop its oldest entries with another, and restart in one write",
         arguments: Kind.allCases)
     func emptySnapshots(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
@@ -80,7 +80,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("what does not follow is a conflict, and nothing of its batch is written", arguments: Kind.allCases)
+    @Test("a change that does not follow is a conflict, and its whole batch is rejected", arguments: Kind.allCases)
     func conflicts(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let other = StateKey("n", "b")
@@ -102,7 +102,7 @@ import TrebuchetStore
                     store,
                     [.snapshot(snapshot(4, epoch: "f"), other), .append(entry(1, 2), other), .append(wrong, key)])
             }
-            // An entry behind the snapshot builds on another version.
+            // An entry after the snapshot has another base version.
             await expectConflict(store, [.snapshot(snapshot(2), key)])
             #expect(try await store.get([key, other]) == [:])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3), entries: [entry(3, 4)]))
@@ -112,7 +112,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("one caller's conflict fails nobody else who writes at the same time", arguments: Kind.allCases)
+    @Test("a conflict of one caller does not affect concurrent writes of others", arguments: Kind.allCases)
     func conflictsOfOthers(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await store.write([.snapshot(snapshot(1), key)])
@@ -129,7 +129,7 @@ import TrebuchetStore
                                     : .append(
                                         LogEntry(version: round, baseVersion: round - 1, bytes: [UInt8(round)]), own),
                             ]
-                            // Every fourth writer's second round has no chance.
+                            // The last round of every fourth writer always conflicts.
                             let isWrong = writer % 4 == 0 && round == 20
                             if isWrong { writes.append(.append(LogEntry(version: 9, baseVersion: 8, bytes: []), key)) }
                             do throws(StateStoreError) {
@@ -154,25 +154,27 @@ import TrebuchetStore
         }
     }
 
-    @Test("a snapshot may come in parts, in any order, and twice", arguments: Kind.allCases)
+    @Test("the parts of a snapshot may arrive in any order, and twice", arguments: Kind.allCases)
     func parts(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let large = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 / 251) }
             try await store.write([.snapshot(snapshot(1, [1]), key), .append(entry(1, 2), key)])
             try await store.write([part(Array(large[300_000...]), 1, of: 2, key)])
             try await store.write([part([0], 0, of: 2, key)])
-            #expect(try await store.readLog(key)?.snapshot == snapshot(1, [1]), "nobody sees parts of what is to come")
+            #expect(
+                try await store.readLog(key)?.snapshot == snapshot(1, [1]),
+                "parts of a pending snapshot are not visible")
             try await store.write([part(Array(large[..<300_000]), 0, of: 2, key), part([8], 5, of: 2, key)])
             try await store.write([.append(entry(2, 3), key)])
             try await store.write([.snapshot(snapshot(2, [1, 2, 3], parts: 2), key)])
             let whole = StoredLog(snapshot: snapshot(2, large + [1, 2, 3]), entries: [entry(2, 3)])
             #expect(try await store.readLog(key) == whole)
-            // In one piece, and in none.
+            // Without parts: in one piece, then empty.
             try await store.write([.snapshot(snapshot(3, large), key)])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, large), entries: []))
             try await store.write([.snapshot(snapshot(4, []), key)])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(4, []), entries: []))
-            // All in one write, for a log that is not there yet.
+            // All in one write, for a log that does not exist yet.
             let new = StateKey("n", "new")
             try await store.write([
                 part([1], 0, of: 7, new), part([2], 1, of: 7, new), .snapshot(snapshot(7, [], parts: 2), new),
@@ -182,7 +184,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("a part that is missing is a conflict; those of another snapshot do not count", arguments: Kind.allCases)
+    @Test("a missing part is a conflict; parts of another snapshot do not count", arguments: Kind.allCases)
     func missingParts(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             await expectConflict(store, [.snapshot(snapshot(2, parts: 1), key)])
@@ -191,23 +193,26 @@ import TrebuchetStore
             await expectConflict(store, [.put([1], key), .snapshot(snapshot(2, parts: 3), key)])
             await expectConflict(store, [.snapshot(snapshot(3, parts: 1), key)])
             try await store.write([part([2], 1, of: 2, key)])
-            // Of another number: the others are gone.
+            // A part with another number removes the earlier ones.
             try await store.write([part([4], 1, of: 3, key)])
             await expectConflict(store, [.snapshot(snapshot(2, parts: 1), key)])
             await expectConflict(store, [.snapshot(snapshot(3, parts: 2), key)])
             try await store.write([part([5], 0, of: 3, key)])
             try await store.write([.snapshot(snapshot(3, [6], parts: 2), key)])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(3, [5, 4, 6]), entries: []))
-            // They were used.
+            // The parts were consumed by the snapshot.
             await expectConflict(store, [.snapshot(snapshot(3, parts: 1), key)])
             try await store.write([part([1], 0, of: 4, key), .snapshot(snapshot(3, [7]), key)])
-            await expectConflict(store, [.snapshot(snapshot(4, parts: 1), key)], "a snapshot lets go of others' parts")
+            await expectConflict(
+                store, [.snapshot(snapshot(4, parts: 1), key)], "a snapshot removes the parts of others")
             #expect(try await store.readLog(key)?.snapshot.bytes == [7])
             #expect(try await store.get(key) == nil)
         }
     }
 
-    @Test("entries up to a snapshot go, those behind it stay, and none of another epoch", arguments: Kind.allCases)
+    @Test(
+        "a snapshot removes the entries before it and those of another epoch, and keeps the later ones",
+        arguments: Kind.allCases)
     func snapshots(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await store.write([.snapshot(snapshot(0), key)] + (0..<10).map { .append(entry($0, $0 + 1), key) })
@@ -220,7 +225,7 @@ import TrebuchetStore
             await expectConflict(store, [.snapshot(snapshot(6), key)])
             try await store.write([.snapshot(snapshot(8, [8], epoch: "f"), key)])
             #expect(try await store.readLog(key) == StoredLog(snapshot: snapshot(8, [8], epoch: "f"), entries: []))
-            // Numbers of a life that is over come again.
+            // Numbers of an earlier incarnation may be reused.
             try await store.write([.append(entry(8, 9, [2]), key), .append(entry(9, 10, [3]), key)])
             try await store.write([.snapshot(snapshot(12, epoch: "f"), key), .append(entry(12, 13), key)])
             #expect(
@@ -232,7 +237,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("epochs are the same when their bytes are", arguments: Kind.allCases)
+    @Test("epochs are equal when their bytes are equal", arguments: Kind.allCases)
     func epochsAreBytes(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await store.write([.snapshot(snapshot(1, epoch: "\u{E9}"), key), .append(entry(1, 2), key)])
@@ -241,7 +246,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("a log that is let go of is gone, with the parts of what was to come", arguments: Kind.allCases)
+    @Test("a deleted log is gone, with the parts of its pending snapshot", arguments: Kind.allCases)
     func deleting(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await store.write([StateWrite(key, .deleteLog)])
@@ -262,7 +267,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("a key's value and its log do not know of each other", arguments: Kind.allCases)
+    @Test("a key's value and its log are independent", arguments: Kind.allCases)
     func valuesAndLogs(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await store.write([.put([1], key), .snapshot(snapshot(1, [2]), key)])
@@ -275,7 +280,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("names that look alike are different logs", arguments: Kind.allCases)
+    @Test("names that look alike are separate logs", arguments: Kind.allCases)
     func namesAreBytes(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let keys = [
@@ -288,14 +293,14 @@ import TrebuchetStore
         }
     }
 
-    @Test("a reader never sees part of a write of several logs", arguments: Kind.allCases)
+    @Test("a reader never sees part of a write to several logs", arguments: Kind.allCases)
     func atomicity(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let other = StateKey("m", "b")
             try await store.write([key, other].map { .snapshot(snapshot(0), $0) })
             let writer = Task {
                 for number in 1...300 as ClosedRange<UInt64> {
-                    // The first is always ahead.
+                    // The first log is always ahead.
                     var writes = [other, key].map {
                         StateWrite.append(LogEntry(version: number, baseVersion: number - 1, bytes: [1]), $0)
                     }
@@ -317,7 +322,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("many entries in many logs are kept in one write, and come back", arguments: Kind.allCases)
+    @Test("many entries in many logs are stored in one write and read back", arguments: Kind.allCases)
     func many(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let keys = (0..<50).map { StateKey("n", "\($0)") }
@@ -328,7 +333,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("a catalog has logs too, each as one entry with all its bytes", arguments: Kind.allCases)
+    @Test("a catalog also lists logs, each as one entry with all its bytes", arguments: Kind.allCases)
     func catalog(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let catalog = try #require(store as? any CatalogedStore)

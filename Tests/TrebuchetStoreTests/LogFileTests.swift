@@ -6,7 +6,7 @@ import Trebuchet
 
 @testable import TrebuchetStore
 
-/// What becomes of logs in the file: older files, damage, and what is let go of.
+/// Logs in the file: older schemas, damage and deletion.
 @Suite(.timeLimit(.minutes(5))) struct LogFileTests {
     private let key = StateKey("n", "a")
 
@@ -45,12 +45,12 @@ import Trebuchet
         await store.close()
     }
 
-    @Test("a file of schema 1 is taken over where it is, and a private copy of it is left")
+    @Test("a file of schema 1 is migrated in place, and a private copy of it remains")
     func takeover() async throws {
         let folder = try TemporaryFolder()
         try await fill(folder.file())
         try change(folder.file(), toSchema1)
-        // Of a try that was interrupted.
+        // Simulates an interrupted attempt.
         FileBytes.write([1, 2, 3], folder.file("data.db.schema1"))
         chmod(folder.file("data.db.schema1"), 0o644)
         let store = try SQLiteStore(path: folder.file())
@@ -69,7 +69,7 @@ import Trebuchet
         await again.close()
     }
 
-    @Test("a damaged file of schema 1 is refused before anything is changed")
+    @Test("a damaged file of schema 1 is refused before any change")
     func damagedTakeover() async throws {
         let folder = try TemporaryFolder()
         try await fill(folder.file())
@@ -81,7 +81,7 @@ import Trebuchet
     }
 
     @Test(
-        "what is altered or missing of a log is refused when the file is opened, and when the log is read",
+        "altered or missing data of a log is refused when the file is opened and when the log is read",
         arguments: [
             ("UPDATE log_entries SET bytes = x'07' WHERE number = 3", "change 3", true),
             ("UPDATE log_entries SET number = 30 WHERE number = 5", "change 30", true),
@@ -114,7 +114,9 @@ import Trebuchet
         #expect(opened?.message.contains(folder.file()) == true)
     }
 
-    @Test("what a snapshot lets go of is deleted in slices, unseen meanwhile, and after the store was opened anew")
+    @Test(
+        "data removed by a snapshot is deleted in slices, is never visible, and is also deleted after the store is reopened"
+    )
     func garbage() async throws {
         let folder = try TemporaryFolder()
         do {
@@ -128,9 +130,9 @@ import Trebuchet
             write((0..<5_000).map { .append(LogEntry(version: $0 + 1, baseVersion: $0, bytes: [1]), key) })
             write([.snapshot(LogSnapshot(epoch: "e", version: 4_999, bytes: [2]), key)])
             let left = try count(folder.file(), "log_entries")
-            #expect(left == 5_000, "it does not wait for that")
+            #expect(left == 5_000, "the write does not wait for the deletion")
             #expect(try reader.logs.log(key)?.entries.map(\.version) == [5_000])
-            // A later write takes some along.
+            // A later write deletes some as well.
             write([.append(LogEntry(version: 5_001, baseVersion: 5_000, bytes: [1]), key)])
             let later = try count(folder.file(), "log_entries")
             #expect((4_800..<5_000).contains(later), "\(later)")
@@ -138,7 +140,7 @@ import Trebuchet
             let swept = try count(folder.file(), "log_entries")
             #expect((1...LogGarbageCollector.slice).contains(later - swept))
         }
-        // What waits is found again.
+        // Data that waits for deletion is found again.
         let file = try StoreFile(folder.file())
         let writer = try SQLiteWriter(file, SQLiteStore.Options())
         var (before, slices) = (try count(folder.file(), "log_entries"), 0)
@@ -153,7 +155,7 @@ import Trebuchet
         #expect(!writer.sweep())
     }
 
-    @Test("an idle store deletes what was let go of")
+    @Test("an idle store deletes removed data")
     func idle() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
@@ -168,7 +170,7 @@ import Trebuchet
         await store.close()
     }
 
-    @Test("opening tells how far it has come")
+    @Test("opening reports its progress")
     func progress() async throws {
         let folder = try TemporaryFolder()
         try await fill(folder.file())
@@ -184,6 +186,6 @@ import Trebuchet
         told.withLock { $0 = [] }
         options.progressInterval = .seconds(1)
         await (try SQLiteStore(path: folder.file(), options: options)).close()
-        #expect(told.withLock { $0 } == [], "nothing is told of what is quick")
+        #expect(told.withLock { $0 } == [], "a quick check has no progress reports")
     }
 }

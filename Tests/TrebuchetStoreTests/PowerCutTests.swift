@@ -3,10 +3,10 @@ import TestSupport
 import Testing
 import TrebuchetStore
 
-/// Some of the seeds of `scripts/power-cuts`, which has hundreds.
+/// Some of the seeds of `scripts/power-cuts`, which runs hundreds.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct PowerCutTests {
     @Test(
-        "after a power cut every batch is whole and in order, and what was acknowledged is there as the store promises",
+        "after a power cut every batch is whole and in order, and acknowledged writes survive as the store promises",
         arguments: SQLiteStore.Durability.allCases)
     func cuts(durability: SQLiteStore.Durability) async throws {
         var sum = Outcome()
@@ -15,14 +15,14 @@ import TrebuchetStore
             #expect(outcome.findings == [], "seed \(seed), cut when \(outcome.cut)")
             sum.add(outcome)
         }
-        // The cuts come where something can go wrong.
+        // The cuts happen at points where writes can be lost.
         #expect(sum.acknowledged > 50 && sum.batches.reduce(0, +) > 50, "\(sum)")
         #expect(sum.whole > 20 && sum.torn > 20 && sum.dropped > 20, "\(sum)")
-        #expect(sum.cutsWhileMoving > 0, "pages went from the log into the file")
+        #expect(sum.cutsWhileMoving > 0, "some cuts must hit a checkpoint")
     }
 
     @Test(
-        "a disk that only says that it has synced loses what was acknowledged, and so does SQLite without syncs",
+        "a disk that lies about syncing loses acknowledged writes, and so does SQLite without syncs",
         arguments: [Honesty.lying, .unsynced])
     func broken(honesty: Honesty) async throws {
         var (losses, harmless) = (0, 0)
@@ -35,7 +35,7 @@ import TrebuchetStore
         #expect(losses > 0 && harmless < 6, "\(losses) of 12 lost something, \(harmless) nothing")
     }
 
-    @Test("the program says what is wrong with its options, what it finds and how to see it again")
+    @Test("the program reports option errors, its findings and how to reproduce them")
     func program() async throws {
         let program = ServeProcess.built("PowerCut")
         for arguments in [["--seeds", "2"], ["--disk", "round"], ["--seed"], ["--nothing"]] {

@@ -7,7 +7,7 @@ import TrebuchetCluster
 
 @testable import TrebuchetStore
 
-/// The files of a store are their owner's alone.
+/// The files of a store are accessible to their owner only.
 @Suite(.timeLimit(.minutes(5))) struct PrivateFileTests {
     private func mode(_ path: String) -> mode_t? {
         var status = stat()
@@ -29,7 +29,7 @@ import TrebuchetCluster
     }
 
     @Test(
-        "a server is not ready when the file that is open, or its log, has lost its name",
+        "a server is not ready when the open file or its log was moved or removed",
         arguments: ["data.db", "data.db-wal"])
     func gone(name: String) async throws {
         let folder = try TemporaryFolder()
@@ -40,7 +40,7 @@ import TrebuchetCluster
         #expect(await problem() == nil)
         #expect(rename(folder.file(name), folder.file("moved")) == 0)
         #expect(await problem()?.contains("\(folder.file(name)) was moved or removed") == true)
-        // Nor when another file has its name.
+        // Nor when another file has taken its name.
         try StoreFile.create(folder.file(name))
         #expect(await problem()?.contains("was moved or removed") == true)
         unlink(folder.file(name))
@@ -50,7 +50,7 @@ import TrebuchetCluster
         await store.close()
     }
 
-    @Test("a node whose engine is in a file is not ready while that is not where it was")
+    @Test("a node whose coordination store is a file is not ready while the file is moved")
     func goneOfNode() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
@@ -62,13 +62,14 @@ import TrebuchetCluster
         #expect(rename(folder.file(), folder.file("moved")) == 0)
         #expect(await eventually { await problem()?.contains("was moved or removed") == true })
         #expect(rename(folder.file("moved"), folder.file()) == 0)
-        // What the engine failed with counts until a round of the member has passed without it.
+        // An engine failure counts until the member completes a round without one.
         #expect(await eventually { await problem() == nil })
         await server.shutdown()
         await store.close()
     }
 
-    @Test("the draft of a new file is private before anything is in it, and takes no place that somebody has prepared")
+    @Test(
+        "the draft of a new file is private before it has content, and is never created over an existing file or link")
     func draft() throws {
         let folder = try TemporaryFolder()
         try StoreFile.create(folder.file("draft"))
@@ -78,11 +79,11 @@ import TrebuchetCluster
         #expect(throws: StateStoreError.self) { try StoreFile.create(folder.file("link")) }
         symlink(folder.file("elsewhere"), folder.file("data.db-lock"))
         #expect(throws: StateStoreError.self) { try SQLiteStore(path: folder.file()) }
-        #expect(mode(folder.file("elsewhere")) == nil, "nothing is written through a link")
+        #expect(mode(folder.file("elsewhere")) == nil, "a link is not followed")
     }
 
     @Test(
-        "a file that others can read or write is refused with the command that mends it, and is not touched",
+        "a file that others can read or write is refused with the command that fixes it, and is not changed",
         arguments: [0o644, 0o640, 0o604, 0o620, 0o602, 0o666, 0o601] as [mode_t])
     func exposed(mode: mode_t) async throws {
         let folder = try TemporaryFolder()

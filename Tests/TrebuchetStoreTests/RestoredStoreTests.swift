@@ -8,17 +8,17 @@ import TrebuchetServices
 import TrebuchetStore
 import TrebuchetTesting
 
-/// Clients that have seen what their server has not: its file was restored, or has lost its end.
+/// Clients that have seen versions that their server lacks: its file was restored, or has lost its end.
 @Suite(.timeLimit(.minutes(5))) struct RestoredStoreTests {
     enum Ending: CaseIterable { case stopped, killed }
 
-    /// A server over a file, and clients that come back to it.
+    /// A server over a file, and clients that reconnect to it.
     private final class World {
         let folder: TemporaryFolder
         let store: SwitchedStore
         let server: TestServer
 
-        /// - Parameter prepare: nil for a diary that the server keeps.
+        /// - Parameter prepare: exposes the actors; nil for a diary that the server persists.
         init(_ prepare: (@Sendable (TrebuchetServer, SwitchedStore) -> Void)? = nil) async throws {
             folder = try TemporaryFolder()
             let store = SwitchedStore(try SQLiteStore(path: folder.file()))
@@ -50,7 +50,7 @@ import TrebuchetTesting
             try #require(sqlite3_backup_finish(backup) == SQLITE_OK)
         }
 
-        /// Ends the server, puts the copy back beside the lock that is there, and starts it again.
+        /// Stops the server, restores the copy beside the existing lock, and starts the server again.
         func restore(_ ending: Ending) async throws {
             if ending == .killed { await server.kill() } else { await server.stop(drain: .zero) }
             await store.current.close()
@@ -66,7 +66,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "who has seen later versions than a restored server has is shown the restored state, and all that comes then",
+        "a client that has seen later versions than a restored server is sent the restored state and all later changes",
         arguments: Ending.allCases)
     func states(ending: Ending) async throws {
         let world = try await World()
@@ -83,7 +83,7 @@ import TrebuchetTesting
         while let word = await words.next(), word != "old 50" {}
         while let shown = await pages.next(), shown.count != 50 {}
         try await world.restore(ending)
-        // The same streams: each is brought back to what there is.
+        // The existing streams are reset to the restored state.
         #expect(await every.next() == "old 40")
         #expect(await words.next() == "old 40")
         #expect(await pages.next()?.map(\.text) == (1...40).map { "old \($0)" })
@@ -97,7 +97,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("who has seen no more than a restored server has goes on, and is sent what it missed alone")
+    @Test("a client that has seen no more than a restored server resumes and is sent only the changes it missed")
     func goesOn() async throws {
         let world = try await World()
         let (first, second) = try await (world.client(), world.client())
@@ -125,7 +125,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "readers of events that a restored server has not are told that some are missing, and begin again",
+        "readers of events that a restored server lacks are notified of a gap and start again",
         arguments: Ending.allCases)
     func events(ending: Ending) async throws {
         let world = try await World()
@@ -140,7 +140,7 @@ import TrebuchetTesting
         }
         let place = try #require(stream.bookmark)
         try await world.restore(ending)
-        // So many that the numbers go beyond those that were seen.
+        // Enough events for numbers beyond those seen before.
         let other = try await world.client().resolve(Diary.self, id: "diary")
         for number in 41...60 { try await other.write("new \(number)") }
         let ended = await #expect(throws: TrebuchetError.self) { try await lines.next() }
@@ -156,7 +156,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("a collection of a restored server shows what it has, and no write of it has a revision of before")
+    @Test("a collection of a restored server shows its content, and its new writes never reuse a revision")
     func collections() async throws {
         let world = try await World { server, store in CollectionHost.expose(on: server, store: store) }
         let backend = TrebuchetBackend(client: try await world.client())
@@ -185,7 +185,7 @@ private struct Note: Codable, Identifiable, Sendable, Equatable {
     var text: String
 }
 
-/// A store that another one takes the place of while no server has it.
+/// A store whose underlying store can be replaced while no server uses it.
 private final class SwitchedStore: StateStore {
     private let store: Mutex<SQLiteStore>
 
@@ -204,7 +204,7 @@ private final class SwitchedStore: StateStore {
     func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await current.write(writes) }
 }
 
-/// What is written is kept in every way that there is.
+/// An actor with a property of each kind of persistence.
 @Trebuchet
 distributed actor Diary {
     struct Page: Codable, Sendable, Identifiable {

@@ -4,9 +4,9 @@ import Trebuchet
 import TrebuchetCluster
 import TrebuchetStore
 
-/// What `SQLiteEngine` keeps beyond its process. What it does like all engines is in EngineConformanceTests.
+/// Data that `SQLiteEngine` persists beyond its process. EngineConformanceTests covers the behaviour common to all engines.
 struct SQLiteEngineTests {
-    @Test("fences, entries, snapshots and replies are there after a restart; leases are not")
+    @Test("fences, entries, snapshots and replies survive a restart; leases do not")
     func restart() async throws {
         let store = MemoryStore()
         let (node, log) = (try ClusterNode(name: "a"), ClusterLog("todos"))
@@ -26,7 +26,7 @@ struct SQLiteEngineTests {
 
         engine = SQLiteEngine(over: store)
         #expect(try await engine.owner(of: log.slot) == nil)
-        // The owner of before writes nothing any more, whoever owns it now.
+        // The previous owner cannot write any more, whether or not the slot has an owner now.
         #expect(try await engine.append(LogAppend([0], expectedHead: 40), to: log, lease: lease) == .fenced(1))
         let next = try ClusterNode(name: "a")
         guard case .acquired(let later) = try await engine.acquire(log.slot, for: next, lasting: .seconds(60)) else {
@@ -47,7 +47,7 @@ struct SQLiteEngineTests {
         #expect(try await engine.read(log, after: LogPosition(fence: 2, offset: 41)).start == .resumed)
     }
 
-    @Test("a fence that could not be kept is nobody's")
+    @Test("a slot whose fence could not be stored has no owner")
     func unwritable() async throws {
         let (node, slot) = (try ClusterNode(name: "a"), ClusterSlot.all[3])
         let store = UnwritableStore()
@@ -60,7 +60,7 @@ struct SQLiteEngineTests {
     }
 }
 
-/// Has nothing and takes nothing.
+/// An empty store whose writes fail.
 private struct UnwritableStore: StateStore {
     func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] { [:] }
     func list(

@@ -8,7 +8,7 @@ import Trebuchet
 @testable import TrebuchetStore
 
 @Suite(.timeLimit(.minutes(5))) struct SQLiteStoreTests {
-    @Test("what was written is there when the file is opened again", arguments: SQLiteStore.Durability.allCases)
+    @Test("written values are there when the file is reopened", arguments: SQLiteStore.Durability.allCases)
     func reopening(durability: SQLiteStore.Durability) async throws {
         let folder = try TemporaryFolder()
         var options = SQLiteStore.Options()
@@ -22,7 +22,7 @@ import Trebuchet
         #expect(Set(folder.names) == ["data.db", "data.db-lock"], "closing merges the log into the file")
     }
 
-    @Test("a file is open once at a time, also through a link")
+    @Test("a file can be opened only once at a time, also through a link")
     func lock() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
@@ -36,7 +36,7 @@ import Trebuchet
         await (try SQLiteStore(path: folder.file())).close()
     }
 
-    @Test("a closed store lets go of its file although a process that is being started still has a copy of the lock")
+    @Test("a closed store releases its file although a process that is being started still has a copy of the lock")
     func copiedLock() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
@@ -50,14 +50,14 @@ import Trebuchet
         #expect(open == [copy], "closed stores leave no descriptor open")
     }
 
-    /// What a descriptor of this process leads to.
+    /// The target of a descriptor of this process.
     private static func target(of descriptor: Int32) -> String? {
         guard let path = realpath("/proc/self/fd/\(descriptor)", nil) else { return nil }
         defer { free(path) }
         return String(cString: path)
     }
 
-    @Test("who waits for a file gets it when the one who has it lets go, and is told once why he waits")
+    @Test("a store that waits for a file opens it when the holder closes it, and reports the reason for the wait once")
     func whenFree() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file()
@@ -79,7 +79,7 @@ import Trebuchet
         }
     }
 
-    @Test("a closed store says so")
+    @Test("operations on a closed store fail with an error")
     func closed() async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
@@ -93,14 +93,14 @@ import Trebuchet
         }
     }
 
-    @Test("a full store refuses what does not fit, keeps what it has and takes what fits")
+    @Test("a full store refuses writes that do not fit, keeps its content and accepts writes that fit")
     func full() async throws {
         let folder = try TemporaryFolder()
         var options = SQLiteStore.Options()
         options.fileSize = 400 << 10
         let store = try SQLiteStore(path: folder.file(), options: options)
         try await store.put([1], StateKey("n", "small"))
-        // At once, so that they meet in one transaction: the large one alone fails.
+        // Concurrent, so that they share one transaction: only the large one fails.
         let codes = await withTaskGroup(of: StateStoreError.Code?.self) { group in
             for index in 0..<10 {
                 group.addTask {
@@ -119,7 +119,7 @@ import Trebuchet
         }
         #expect(codes.compactMap(\.self) == [.full])
         #expect(try await store.list("n").count == 10)
-        #expect(try await store.get(StateKey("m", "5")) == nil, "all of a batch or nothing")
+        #expect(try await store.get(StateKey("m", "5")) == nil, "a batch is written completely or not at all")
         try await store.put([3], StateKey("n", "after"))
         await store.close()
         let again = try SQLiteStore(path: folder.file())
@@ -127,7 +127,7 @@ import Trebuchet
         await again.close()
     }
 
-    @Test("a value over the limit is refused before anything is written")
+    @Test("a value over the limit is refused before any write")
     func tooLarge() async throws {
         let folder = try TemporaryFolder()
         var options = SQLiteStore.Options()
@@ -143,7 +143,7 @@ import Trebuchet
         await store.close()
     }
 
-    @Test("another program that holds the file is waited for, then named")
+    @Test("a file held by another program is awaited, then the error names the program")
     func busy() async throws {
         let folder = try TemporaryFolder()
         var options = SQLiteStore.Options()
@@ -155,14 +155,14 @@ import Trebuchet
         try #require(sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
         let error = await #expect(throws: StateStoreError.self) { try await store.put([1], StateKey("n", "a")) }
         #expect(error?.code == .inUse)
-        #expect(try await store.get(StateKey("n", "a")) == nil, "reading goes on")
+        #expect(try await store.get(StateKey("n", "a")) == nil, "reads still succeed")
         sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
         try await store.put([1], StateKey("n", "a"))
         #expect(try await store.get(StateKey("n", "a")) == [1])
         await store.close()
     }
 
-    @Test("writes that wait become one transaction, in their order")
+    @Test("waiting writes become one transaction, in order")
     func groupCommit() throws {
         let folder = try TemporaryFolder()
         let file = try StoreFile(folder.file())
@@ -177,14 +177,14 @@ import Trebuchet
         }
         writer.handle(requests)
         #expect(answers.withLock { $0 } == Array(0..<100))
-        // One transaction leaves each page that it changed in the log once.
+        // One transaction writes each changed page to the log once.
         #expect(FileBytes.read(folder.file("data.db-wal")).count - before < 3 * 4_200)
         let reader = try SQLiteReader(file, SQLiteStore.Options(), writer.generations)
         #expect(try reader.get([key]) == [key: [99]])
     }
 
     @Test(
-        "when the file fails all who wait together are told why, and those who come later that nothing is written since"
+        "when the file fails, all waiting writes receive the cause, and later ones the error that writes are disabled"
     )
     func failedGroup() throws {
         let folder = try TemporaryFolder()
@@ -206,7 +206,7 @@ import Trebuchet
         #expect(answers.withLock { $0 }.last?.contains("writes are disabled, open the store again") == true)
     }
 
-    @Test("only a store that outlasts the loss of power waits for the disk", arguments: SQLiteStore.Durability.allCases)
+    @Test("only a store that survives power loss waits for the disk", arguments: SQLiteStore.Durability.allCases)
     func durability(durability: SQLiteStore.Durability) throws {
         let folder = try TemporaryFolder()
         var options = SQLiteStore.Options()
@@ -216,7 +216,7 @@ import Trebuchet
         #expect(try writer.connection.integer("PRAGMA synchronous") == (durability == .powerLoss ? 2 : 1))
     }
 
-    @Test("a value may have as many bytes as the limit says, and not one more")
+    @Test("a value may have exactly as many bytes as the limit, and no more")
     func valueSize() async throws {
         let folder = try TemporaryFolder()
         var options = SQLiteStore.Options()

@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetStore
 
-/// What every store promises.
+/// The operations that every store must provide.
 @Suite(.timeLimit(.minutes(5))) struct StoreContractTests {
     enum Kind: CaseIterable, CustomTestStringConvertible {
         case memory, sqlite
@@ -22,7 +22,7 @@ import TrebuchetStore
 
     private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-    @Test("a value is there after put and gone after delete", arguments: Kind.allCases)
+    @Test("a value exists after put and is gone after delete", arguments: Kind.allCases)
     func putAndDelete(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let key = StateKey("a", "b")
@@ -37,7 +37,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("any bytes and any names come back as they were", arguments: Kind.allCases)
+    @Test("any bytes and any names are read back unchanged", arguments: Kind.allCases)
     func anyBytes(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let values: [StateKey: [UInt8]] = [
@@ -50,7 +50,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("names are the same when their bytes are, not when they look alike", arguments: Kind.allCases)
+    @Test("names are equal when their bytes are equal, not when they look alike", arguments: Kind.allCases)
     func namesAreBytes(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let (composed, decomposed) = (StateKey("n", "\u{E9}"), StateKey("n", "e\u{301}"))
@@ -62,8 +62,7 @@ import TrebuchetStore
         }
     }
 
-    @Test(
-        "a list has the names of one namespace with the prefix, in the order of their bytes", arguments: Kind.allCases)
+    @Test("a list has the names of one namespace with the prefix, in byte order", arguments: Kind.allCases)
     func listing(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let names = ["a", "ab", "a/1", "a/10", "a/2", "a/é", "b", "A", ""]
@@ -78,7 +77,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("pages of a list join without a gap or a double", arguments: Kind.allCases)
+    @Test("pages of a list join without gaps or duplicates", arguments: Kind.allCases)
     func pages(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let names = (0..<1_000).map { "doc/\($0)" }
@@ -99,7 +98,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("of several writes for one key the last counts", arguments: Kind.allCases)
+    @Test("the last of several writes to one key wins", arguments: Kind.allCases)
     func lastCounts(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let (a, b) = (StateKey("n", "a"), StateKey("n", "b"))
@@ -128,7 +127,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("writers that come together each find their last write, in their order", arguments: Kind.allCases)
+    @Test("each of several concurrent writers finds its last write, in order", arguments: Kind.allCases)
     func order(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -149,7 +148,7 @@ import TrebuchetStore
         }
     }
 
-    @Test("a store tells its namespaces in pages, and how much is in one", arguments: Kind.allCases)
+    @Test("a store lists its namespaces in pages, and reports the usage of each", arguments: Kind.allCases)
     func catalog(kind: Kind) async throws {
         try await withStore(kind) { (store) async throws in
             let store = try #require(store as? any CatalogedStore)

@@ -5,16 +5,16 @@ import TrebuchetActors
 
 @testable import TrebuchetStore
 
-/// The lives of logs in a file that is opened again, restored, copied or cut off.
+/// The incarnations of logs in a file that is reopened, restored, copied or truncated.
 @Suite(.timeLimit(.minutes(5))) struct StoreGenerationsTests {
-    /// How a file is put back. Nobody has to remove its lock, which is in the wrong in most of these cases.
-    enum Restoring: CaseIterable {
+    /// Ways to restore a file. No way requires the operator to remove the lock, which is wrong in most of these cases.
+    enum RestoreMethod: CaseIterable {
         case withLockOfLater, withItsOwnLock, withoutLock, withoutItsLog, overTheFile
     }
 
     private static let key = StateKey("states", "todos.state")
 
-    /// Opens the file for a body.
+    /// Opens the store for the duration of a body.
     private func open<Result>(
         _ path: String, _ options: SQLiteStore.Options = .init(), _ body: (SQLiteStore) async throws -> Result
     ) async throws -> Result {
@@ -42,7 +42,7 @@ import TrebuchetActors
     }
 
     @Test(
-        "each opening begins a life of a log, and knows how far those before it led",
+        "each opening starts an incarnation of a log that knows the last versions of the earlier ones",
         arguments: SQLiteStore.Durability.allCases)
     func lives(durability: SQLiteStore.Durability) async throws {
         let folder = try TemporaryFolder()
@@ -60,13 +60,13 @@ import TrebuchetActors
                 let found = try await log(store)
                 #expect(found.earlierIncarnations == expected)
                 #expect(found.entries.map(\.version) == Array(4...5 + round) && found.snapshot.version == 3)
-                // The same, however often it is read and written.
+                // The epoch stays the same, however often the log is read and written.
                 try await append(6 + round...6 + round, store)
                 #expect(try await log(store).snapshot.epoch == found.snapshot.epoch)
                 expected.append(StreamIncarnation(epoch: found.snapshot.epoch, lastVersion: 6 + round))
             }
         }
-        // A life in which nothing was written was seen all the same.
+        // An incarnation without writes was visible all the same.
         let unwritten = try await open(folder.file(), options) { try await log($0).snapshot.epoch }
         try await open(folder.file(), options) { (store) async throws in
             let found = try await log(store)
@@ -77,8 +77,10 @@ import TrebuchetActors
         }
     }
 
-    @Test("a restored file knows of no version that it lacks, whatever lies beside it", arguments: Restoring.allCases)
-    func restored(restoring: Restoring) async throws {
+    @Test(
+        "a restored file knows only the versions that it has, whatever files lie beside it",
+        arguments: RestoreMethod.allCases)
+    func restored(restoring: RestoreMethod) async throws {
         let folder = try TemporaryFolder()
         let (path, backup) = (folder.file(), folder.file("backup"))
         var (first, second) = ("", "")
@@ -89,14 +91,14 @@ import TrebuchetActors
         try await open(path) { (store) async throws in
             first = try await log(store).snapshot.epoch
             try await append(21...40, store)
-            // Without its log it is what had been merged: it has lost its end.
+            // Without its log the file has the merged pages only: it has lost its end.
             for suffix in restoring == .withoutItsLog ? ["", "-lock"] : ["", "-wal", "-lock"] {
                 copy(path + suffix, backup + suffix)
             }
             try await append(41...50, store)
         }
         if restoring == .overTheFile {
-            // A later process has had it, too.
+            // A later process has opened it, too.
             try await open(path) { (store) async throws in
                 second = try await log(store).snapshot.epoch
                 try await append(51...60, store)
@@ -114,7 +116,7 @@ import TrebuchetActors
             #expect(!["one", first, second].contains(found.snapshot.epoch))
             let lives = Dictionary(uniqueKeysWithValues: found.earlierIncarnations.map { ($0.epoch, $0.lastVersion) })
             #expect(lives["one"] == 20)
-            // What it lacks of that life is not in it, and of one that it does not know nothing is.
+            // The incarnation lists only versions in the file, and unknown incarnations are absent.
             #expect(lives[first] == (restoring == .withoutItsLog ? nil : 40))
             #expect(lives[second] == nil)
             try await append(last + 1...last + 20, store)
@@ -129,7 +131,7 @@ import TrebuchetActors
         for suffix in ["", "-wal", "-lock"] { unlink(backup + suffix) }
     }
 
-    @Test("two copies of a file go on in lives of their own from what they have in common")
+    @Test("two copies of a file continue from their common content in separate incarnations")
     func copies() async throws {
         let folder = try TemporaryFolder()
         try await open(folder.file()) { (store) async throws in
@@ -149,7 +151,7 @@ import TrebuchetActors
         #expect(epochs[0] != epochs[1])
     }
 
-    @Test("a snapshot keeps the lives of its log; one of another epoch, and a log that begins anew, have none")
+    @Test("a snapshot keeps the incarnations of its log; one of another epoch, and a restarted log, have none")
     func snapshots() async throws {
         let folder = try TemporaryFolder()
         try await open(folder.file()) { try await begin($0) }
@@ -173,7 +175,7 @@ import TrebuchetActors
         }
     }
 
-    @Test("a change that does not follow begins no life")
+    @Test("a conflicting change starts no incarnation")
     func conflict() async throws {
         let folder = try TemporaryFolder()
         try await open(folder.file()) { try await begin($0) }
@@ -184,7 +186,7 @@ import TrebuchetActors
         }
     }
 
-    @Test("the last 64 lives are known, of a log that is not written too")
+    @Test("the last 64 incarnations are recorded, also for a log without writes")
     func most() async throws {
         let folder = try TemporaryFolder()
         try await open(folder.file()) { try await begin($0) }
@@ -199,7 +201,7 @@ import TrebuchetActors
         }
     }
 
-    @Test("a file of schema 2 is taken over: its logs go on from the epoch that they had")
+    @Test("a file of schema 2 is migrated: its logs continue from their epoch")
     func olderFile() async throws {
         let folder = try TemporaryFolder()
         try await open(folder.file()) { (store) async throws in

@@ -7,10 +7,10 @@ import Trebuchet
 
 @testable import TrebuchetStore
 
-/// The parts of a store, each by itself.
+/// The parts of a store in isolation.
 @Suite(.timeLimit(.minutes(5))) struct StoreUnitTests {
     @Test(
-        "a checksum is the CRC-32 of namespace, name and value in a row",
+        "a checksum is the CRC-32 of namespace, name and value in sequence",
         arguments: [
             ("", "", "123456789", 0xCBF4_3926), ("12", "345", "6789", 0xCBF4_3926), ("123456789", "", "", 0xCBF4_3926),
             ("", "", "", 0), ("", "a", "", 0xE8B7_BE43),
@@ -20,7 +20,7 @@ import Trebuchet
     }
 
     @Test(
-        "a folder that cannot be opened or made safe is an error that says which, and what could not be done",
+        "a folder that cannot be opened or secured is an error that names the folder and the failed operation",
         arguments: [("/nowhere/at/all/data.db", "opening /nowhere/at/all/"), ("/proc/data.db", "writing /proc/")])
     func folder(path: String, text: String) {
         let error = #expect(throws: StateStoreError.self) { try StoreSchema.syncFolder(of: path) }
@@ -28,7 +28,7 @@ import Trebuchet
     }
 
     @Test(
-        "SQLite's errors have the code of their kind, extended or not, and name the file",
+        "SQLite errors, extended or not, have the code of their kind and name the file",
         arguments: [
             (SQLITE_CORRUPT, .damaged, "is damaged"), (SQLITE_CORRUPT | 1 << 8, .damaged, "is damaged"),
             (SQLITE_NOTADB, .notAStore, "is not a SQLite database"), (SQLITE_BUSY, .inUse, "by another program"),
@@ -49,7 +49,7 @@ import Trebuchet
     }
 
     @Test(
-        "errors of the system have the code of their kind, and say what was done",
+        "system errors have the code of their kind and name the failed operation",
         arguments: [
             (EACCES, .unwritable), (EPERM, .unwritable), (EROFS, .unwritable), (ENOENT, .unwritable),
             (ENOTDIR, .unwritable),
@@ -65,7 +65,7 @@ import Trebuchet
     // MARK: Connections and statements
 
     @Test(
-        "a database waits for others as long as it was told, in milliseconds",
+        "a database waits for locks as long as configured, in milliseconds",
         arguments: [
             (Duration.milliseconds(2_500), 2_500), (.seconds(5), 5_000), (.microseconds(1_900), 1), (.zero, 0),
         ])
@@ -79,7 +79,7 @@ import Trebuchet
         #expect(try connection.text("SELECT 'x' WHERE 0") == nil)
     }
 
-    @Test("a database that cannot be opened is an error, and makes no file")
+    @Test("a database that cannot be opened is an error, and creates no file")
     func noDatabase() throws {
         let folder = try TemporaryFolder()
         func code(_ path: String) -> StateStoreError.Code? {
@@ -95,7 +95,7 @@ import Trebuchet
         #expect(folder.names == [])
     }
 
-    @Test("a statement may run again, with other values or none, and one that is wrong says so")
+    @Test("a statement may run again, with other values or none, and an invalid one is an error")
     func statements() throws {
         let folder = try TemporaryFolder()
         try StoreFile.create(folder.file())
@@ -104,7 +104,7 @@ import Trebuchet
         let insert = try SQLiteStatement("INSERT INTO t VALUES (?, ?, ?)", connection)
         try insert.run(["x"], blob: [1, 2], integer: 7)
         try insert.run(["y"], blob: [], integer: -1)
-        // What was bound before is gone.
+        // The earlier bindings are cleared.
         try insert.run(["z"])
         #expect(throws: StateStoreError.self) { try insert.run(["x"], blob: [9], integer: 9) }
         try insert.run(["w"], blob: [3], integer: 0)
@@ -119,7 +119,7 @@ import Trebuchet
         #expect(try rows.step() && rows.bytes(1).isEmpty)
         #expect(try !rows.step())
         rows.reset()
-        // Nothing is bound, and nothing is found.
+        // With nothing bound, no row is found.
         #expect(try !rows.step())
         #expect(throws: StateStoreError.self) { try rows.bind("y", at: 1) }
         for sql in ["SELECT nothing", "NOT SQL", ""] {
@@ -130,7 +130,7 @@ import Trebuchet
 
     // MARK: Groups
 
-    /// How many of two requests one transaction has: the second is asked for when the first is answered.
+    /// Returns true if one transaction has both requests: the first response checks for the second write.
     private func areTogether(_ first: [StateWrite]) throws -> Bool {
         let folder = try TemporaryFolder()
         let file = try StoreFile(folder.file())
@@ -150,14 +150,16 @@ import Trebuchet
     }
 
     @Test(
-        "what waits goes together as long as it is fewer than 10,000 writes",
+        "waiting writes share a transaction while they are fewer than 10,000",
         arguments: [(9_999, true), (10_000, false)])
     func groupWrites(count: Int, together: Bool) throws {
         let areTogether = try areTogether((0..<count).map { .put([], StateKey("n", "\($0 % 10)")) })
         #expect(areTogether == together)
     }
 
-    @Test("and fewer than 32 MiB", arguments: [(32 << 20, false), ((32 << 20) - 1, true)])
+    @Test(
+        "waiting writes share a transaction while they are smaller than 32 MiB",
+        arguments: [(32 << 20, false), ((32 << 20) - 1, true)])
     func groupBytes(count: Int, together: Bool) throws {
         let areTogether = try areTogether([
             .delete(StateKey("n", "b")), .put([UInt8](repeating: 1, count: count), StateKey("n", "a")),
@@ -167,13 +169,13 @@ import Trebuchet
 
     // MARK: Files
 
-    @Test("what is no path of a file is refused", arguments: ["", "a\u{0}b", "/nowhere/at/all/data.db"])
+    @Test("an invalid file path is refused", arguments: ["", "a\u{0}b", "/nowhere/at/all/data.db"])
     func noPath(path: String) {
         let error = #expect(throws: StateStoreError.self) { try StoreFile(path) }
         #expect(error?.code == .unwritable)
     }
 
-    @Test("a new file is its owner's alone, holds nothing yet, and is not made twice")
+    @Test("a new file is private and empty, and is not created twice")
     func created() throws {
         let folder = try TemporaryFolder()
         try StoreFile.create(folder.file())
@@ -184,7 +186,7 @@ import Trebuchet
         #expect(error?.message.hasPrefix("making \(folder.file()): ") == true)
     }
 
-    @Test("the lock tells which process has the store, whatever it held before, and leads nowhere else")
+    @Test("the lock file contains the process ID of the store's owner, whatever it held before, and is never a link")
     func lockFile() throws {
         let folder = try TemporaryFolder()
         FileBytes.write(Array("a longer text than any number".utf8), folder.file("data.db-lock"))
@@ -202,7 +204,7 @@ import Trebuchet
         #expect(!folder.names.contains("elsewhere"))
     }
 
-    @Test("what an earlier attempt to make a store left is replaced")
+    @Test("a draft left by an earlier attempt is replaced")
     func leftDraft() async throws {
         let folder = try TemporaryFolder()
         for name in ["data.db-new", "data.db-new-journal"] { FileBytes.write([1, 2, 3], folder.file(name)) }
@@ -211,7 +213,7 @@ import Trebuchet
         #expect(Set(folder.names) == ["data.db", "data.db-lock"])
     }
 
-    @Test("a name that is a folder's or a device's is refused", arguments: ["folder", "device"])
+    @Test("a path of a folder or a device is refused", arguments: ["folder", "device"])
     func noFile(kind: String) throws {
         let folder = try TemporaryFolder()
         let error = #expect(throws: StateStoreError.self) {
@@ -221,7 +223,7 @@ import Trebuchet
         #expect(error?.message.contains("is a folder or a device") == true)
     }
 
-    @Test("each log that is left alone is named", arguments: ["-wal", "-journal"])
+    @Test("each log without its database file is named", arguments: ["-wal", "-journal"])
     func leftLog(suffix: String) throws {
         let folder = try TemporaryFolder()
         FileBytes.write([1], folder.file("data.db" + suffix))
@@ -231,7 +233,9 @@ import Trebuchet
         #expect(error?.message.contains("data.db\(suffix) exists") == true)
     }
 
-    @Test("no file of a store may be open to others, in any way", arguments: ["", "-wal", "-shm", "-journal", "-lock"])
+    @Test(
+        "no file of a store may be accessible to others, in any way",
+        arguments: ["", "-wal", "-shm", "-journal", "-lock"])
     func exposed(suffix: String) async throws {
         let folder = try TemporaryFolder()
         let store = try SQLiteStore(path: folder.file())
@@ -250,14 +254,14 @@ import Trebuchet
 
     // MARK: Threads
 
-    @Test("a worker does what it was handed in order, takes all that waits at once, and nothing after its end")
+    @Test("a worker handles items in order, takes all waiting items at once, and none after it was stopped")
     func worker() async {
         let (began, gate) = (Journal(), Journal())
         let done = Mutex<[[Int]]>([])
         let worker = WorkerThread<Int>("a-worker") { numbers in
             if numbers == [0] {
                 began.record("began")
-                // On a thread of its own: it may wait.
+                // The worker has a dedicated thread: it may block.
                 while gate.entries.isEmpty { sched_yield() }
             }
             done.withLock { $0.append(numbers) }
@@ -274,16 +278,16 @@ import Trebuchet
         await ended.wait(for: "second")
         #expect(done.withLock { $0 } == [[0], [1, 2, 3]])
         #expect(ended.entries == ["first", "second"])
-        // Who comes later hears of it at once.
+        // A later call completes immediately.
         worker.stop { ended.record("third") }
         #expect(ended.entries == ["first", "second", "third"])
         #expect(!worker.submit(5))
     }
 
-    @Test("what a worker's handler holds is gone before anybody hears of the end; an idle one ends too")
+    @Test("objects held by a worker's handler are released before the end is reported; an idle worker ends too")
     func released() async {
         final class RetainedByHandler: Sendable {}
-        /// `@unchecked Sendable`: written before the worker begins.
+        /// `@unchecked Sendable`: written before the worker starts.
         final class Reference: @unchecked Sendable {
             weak var held: RetainedByHandler?
         }

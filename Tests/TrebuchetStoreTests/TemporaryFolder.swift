@@ -6,11 +6,11 @@ final class TemporaryFolder {
 
     init() throws {
         var template = Array("/tmp/trebuchet-store-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw CouldNotMake(errno: errno) }
+        guard mkdtemp(&template) != nil else { throw CreationFailed(errno: errno) }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    struct CouldNotMake: Error { let errno: Int32 }
+    struct CreationFailed: Error { let errno: Int32 }
 
     deinit {
         for name in names { unlink("\(path)/\(name)") }
@@ -33,7 +33,7 @@ final class TemporaryFolder {
     }
 }
 
-/// Reads and writes files whole.
+/// Reads and writes whole files.
 enum FileBytes {
     static func read(_ path: String) -> [UInt8] {
         guard let file = fopen(path, "r") else { return [] }

@@ -4,11 +4,11 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Calls that wait for an actor to be made.
+/// The queue of calls that wait for the activation of an actor.
 @Suite struct ActivationQueueTests {
     private struct CallerGone: Error {}
 
-    @Test("those that wait are resumed in their order, some at a time; who comes meanwhile is behind them")
+    @Test("waiters resume in order and in batches; a new waiter is queued behind them")
     func parts() {
         let queue = ActivationQueue(for: QuotaScopes(connection: 1, principal: nil, host: nil))
         var resumed: [Int] = []
@@ -24,7 +24,7 @@ import Testing
         #expect(queue.count == 0)
     }
 
-    @Test("who has left is not resumed, and what it held is freed at once")
+    @Test("a waiter that left is not resumed, and its memory is freed at once")
     func leaving() {
         final class RetainedByWaiter {}
         let queue = ActivationQueue(for: QuotaScopes(connection: 1, principal: nil, host: nil))

@@ -3,7 +3,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Uses lists, by their names.
+/// Calls lists by name.
 @Trebuchet
 private distributed actor NameReportingActor {
     private let journal: Journal
@@ -26,7 +26,7 @@ private distributed actor NameReportingActor {
     }
 }
 
-/// Actors of a server that call and observe others by name.
+/// Server actors that call and observe other actors by name.
 @Suite(.timeLimit(.minutes(5))) struct ActorsByNameTests {
     private let journal = Journal()
 
@@ -39,7 +39,7 @@ private distributed actor NameReportingActor {
         await server.expose(TodoList(actorSystem: system), as: "fixed")
     }
 
-    @Test("one that is made on demand is made when another one calls or observes it", arguments: TestLink.allCases)
+    @Test("an on-demand actor is activated when another actor calls or observes it", arguments: TestLink.allCases)
     func onDemand(link: TestLink) async throws {
         try await withTestServer(link: link, reactors: 2) { server in
             await expose(server)
@@ -54,12 +54,12 @@ private distributed actor NameReportingActor {
             }
             let error = await #expect(throws: TrebuchetError.self) { try await porter.carry("a", to: "nowhere") }
             #expect(error?.code == .actorNotFound)
-            // The server's own connections are none of a client's.
+            // The server's internal connections do not count as client connections.
             #expect(await server.connectionCount == 1)
         }
     }
 
-    @Test("deactivate() reaches others while the server ends, and nothing of the server is left")
+    @Test("deactivate() can call other actors during shutdown, and the server is freed afterwards")
     func end() async throws {
         weak var system: TrebuchetActorSystem?
         do {
@@ -77,7 +77,7 @@ private distributed actor NameReportingActor {
         #expect(await eventually { system == nil })
     }
 
-    @Test("a server that is gone says so")
+    @Test("a call through a freed server fails with a clear error")
     func gone() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await expose(server)

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct ActorsOnDemandTests {
-    @Test("first calls of many clients at once make one actor", arguments: TestLink.allCases)
+    @Test("concurrent first calls of many clients activate one actor", arguments: TestLink.allCases)
     func oneActor(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: 2) { server in
@@ -33,7 +33,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor made on demand can be observed before it is called", arguments: TestLink.allCases)
+    @Test("an on-demand actor can be observed before its first call", arguments: TestLink.allCases)
     func observedFirst(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             let system = server.actorSystem
@@ -47,7 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what the factory throws reaches the caller, and the next call tries again", arguments: TestLink.allCases)
+    @Test("an error of the factory reaches the caller, and the next call tries again", arguments: TestLink.allCases)
     func factoryThrows(link: TestLink) async throws {
         let counted = Counted()
         try await withTestServer(link: link) { server in
@@ -65,7 +65,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls that wait for their actor keep their order", arguments: TestLink.allCases)
+    @Test("calls that wait for an activation keep their order", arguments: TestLink.allCases)
     func order(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link) { server in
@@ -76,7 +76,7 @@ import TrebuchetTesting
             }
         } body: { client, _ in
             let list = try client.resolve(TodoList.self, id: "lists/1")
-            // `immediate`: each call is on its way before the next task begins.
+            // `immediate`: each call is sent before the next task starts.
             var calls: [Task<Int, any Error>] = []
             for index in 1...50 {
                 calls.append(
@@ -88,14 +88,14 @@ import TrebuchetTesting
             journal.record("go")
             for call in calls { _ = try await call.value }
             let items = await list.observeState().first { _ in true }?.items ?? []
-            // Methods that suspend may be overtaken after they have begun; those that do not stand in order.
+            // Methods that suspend may be overtaken once they have started; methods that do not suspend run in order.
             #expect(items.count == 50)
             let sync = items.compactMap(Int.init).filter { !$0.isMultiple(of: 3) }
             #expect(sync == sync.sorted())
         }
     }
 
-    @Test("more actors on demand than the limit are refused, those that live go on")
+    @Test("activations beyond the limit are rejected; existing actors continue to work")
     func limit() async throws {
         var limits = ServerLimits()
         limits.activatedActors = 2
@@ -114,7 +114,7 @@ import TrebuchetTesting
         }
     }
 
-    /// Counts from one.
+    /// A counter that starts at 1.
     private final class Counted: Sendable {
         private let count = Atomic<Int>(0)
         func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }

@@ -4,7 +4,7 @@ import TrebuchetActors
 @testable import Trebuchet
 
 @Suite struct AuthorizationCacheTests {
-    @Test("a grant is for its actor and target, byte by byte, and for the rules that it was given by")
+    @Test("a grant applies to one actor and target, compared by bytes, under the rules that granted it")
     func grants() {
         let grants = AuthorizationCache()
         func has(_ actor: String, _ target: String, _ rules: UInt64 = 0, of principal: UInt64 = 0) -> Bool {
@@ -25,7 +25,7 @@ import TrebuchetActors
         #expect(!has("room", "enter()", 1, of: 1), "another has signed in")
     }
 
-    @Test("a connection has the last of them, and none of what is long")
+    @Test("a connection caches the newest grants and no long names")
     func limits() {
         let grants = AuthorizationCache()
         func has(_ target: String) -> Bool { grants.contains(ActorName("a"), target, on: .init()) }

@@ -4,11 +4,11 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// The rates of many parties at once; times are in nanoseconds.
+/// Rate limits of many parties; times are in nanoseconds.
 @Suite struct BucketTableTests {
     private static let second: UInt64 = 1_000_000_000
 
-    @Test("each party has a bucket of its own, which fills with time")
+    @Test("each party has a separate bucket, which refills over time")
     func parties() {
         var table = BucketTable<String>(RateLimit(callsPerSecond: 2, burst: 2), capacity: 10)
         for party in ["ada", "bob"] {
@@ -20,7 +20,7 @@ import Testing
         #expect(table.consume("ada", at: Self.second / 2) == 500)
     }
 
-    @Test("several calls are let through together or not at all; more than there may be at once wait for a full bucket")
+    @Test("several calls are admitted together or not at all; a batch larger than the burst waits for a full bucket")
     func several() {
         var bucket = TokenBucket(RateLimit(callsPerSecond: 2, burst: 4), now: 0)
         #expect(bucket.consume(3, at: 0) == nil)
@@ -31,7 +31,7 @@ import Testing
         #expect(bucket.consume(at: 2 * Self.second) == 500)
     }
 
-    @Test("a call looks at three buckets at the most, however many there are")
+    @Test("a call inspects at most three buckets, however many exist")
     func looks() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 100_000)
         for party in 0..<50_000 { _ = table.consume(party, at: 0) }
@@ -41,17 +41,17 @@ import Testing
         #expect(table.inspectionCount - before <= 3 * 1_000)
     }
 
-    @Test("buckets that have filled up go while others are used, and none that has not")
+    @Test("full buckets are removed while others are used; other buckets stay")
     func forgetting() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 1_000_000)
         for party in 0..<20_000 { _ = table.consume(party, at: 0) }
         for _ in 0..<2 { #expect(table.consume(-1, at: Self.second) == nil) }
         for party in 20_000..<40_000 { _ = table.consume(party, at: Self.second) }
         #expect(table.count < 25_000, "the first have filled up")
-        #expect(table.consume(-1, at: Self.second) == 1_000, "who has used up his own is not forgotten")
+        #expect(table.consume(-1, at: Self.second) == 1_000, "a used-up bucket stays")
     }
 
-    @Test("there are never more than may be; then an old one gives way")
+    @Test("the number of buckets never exceeds the capacity; the oldest bucket is evicted")
     func capacity() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 0.001, burst: 1), capacity: 5_000)
         for party in 0..<20_000 {
@@ -61,7 +61,7 @@ import Testing
         #expect(table.consume(19_999, at: 0) != nil)
     }
 
-    @Test("all parts of shared buckets keep to the rate")
+    @Test("all shards of shared buckets enforce the rate")
     func shared() {
         let buckets = ShardedBuckets<String>(RateLimit(callsPerSecond: 1, burst: 1))
         for party in (0..<1_000).map(String.init) {

@@ -4,9 +4,9 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite("What the calls of a connection weigh")
+@Suite("The load of a connection's calls")
 struct CallLoadTests {
-    @Test("calls and bytes in transit are bounded, each by itself; half of both must be back before more is read")
+    @Test("calls and bytes in transit have separate limits; reading resumes when both are at half")
     func bounds() {
         for (most, set) in [
             (CallLoad.maximumInTransitCalls, { (load: inout CallLoad, count: Int) in load.inTransit = count }),

@@ -4,7 +4,7 @@ import TrebuchetTesting
 
 @testable import Trebuchet
 
-/// Looks at the task that it runs in.
+/// Reports properties of the task that runs it.
 @Trebuchet
 distributed actor QueueTestObserver {
     private let journal: Journal
@@ -26,7 +26,7 @@ distributed actor QueueTestObserver {
     }
     distributed func go() async { journal.record("go") }
     distributed func caller() async -> String? { Caller.current?.principal?.id }
-    /// Of a task that goes on behind the call.
+    /// Returns the caller as seen by a task that continues after the call.
     distributed func callerBehind() async -> String? {
         let task = Task {
             await journal.wait(for: "go")
@@ -36,26 +36,26 @@ distributed actor QueueTestObserver {
     }
 }
 
-/// Calls of methods that may suspend share tasks, and notice nothing of it.
+/// Calls of methods that may suspend share tasks without visible effects.
 @Suite(.timeLimit(.minutes(5))) struct CallQueueTests {
     private func calls<Result: Sendable>(
         _ count: Int, _ call: @escaping @Sendable (Int) async throws -> Result
     ) async throws -> [Result] {
-        // `immediate`: all are on their way before the first is answered.
+        // `immediate`: all calls are sent before the first response.
         let calls = (0..<count).map { number in Task.immediate { try await call(number) } }
         var results: [Result] = []
         for call in calls { results.append(try await call.value) }
         return results
     }
 
-    @Test("one that suspends holds up none behind it", arguments: TestLink.allCases)
+    @Test("a call that suspends does not block the calls behind it", arguments: TestLink.allCases)
     func suspends(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: 1) { server in
             await server.expose(QueueTestObserver(journal: journal, actorSystem: server.actorSystem), as: "onlooker")
         } body: { client, _ in
             let onlooker = try client.resolve(QueueTestObserver.self, id: "onlooker")
-            // The last lets the others go.
+            // The last call releases the others.
             let results = try await calls(100) { number in
                 guard number < 99 else {
                     try await onlooker.go()
@@ -67,7 +67,7 @@ distributed actor QueueTestObserver {
         }
     }
 
-    @Test("one that cancels its task cancels no other's", arguments: TestLink.allCases)
+    @Test("a call that cancels its task cancels no other call", arguments: TestLink.allCases)
     func cancelsItself(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: 1) { server in
@@ -81,7 +81,7 @@ distributed actor QueueTestObserver {
         }
     }
 
-    @Test("one that is cancelled by its caller cancels no other", arguments: TestLink.allCases)
+    @Test("a call that its caller cancels cancels no other call", arguments: TestLink.allCases)
     func cancelledByCaller(link: TestLink) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: 1) { server in
@@ -98,7 +98,7 @@ distributed actor QueueTestObserver {
         }
     }
 
-    @Test("each has its own caller, in its task and in those that it begins")
+    @Test("each call has its caller in its task and in child tasks")
     func callers() async throws {
         let journal = Journal()
         let names = (0..<8).map { "caller-\($0)" }
@@ -123,7 +123,7 @@ distributed actor QueueTestObserver {
         }
     }
 
-    // MARK: What comes in one turn
+    // MARK: Messages of one turn
 
     typealias Rig = ServerConnectionTests.Rig
 
@@ -134,14 +134,14 @@ distributed actor QueueTestObserver {
 
     private let cancelOfNothing = #"{"type":"cancel","payload":{"callID":"nobody"}}"#
 
-    /// Has all messages read in one turn.
+    /// Delivers all messages in one turn.
     private func receive(_ texts: [String], _ rig: Rig) async {
         await rig.on { connection in
             for text in texts { Array(text.utf8).withUnsafeBytes { connection.receive($0) } }
         }
     }
 
-    @Test("calls of one connection begin in their order, whatever comes between them")
+    @Test("calls of one connection start in order, whatever messages come between them")
     func order() async {
         let between: [[String]] = [
             [], [cancelOfNothing], [call("s", "hold(_:)", "\"s\"")],
@@ -160,7 +160,7 @@ distributed actor QueueTestObserver {
         }
     }
 
-    @Test("another connection that cancels or ends changes nothing of the order")
+    @Test("cancellation or closing of another connection does not change the order")
     func orderBesideOthers() async {
         let rig = await Rig()
         await rig.on { connection in
@@ -180,7 +180,7 @@ distributed actor QueueTestObserver {
         #expect(rig.journal.entries.compactMap { Int($0) }.filter { $0 < 100 } == Array(1...9))
     }
 
-    @Test("a second call of one callID is refused, and the first counts until it has ended")
+    @Test("a second call with the same callID is rejected, and the first counts until it ends")
     func twins() async {
         let rig = await Rig()
         await receive(["a", "b"].map { call("1", "hold(_:)", "\"\($0)\"") }, rig)
@@ -193,7 +193,7 @@ distributed actor QueueTestObserver {
         #expect(!rig.journal.entries.contains("b began"))
     }
 
-    @Test("a call whose callID another one has taken is answered when the server stops, or ends with its connection")
+    @Test("a call whose callID was reused is answered when the server stops, or ends with its connection")
     func twinAtTheEnd() async {
         for isClosing in [false, true] {
             let rig = await Rig()

@@ -3,7 +3,7 @@ import Trebuchet
 import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct CallTests {
-    /// A calculator, a bank and a plain actor.
+    /// Runs `body` with a calculator, a bank and a plain actor.
     private func withActors(
         _ link: TestLink, _ body: (TrebuchetClient) async throws -> Void
     ) async throws {
@@ -18,7 +18,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls take none to many arguments and give back nothing, values and optionals", arguments: TestLink.allCases)
+    @Test("calls take any number of arguments and return nothing, values or optionals", arguments: TestLink.allCases)
     func shapes(link: TestLink) async throws {
         try await withActors(link) { client in
             let calculator = try client.resolve(Calculator.self, id: "calculator")
@@ -37,7 +37,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "default arguments are filled in by the caller, and a distributed property is read",
+        "the caller fills in default arguments, and distributed properties are readable",
         arguments: TestLink.allCases)
     func defaultsAndProperties(link: TestLink) async throws {
         try await withActors(link) { client in
@@ -48,7 +48,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("generic methods take types of the library and of the program", arguments: TestLink.allCases)
+    @Test("generic methods accept library types and user types", arguments: TestLink.allCases)
     func generics(link: TestLink) async throws {
         try await withActors(link) { client in
             let calculator = try client.resolve(Calculator.self, id: "calculator")
@@ -59,7 +59,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a type that the server has not named is refused, whatever its name is made of")
+    @Test("a type that the server has not registered is rejected, whatever its components")
     func unnamedTypes() async throws {
         try await withActors(.webSocket) { client in
             let calculator = try client.resolve(Calculator.self, id: "calculator")
@@ -73,7 +73,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an error named by throws(…) arrives as itself, from sync and async methods", arguments: TestLink.allCases)
+    @Test(
+        "an error declared with throws(…) arrives with its type, from sync and async methods",
+        arguments: TestLink.allCases)
     func typedThrows(link: TestLink) async throws {
         try await withActors(link) { client in
             let bank = try client.resolve(Bank.self, id: "bank")
@@ -83,7 +85,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a Codable error arrives as itself once it is registered", arguments: TestLink.allCases)
+    @Test("a registered Codable error arrives with its type", arguments: TestLink.allCases)
     func registeredErrors(link: TestLink) async throws {
         try await withActors(link) { client in
             let bank = try client.resolve(Bank.self, id: "bank")
@@ -97,7 +99,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor without @Trebuchet is called by its mangled names", arguments: TestLink.allCases)
+    @Test("an actor without @Trebuchet is called by mangled names", arguments: TestLink.allCases)
     func plainActor(link: TestLink) async throws {
         try await withActors(link) { client in
             let plain = try client.resolve(Plain.self, id: "plain")
@@ -108,7 +110,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor on the global pool is called, observed and reads its own writes", arguments: TestLink.allCases)
+    @Test("an actor on the global pool is called, is observed and reads its own writes", arguments: TestLink.allCases)
     func concurrentActor(link: TestLink) async throws {
         try await withActors(link) { client in
             let list = try client.resolve(ConcurrentList.self, id: "concurrent")
@@ -121,7 +123,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a thousand calls at once are all answered, each with its own answer", arguments: TestLink.allCases)
+    @Test("a thousand concurrent calls all receive their own responses", arguments: TestLink.allCases)
     func manyCalls(link: TestLink) async throws {
         try await withActors(link) { client in
             let calculator = try client.resolve(Calculator.self, id: "calculator")
@@ -134,7 +136,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client that is not connected says so")
+    @Test("a call through a disconnected client fails with a clear error")
     func notConnected() async throws {
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1))
         let calculator = try client.resolve(Calculator.self, id: "calculator")

@@ -8,10 +8,10 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite("Who calls, and what a call that fails says") struct CallUnitTests {
+@Suite("Caller connections and errors of calls") struct CallUnitTests {
     // MARK: Actors
 
-    @Test("an actor that lives elsewhere is not entered as if it lived here")
+    @Test("a remote actor is not registered as a local one")
     func elsewhere() async throws {
         try await withTestServer { server in
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "list")
@@ -27,7 +27,7 @@ import TrebuchetWire
 
     // MARK: Connections
 
-    @Test("what is to be done when a connection goes is done once, in the order in which it was asked for, or at once")
+    @Test("close handlers run once and in order, or at once when the connection is closed already")
     func closing() {
         let notes = Mutex<[String]>([])
         @Sendable func note(_ text: String) { notes.withLock { $0.append(text) } }
@@ -54,7 +54,7 @@ import TrebuchetWire
         #expect(connection.principal?.id == "bob")
     }
 
-    @Test("what a closure that was forgotten or has run holds is freed")
+    @Test("a cancelled or completed close handler frees the values that it captured")
     func freed() {
         final class RetainedByClosure: Sendable {}
         let connection = CallerConnection(principal: nil, remoteAddress: nil)
@@ -71,8 +71,7 @@ import TrebuchetWire
         #expect(second == nil)
     }
 
-    @Test(
-        "a connection is itself and no other; its host is the network that it comes from, unless that is this machine")
+    @Test("a connection equals only itself; its host is its source network, or nil for loopback")
     func identity() {
         func connection(_ text: String) -> CallerConnection {
             CallerConnection(principal: nil, remoteAddress: SocketAddress(literal: text, port: 1))
@@ -90,7 +89,7 @@ import TrebuchetWire
 
     private struct Told: Error, Codable { var text = "for clients" }
     private struct UndisclosedError: Error, CustomStringConvertible { var description = "a secret" }
-    /// Says that it can be written, and cannot.
+    /// Claims to be encodable, but its encoding fails.
     private struct Unwritable: Error, Encodable, CustomStringConvertible {
         var description = "a secret"
         func encode(to encoder: any Encoder) throws { throw CancellationError() }
@@ -103,7 +102,7 @@ import TrebuchetWire
             error, of: "the method", coder: ValueCoder(), ErrorDisclosure(showsText: shows, log: log))
     }
 
-    @Test("errors that are for clients go to them; of others they get a number, under which the log has the text")
+    @Test("public errors go to clients; other errors are replaced by a number, and the log has the text")
     func disclosure() {
         let lines = Mutex<[String]>([])
         let log: @Sendable (String) -> Void = { line in lines.withLock { $0.append(line) } }
@@ -130,7 +129,7 @@ import TrebuchetWire
         #expect(lines.withLock { $0.count } == 2)
     }
 
-    @Test("a text of an error goes to the log up to 4,000 characters")
+    @Test("the log has at most 4,000 characters of an error's text")
     func longText() {
         let lines = Mutex<[String]>([])
         _ = failure(UndisclosedError(description: String(repeating: "x", count: 4_001))) { line in
@@ -139,7 +138,7 @@ import TrebuchetWire
         #expect(lines.withLock { $0[0].split(separator: " ").last?.count } == 4_000)
     }
 
-    @Test("a failure that would not fit is cut, one that fits is not", arguments: [0, 1])
+    @Test("a failure that exceeds the size limit is truncated; a smaller one is unchanged", arguments: [0, 1])
     func fitting(missing: Int) {
         let message = String(repeating: "m", count: 300)
         let failure = failure(TrebuchetError(.application, message, type: "Type", data: [1, 2, 3]))
@@ -154,7 +153,8 @@ import TrebuchetWire
     }
 
     @Test(
-        "a code of 64 bytes is kept when a failure is cut, a longer one is not", arguments: [(64, true), (65, false)])
+        "a code of 64 bytes survives truncation of a failure; a longer one does not",
+        arguments: [(64, true), (65, false)])
     func longCode(count: Int, isKept: Bool) {
         let code = ErrorCode(rawValue: String(repeating: "c", count: count))
         let cut = failure(TrebuchetError(TrebuchetError.Code(code), "m")).fitting(1)
@@ -163,7 +163,7 @@ import TrebuchetWire
 
     // MARK: Names
 
-    @Test("names of actors and keys of states are what their bytes are")
+    @Test("actor names and state keys are compared by bytes")
     func names() {
         #expect(ActorName("\u{e9}") != ActorName("e\u{301}") && ActorName("a") == ActorName("a"))
         #expect(Set([ActorName("\u{e9}"), ActorName("e\u{301}"), ActorName("\u{e9}")]).count == 2)

@@ -16,7 +16,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server calls the actor that a client has passed", arguments: TestLink.allCases)
+    @Test("a server calls an actor that a client has passed", arguments: TestLink.allCases)
     func call(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
             let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
@@ -30,7 +30,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a reference that comes twice, or within a value, is the same; it counts once and until nobody has it",
+        "a reference that arrives repeatedly or inside a value is one reference, counted once until it is released",
         arguments: TestLink.allCases)
     func counted(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
@@ -49,7 +49,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("errors of a client's actor arrive as themselves, and others with their text", arguments: TestLink.allCases)
+    @Test(
+        "registered errors of a client actor arrive with their type, other errors with their text",
+        arguments: TestLink.allCases)
     func errors(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
             let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
@@ -61,7 +63,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that a client's actor returns can be called too", arguments: TestLink.allCases)
+    @Test("an actor returned by a client actor can be called too", arguments: TestLink.allCases)
     func returned(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
             let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
@@ -70,7 +72,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that the client holds no more is not found", arguments: TestLink.allCases)
+    @Test("a client actor that was released is not found", arguments: TestLink.allCases)
     func gone(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
             _ = try await host.enter(InProcessClientActor("Ada", actorSystem: client.actorSystem))
@@ -78,7 +80,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client answers for the actors that it has passed, and for no others", arguments: TestLink.allCases)
+    @Test("a client answers calls only to actors that it has passed", arguments: TestLink.allCases)
     func onlyHanded(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
             let (passed, kept) = (
@@ -87,7 +89,7 @@ import TrebuchetTesting
             )
             _ = try await host.enter(passed)
             for name in [kept.id.id, "host", "nobody"] {
-                // As a server would that has found out the name.
+                // A server that has guessed the name would send this.
                 let forged = Array(#"{"client":"\#(name)"}"#.utf8)
                 _ = try await client.call(actor: "host", target: "enter(_:)", arguments: [forged])
                 let outcome = try await host.outcome(of: "hear")
@@ -98,7 +100,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that takes too long ends, and is cancelled in the client", arguments: TestLink.allCases)
+    @Test("a call that exceeds its time limit ends, and is cancelled in the client", arguments: TestLink.allCases)
     func late(link: TestLink) async throws {
         var limits = ServerLimits()
         limits.clientCallTimeout = .milliseconds(100)
@@ -115,7 +117,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that is cancelled is cancelled in the client", arguments: TestLink.allCases)
+    @Test("a cancelled call is cancelled in the client", arguments: TestLink.allCases)
     func cancelled(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
             let journal = Journal()
@@ -131,7 +133,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "states of a client's actor are not observed, and its @Idempotent methods not called, with an error that says so",
+        "observing a client actor or calling its @Idempotent methods fails with a clear error",
         arguments: TestLink.allCases)
     func unsupported(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
@@ -145,7 +147,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a reference to a client's actor is not sent on to clients", arguments: TestLink.allCases)
+    @Test("a reference to a client actor is not forwarded to other clients", arguments: TestLink.allCases)
     func notSentOn(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
             let visitor = InProcessClientActor("Ada", actorSystem: client.actorSystem)
@@ -158,7 +160,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "when the client is closed, calls to its actors end unavailable at once, and nothing is left of it",
+        "when the client closes, calls to its actors end as unavailable at once, and its memory is released",
         arguments: TestLink.allCases)
     func closed(link: TestLink) async throws {
         try await withHost(link) { host, client, server in
@@ -189,7 +191,7 @@ import TrebuchetTesting
         return other
     }
 
-    @Test("a client answers so many calls at once", arguments: TestLink.allCases)
+    @Test("a client bounds its concurrent calls from the server", arguments: TestLink.allCases)
     func callsFromServer(link: TestLink) async throws {
         var options = TrebuchetClient.Options()
         options.callsFromServer = 1

@@ -8,9 +8,9 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite("What calls to clients may use")
+@Suite("Quotas of calls to clients")
 struct ClientCallQuotaUsageTests {
-    /// Of one client at a host, signed in as Ada, and what all clients use.
+    /// The quota usage of one client at a host, signed in as Ada, and of all clients.
     private struct Scene {
         let quotas: ClientCallQuotas
         let shares: ClientCallQuotaUsage
@@ -25,7 +25,7 @@ struct ClientCallQuotaUsageTests {
             shares = ClientCallQuotaUsage(quotas, QuotaScopes(connection: 1, principal: "Ada", host: host))
         }
 
-        /// Calls of all clients, of Ada's, and of the host's; bytes of the host and in all.
+        /// In-flight calls of all clients, of Ada and of the host; bytes of the host and in all.
         var used: [Int] {
             get throws {
                 let host = try #require(AddressKey(SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false)))
@@ -39,7 +39,7 @@ struct ClientCallQuotaUsageTests {
     }
 
     @Test(
-        "a call for which there is no room is refused, with the limit's name and number, and counts nowhere",
+        "a call over the quota is rejected with the limit's name and value, and reserves nothing",
         arguments: [
             "callsPerClient", "callBytesPerClient", "callsToClients", "callsToClientsPerPrincipal",
             "callsToClientsPerHost", "bufferedBytesPerHost",

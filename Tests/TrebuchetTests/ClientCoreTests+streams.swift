@@ -10,7 +10,7 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Streams of a client, over connections that come and go.
+/// Streams of a client over changing connections.
 extension ClientCoreTests {
     func observe(_ rig: Rig, _ name: String = "observeState") -> EncodedStream {
         rig.core.observe(StreamTarget(actorID: "a", name: name))
@@ -20,7 +20,7 @@ extension ClientCoreTests {
         stream?.relay.currentValue.update.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    @Test("a stream is asked for, taken up over another connection, and ended when nobody reads it")
+    @Test("a stream is requested, resumed over another connection, and ended when its last reader leaves")
     func streams() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.activateLink(link, number: 1)
@@ -34,7 +34,7 @@ extension ClientCoreTests {
         )
         await rig.receive(#"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":4,"data":[1]}}"#)
         #expect(text(stream) == "[1]")
-        // Of another connection it is no matter.
+        // Messages of another connection are ignored.
         await rig.receive(
             #"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":5,"data":[2]}}"#, over: 7)
         #expect(text(stream) == "[1]")
@@ -42,7 +42,7 @@ extension ClientCoreTests {
             #"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":5,"base":4,"patch":[{"op":"add","path":"/-","value":3}]}}"#
         )
         #expect(text(stream) == "[1,3]")
-        // What cannot be made out is asked for anew.
+        // An update that cannot be decoded makes the client request the stream again.
         await rig.receive(
             #"{"type":"streamData","payload":{"streamID":"s1","sequenceNumber":9,"base":8,"patch":[]}}"#)
         #expect(link.all.suffix(2).first?.contains(#""type":"streamEnd","payload":{"streamID":"s1""#) == true)
@@ -57,7 +57,7 @@ extension ClientCoreTests {
         stream = nil
         #expect(await eventually { second.all.count == 3 })
         #expect(second.all.last?.contains(#""type":"streamEnd""#) == true)
-        // One that nobody wants any more is sent away again.
+        // A stream without readers is ended at the server.
         await rig.receive(
             #"{"type":"streamStart","payload":{"streamID":"s2","callID":"1","actorID":"a","targetIdentifier":"observeState","epoch":"e"}}"#,
             over: 2)
@@ -65,7 +65,7 @@ extension ClientCoreTests {
     }
 
     @Test(
-        "a stream ends as its server says, or with the answer to its beginning",
+        "a stream ends when its server says so, or with the response to its start request",
         arguments: [
             (#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"completed"}}"#, StreamOutcome.completed),
             (
@@ -100,7 +100,7 @@ extension ClientCoreTests {
         #expect(stream.relay.currentValue.outcome == outcome)
     }
 
-    @Test("when there will be no connection, streams end and calls that wait fail")
+    @Test("when the client gives up, streams end and waiting calls fail")
     func givenUp() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.activateLink(link, number: 1)
@@ -119,7 +119,7 @@ extension ClientCoreTests {
         _ = try await sent.value
     }
 
-    @Test("clients of one address have one server when the address says which")
+    @Test("clients of one address share one server when the address identifies it")
     func addresses() {
         func core(_ name: String, _ isAddressed: Bool) -> ClientCore {
             ClientCore(

@@ -10,9 +10,9 @@ import TrebuchetWire
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// The calls and streams of a client over links that note what is sent, by a clock that the test turns.
+/// A client's calls and streams over recording links, with a clock that the test advances.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct ClientCoreTests {
-    /// Notes what is sent.
+    /// Records the messages sent.
     final class Link: ClientLink, Sendable {
         let callSession: String?
         private let messages = Mutex<[String]>([])
@@ -20,7 +20,7 @@ import TrebuchetWire
         func send(_ message: [UInt8]) { messages.withLock { $0.append(String(decoding: message, as: UTF8.self)) } }
         func close() { messages.withLock { $0.append("closed") } }
         var all: [String] { messages.withLock { $0 } }
-        /// The calls among them, by their arguments.
+        /// The recorded calls, by their arguments.
         var calls: [String] {
             all.compactMap { text in
                 text.firstRange(of: "\"arguments\":[").map { String(text[$0.upperBound...].prefix { $0 != "]" }) }
@@ -29,7 +29,7 @@ import TrebuchetWire
     }
 
     final class Rig: Sendable {
-        /// Nobody else's timers are on it.
+        /// A dedicated reactor, so that it has no other timers.
         let reactor: Reactor
         let core: ClientCore
 
@@ -65,7 +65,7 @@ import TrebuchetWire
             await reactor.perform {}
         }
 
-        /// Makes a call of one argument.
+        /// Calls a method with one argument.
         func call(_ argument: String, isIdempotent: Bool = false) -> Task<String, any Error> {
             let core = core
             return Task {
@@ -85,7 +85,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("a call gets the answer with its number, and what answers no call does no harm")
+    @Test("a call completes with the response of its number; other responses are ignored")
     func answers() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.activateLink(link, number: 1)
@@ -110,7 +110,7 @@ import TrebuchetWire
         #expect(try await empty.value == "nothing")
     }
 
-    @Test("an answer that is an error has all of it")
+    @Test("an error response arrives completely")
     func errors() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.activateLink(link, number: 1)
@@ -130,7 +130,7 @@ import TrebuchetWire
         #expect(await failure(plain) == TrebuchetError(.internal, "no"))
     }
 
-    @Test("without a connection, and none being made, calls and streams say what to do")
+    @Test("without a connection or an attempt, calls and streams fail with advice")
     func notConnected() async throws {
         let rig = Rig()
         let error = await failure(rig.call("1"))
@@ -143,7 +143,7 @@ import TrebuchetWire
         #expect(closed?.message == "there is no connection to ws://there:1; the client was closed")
     }
 
-    @Test("calls of a client are bounded")
+    @Test("the number of in-flight calls is bounded")
     func callsInFlight() async throws {
         let (rig, link) = (Rig { $0.callsInFlight = 2 }, Link())
         await rig.activateLink(link, number: 1)
@@ -167,12 +167,12 @@ import TrebuchetWire
     }
 
     @Test(
-        "a message may have as many bytes as the client sends, and as the server has said that it takes",
+        "a message is limited by the client's setting and by the server's advertised limit",
         arguments: [
             false, true,
         ])
     func sizes(isTold: Bool) async throws {
-        // What a call of four digits has beside its argument.
+        // The size of a call with a four-digit argument, without the argument.
         let count =
             #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"n()","arguments":[]}}"#
             .count + 4
@@ -190,13 +190,13 @@ import TrebuchetWire
             error?.message.contains(isTold ? "the server's limit is \(count)" : "this client's limit is \(count)")
                 == true)
         #expect(await rig.on { $0.callsUnderWay(number: 1) + $0.callsUnderWay(number: 0) } == 0)
-        // Of a call that may be repeated the arguments alone count at first, then all of it.
+        // A repeatable call is first checked by its arguments alone, then by its whole size.
         let repeated = await failure(rig.call(String(repeating: "1", count: count), isIdempotent: true))
         #expect(repeated?.code == .invalidArguments)
         let large = await failure(rig.call(String(repeating: "1", count: 1_001), isIdempotent: true))
         #expect(large?.code == .invalidArguments)
         #expect(link.calls == ["1234"])
-        // Another server may take more.
+        // Another server may accept more.
         let other = Link()
         await rig.activateLink(other, number: 2)
         if isTold {
@@ -207,7 +207,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("calls beyond what the server takes wait, and are sent in their order as others are answered")
+    @Test("calls beyond the server's limit are queued, and sent in order as responses arrive")
     func waiting() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.activateLink(link, number: 1)
@@ -228,7 +228,7 @@ import TrebuchetWire
         await #expect(throws: CancellationError.self) { try await calls[3].value }
         await rig.answer(1)
         #expect(link.calls == ["1", "2", "3", "5"])
-        // One that was not sent is not cancelled over there; one that was is, and makes room.
+        // A call that was not sent needs no cancel message; a sent call gets one and makes room.
         #expect(!link.all.contains { $0.contains("cancel") })
         calls[2].cancel()
         await #expect(throws: CancellationError.self) { try await calls[2].value }
@@ -238,7 +238,7 @@ import TrebuchetWire
         for index in [0, 1, 4] { _ = try await calls[index].value }
     }
 
-    @Test("a call ends at its time limit, with what it waited for, and others go on")
+    @Test("a call ends at its time limit with the reason for its wait, and other calls continue")
     func timeouts() async throws {
         let (rig, link) = (Rig { $0.callTimeout = .seconds(30) }, Link())
         await rig.activateLink(link, number: 1)
@@ -265,7 +265,7 @@ import TrebuchetWire
         #expect(await rig.on { ($0.loop as! Reactor).liveTimerCount } == 0)
     }
 
-    @Test("a deadline that has passed is told at once; one that has not goes along in milliseconds, rounded up")
+    @Test("an expired deadline fails at once; a later one is sent in milliseconds, rounded up")
     func deadlines() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.activateLink(link, number: 1)
@@ -286,7 +286,7 @@ import TrebuchetWire
         _ = try await call.value
     }
 
-    @Test("what was sent over a connection that broke has no known outcome; what is idempotent is asked again")
+    @Test("calls sent over a broken connection have an unknown outcome; idempotent calls are repeated")
     func broken() async throws {
         let (rig, link) = (Rig(), Link(callSession: "s.1.x"))
         await rig.activateLink(link, number: 1)
@@ -303,7 +303,7 @@ import TrebuchetWire
         #expect(next?.code == .unavailable)
     }
 
-    @Test("the largest call under way is the one for which a server has closed the connection")
+    @Test("when a server closes the connection over a message size, the largest in-flight call fails")
     func refused() async throws {
         let (rig, link) = (Rig(), Link())
         await rig.activateLink(link, number: 1)

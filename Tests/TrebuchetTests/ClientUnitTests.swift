@@ -10,11 +10,11 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Parts of a client that decide by themselves.
-@Suite("What a client keeps and says") struct ClientUnitTests {
-    // MARK: Calls that wait
+/// Client components without a connection.
+@Suite("Client components") struct ClientUnitTests {
+    // MARK: Waiting calls
 
-    /// A call of so many bytes that somebody waits for.
+    /// A call of the given size that a caller awaits.
     private func call(_ number: UInt64, bytes: Int = 0) -> PendingCall {
         PendingCall(number: number, name: "n()", message: .encoded([UInt8](repeating: 1, count: bytes)), deadline: 0)
     }
@@ -26,7 +26,7 @@ import WebSockets
         return OutboundCallQueue(terms: terms)
     }
 
-    /// With calls that have callers, who hear of the end when the body returns.
+    /// Runs `body` with calls that have waiting callers, which are resumed when it returns.
     private func waiting(_ calls: [PendingCall], _ body: () -> Void) async {
         let journal = Journal()
         for call in calls {
@@ -42,7 +42,7 @@ import WebSockets
         for call in calls { call.finish(.success(nil)) }
     }
 
-    @Test("as many calls are under way as the server takes, with streams that begin counted among them")
+    @Test("in-flight calls are limited by the server's number, and starting streams count")
     func room() async {
         let calls = (1...4).map { call(UInt64($0)) }
         await waiting(calls) {
@@ -55,7 +55,7 @@ import WebSockets
             line.didSend(calls[0])
             #expect(!line.hasRoom(for: calls[0], beside: 0))
             for _ in 0..<2 { line.didEnd(calls[0]) }
-            // However many streams begin, one call may be tried.
+            // However many streams start, one call may be tried.
             #expect(!line.hasRoom(for: calls[0], beside: 100))
             line.didEnd(calls[0])
             #expect(line.underWay == 0 && line.bytes == 0)
@@ -63,7 +63,7 @@ import WebSockets
         }
     }
 
-    @Test("bytes count with 4 KiB for each call; a call that is too large by itself is tried alone")
+    @Test("bytes count with 4 KiB for each call; a call over the limit is tried alone")
     func bytes() async {
         let calls = [call(1, bytes: 100), call(2, bytes: 101), call(3, bytes: 1_000_000)]
         await waiting(calls) {
@@ -81,7 +81,7 @@ import WebSockets
         }
     }
 
-    @Test("calls leave the line in their order, without those that have ended meanwhile", arguments: [5, 200, 3_000])
+    @Test("calls leave the queue in order, without those that have ended meanwhile", arguments: [5, 200, 3_000])
     func order(count: Int) async {
         let calls = (1...count).map { call(UInt64($0)) }
         await waiting(calls) {
@@ -91,7 +91,7 @@ import WebSockets
             line.didSend(calls[0])
             #expect(line.next(beside: 0) == nil)
             line.didEnd(calls[0])
-            // Each fourth has ended, told or not.
+            // Every fourth call has ended, with or without notice to the queue.
             for (index, call) in calls.enumerated() where index % 4 == 1 {
                 call.finish(.success(nil))
                 if index % 8 == 1 { line.didLeave() }
@@ -107,7 +107,7 @@ import WebSockets
         }
     }
 
-    @Test("of a line that all have left nothing is kept")
+    @Test("a queue retains nothing of calls that have all left")
     func left() async {
         let calls = (1...100).map { call(UInt64($0)) }
         await waiting(calls) {
@@ -125,7 +125,7 @@ import WebSockets
 
     // MARK: Repeats
 
-    @Test("a call that may be repeated tells when it was sent first, and is not sent again to who keeps no answers")
+    @Test("a repeatable call names its first session, and is not repeated at a server without an idempotency cache")
     func repeats() throws {
         func next(_ call: inout RetryableCall, _ session: String?, at now: UInt64 = 0) -> String? {
             call.next(over: session, at: now).map { String(decoding: $0, as: UTF8.self) }
@@ -145,17 +145,17 @@ import WebSockets
         #expect(only.contains(#""timeoutMilliseconds":6"#) && !only.contains("session"))
         #expect(unkept.isSent && !unkept.isRetryable)
         #expect(next(&unkept, "s.2.y") == nil && next(&unkept, nil) == nil)
-        // A deadline that has passed is one of a millisecond.
+        // An expired deadline is sent as one millisecond.
         var late = RetryableCall(number: 7, actorID: "a", target: "n()", request: request, deadline: 5_000_001)
         #expect(next(&late, nil, at: 5_000_001)?.contains(#""timeoutMilliseconds":1"#) == true)
         var exact = RetryableCall(number: 7, actorID: "a", target: "n()", request: request, deadline: 5_000_001)
         #expect(next(&exact, nil, at: 1)?.contains(#""timeoutMilliseconds":5"#) == true)
     }
 
-    // MARK: Messages that are too large
+    // MARK: Oversized messages
 
     @Test(
-        "who is to raise what depends on who takes less",
+        "the advice names the setting of the side that accepts less",
         arguments: [
             (
                 100, 50, nil,
@@ -184,7 +184,7 @@ import WebSockets
     // MARK: Failures
 
     @Test(
-        "a refusal is final unless another attempt could do better",
+        "a rejection is final unless another attempt could succeed",
         arguments: [
             (401, false, .always), (401, true, .never), (403, false, .always), (403, true, .always),
             (503, false, .never), (404, true, .never),
@@ -197,7 +197,7 @@ import WebSockets
     }
 
     @Test(
-        "certificates and handshakes are final at first, networks and tokens never",
+        "certificate and handshake errors are final at first, network and token errors never",
         arguments: [
             (.tls, .atFirst), (.handshake, .atFirst), (.refused, .never), (.timedOut, .never), (.closed, .never),
             (.system, .never), (.token, .never),
@@ -206,7 +206,7 @@ import WebSockets
         #expect(ConnectionFailure(TransportError(code, "no"), hasTokenProvider: true).finality == finality)
     }
 
-    @Test("any other error of a transport is told as its own, and tried again")
+    @Test("any other transport error is reported as the cause, and the attempt is repeated")
     func otherErrors() {
         struct NoRadio: Error {}
         let failure = ConnectionFailure(NoRadio(), hasTokenProvider: true)
@@ -214,9 +214,9 @@ import WebSockets
         #expect(failure.error.cause is NoRadio && failure.error.message.contains("NoRadio"))
     }
 
-    // MARK: What is handed over
+    // MARK: Exported actors
 
-    @Test("a client answers for the actors that it has handed over, and no others, under one secret name")
+    @Test("a client answers for the actors that it has passed, and no others, under one secret name")
     func handed() {
         let handed = ExportedActors()
         let (one, other) = (ActorName("one"), ActorName("other"))

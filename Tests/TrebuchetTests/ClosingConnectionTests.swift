@@ -6,9 +6,9 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// A connection that the server has sent away, beside the one that has taken its place.
+/// A connection that the server is draining, beside its replacement.
 @Suite(.timeLimit(.minutes(5))) struct ClosingConnectionTests {
-    @Test("a client hears of it when its server is cut off, also in the same process", arguments: TestLink.allCases)
+    @Test("a client is notified when its server is cut off, also in the same process", arguments: TestLink.allCases)
     func cut(link: TestLink) async throws {
         let journal = Journal()
         var options = TrebuchetClient.Options()
@@ -26,7 +26,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "calls under way over a connection that was sent away are answered over it, and it goes with the last of them",
+        "in-flight calls of a draining connection are answered over it, and the last one closes it",
         arguments: [false, true])
     func calls(hosts: Bool) async throws {
         let journal = Journal()
@@ -49,7 +49,7 @@ import TrebuchetTesting
                 }
             }
             #expect(await eventually { await server.connectionCount == 2 })
-            // The server knows the new one for the same client's.
+            // The server attributes the new connection to the same client.
             if hosts { #expect(try await host.tell("a") == [1]) }
             for (name, call) in calls {
                 journal.record("\(name) go")

@@ -6,7 +6,7 @@ import TrebuchetTesting
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Answers of calls that ran in place, and wait until what they changed is written.
+/// Responses of calls that ran in place and wait for the write of their changes.
 @Suite(.timeLimit(.minutes(5))) struct CommitGateTests {
     private final class Notes: CallResponder {
         var lines: [String] = []
@@ -39,7 +39,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("each gets its own, in order, and nothing stays")
+    @Test("each call gets its own response, in order, and the gate is empty afterwards")
     func order() {
         let (held, notes) = (CommitGate(), Notes())
         for round in 0..<2 {
@@ -55,7 +55,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what is not kept is an error for all")
+    @Test("a failed write is an error for all waiting calls")
     func failure() {
         let (held, notes) = (CommitGate(), Notes())
         add("1", "true", to: held, notes)
@@ -64,7 +64,7 @@ import TrebuchetTesting
         #expect(notes.lines == ["1 1 the disk is full", "1 2 the disk is full"])
     }
 
-    @Test("whose time is over is answered once, and the others later")
+    @Test("a call past its deadline is answered once, and the others later")
     func late() {
         let (held, notes) = (CommitGate(), Notes())
         for (id, time) in [("a", 30), ("b", 10), ("c", 20), ("d", 10)] as [(String, UInt64)] {
@@ -72,7 +72,7 @@ import TrebuchetTesting
         }
         #expect(held.timeOut(at: 9) == 10)
         #expect(notes.lines == [])
-        // Who hears that may call again at once.
+        // A notified caller may call again at once.
         notes.then = { line in if line.hasPrefix("1 b") { add("e", "5", until: 40, to: held, notes) } }
         #expect(held.timeOut(at: 10) == 20)
         let late = "the call took longer than 3.0 seconds"
@@ -84,7 +84,7 @@ import TrebuchetTesting
         #expect(held.timeOut(at: .max) == .max)
     }
 
-    @Test("those that wait for a write that failed go on waiting before the later ones, each with its own time")
+    @Test("calls that wait for a failed write stay before later calls, each with its own deadline")
     func taken() {
         let (held, later, notes) = (CommitGate(), CommitGate(), Notes())
         for (id, result, time) in [("a", "1", 10), ("b", nil, 40), ("c", "3", 30)] as [(String, String?, UInt64)] {
@@ -104,7 +104,7 @@ import TrebuchetTesting
         #expect(held.count == 0 && held.timeOut(at: .max) == .max)
     }
 
-    // MARK: At a server
+    // MARK: In a server
 
     private func withDiary(
         _ change: (inout ServerLimits) -> Void = { _ in }, store: GatedStore, clock: TestTime? = nil,
@@ -124,7 +124,7 @@ import TrebuchetTesting
         #expect(isKept)
     }
 
-    /// Writes a page, and gives the error of the call once its time is over.
+    /// Writes a page and returns the error of the call at its time limit.
     private func timeOut(
         _ page: String, _ diary: Diary, _ server: TrebuchetServer, _ clock: TestTime
     ) async -> TrebuchetError? {
@@ -134,7 +134,7 @@ import TrebuchetTesting
         return await #expect(throws: TrebuchetError.self) { try await call.value }
     }
 
-    @Test("a store that takes too long is an error when the call's time is over, and the change is kept all the same")
+    @Test("a slow store makes the call fail at its deadline, and the change is persisted nevertheless")
     func deadline() async throws {
         let store = GatedStore()
         let clock = TestTime()
@@ -153,7 +153,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls wait no longer than their time for a store that is out of reach")
+    @Test("calls wait for an unreachable store no longer than their deadline")
     func deadlineAway() async throws {
         let store = GatedStore()
         let clock = TestTime()
@@ -175,7 +175,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls whose time is over while the store takes its own leave nothing behind")
+    @Test("calls that expire during a slow write leave no memory behind")
     func crowd() {
         let (held, notes) = (CommitGate(), Notes())
         add("kept", "\"kept\"", until: .max, to: held, notes)
@@ -190,7 +190,7 @@ import TrebuchetTesting
         #expect(notes.lines.last == "4 kept \"kept\"")
     }
 
-    @Test("calls that wait for the store count, and give back what they took")
+    @Test("calls that wait for the store count against limits, and release their quota")
     func limits() async throws {
         let store = GatedStore()
         try await withDiary({ $0.callsPerConnection = 2 }, store: store) { (_, _, server) async throws in
@@ -222,7 +222,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who leaves before the answer is forgotten; the change is kept")
+    @Test("a caller that disconnects before the response is dropped; its change is persisted")
     func left() async throws {
         let store = GatedStore()
         try await withDiary(store: store) { (diary, client, server) async throws in
@@ -238,7 +238,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server that shuts down answers those who wait")
+    @Test("a server that shuts down answers the waiting calls")
     func drain() async throws {
         let store = GatedStore()
         try await withDiary(store: store) { (diary, _, server) async throws in

@@ -2,17 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler says of an actor that cannot be as it is written.
+/// Compiler diagnostics for invalid actors.
 @Suite(.timeLimit(.minutes(5))) struct CompilerMessageTests {
     private let compiler = SwiftCompiler()
 
-    /// The errors, each with what it is about.
+    /// The errors, each with its source location.
     private func errors(in source: String) async throws -> [String] {
         var output = ""
         try await compiler.withFolder { folder in
             let file = folder.appending(path: "App.swift")
             try ("import Trebuchet\n" + source).write(to: file, atomically: true, encoding: .utf8)
-            // As far as a build goes: what is sent from one isolation to another is looked at behind the types.
+            // Compiles to SIL, as a build does: isolation is checked after the types.
             let flags = ["-emit-sil", "-o", folder.appending(path: "App.sil").path]
             output = try await compiler.run("App", [file], flags).output
         }
@@ -24,7 +24,7 @@ import Testing
     private static func actor(_ members: String) -> String { "@Trebuchet distributed actor Game {\n\(members)\n}" }
 
     @Test(
-        "an argument or a result that is not Sendable is complained of where its method is called",
+        "a non-Sendable argument or result is diagnosed at the method's declaration",
         arguments: [
             "var box: Box?\ndistributed func put(_ box: Box) { self.box = box }",
             "var boxes: [Box] = []\ndistributed func put(_ boxes: [Box]) async { self.boxes = boxes }",
@@ -35,12 +35,12 @@ import Testing
         let errors = try await errors(in: "final class Box: Codable { var count = 1 }\n" + Self.actor(members))
         let first = try #require(errors.first)
         #expect(first.contains("type 'Box' does not conform to the 'Sendable' protocol"), "\(first)")
-        // None stands nowhere, as that of the compiler's own code for the method would.
+        // Every error has a location; an error in the compiler's own code for the method would have none.
         for error in errors { #expect(error.contains("macro expansion @Trebuchet"), "\(error)") }
     }
 
     @Test(
-        "a class as a state is one error, about the state and what it is to be",
+        "a class as a state is one error, which names the state and the required type",
         arguments: [
             ("", "make the class a struct"), (": Codable", "type 'Board' does not conform to the 'Sendable' protocol"),
         ],
@@ -53,7 +53,7 @@ import Testing
         #expect(errors.first?.contains(conformances.message) == true, "\(errors)")
     }
 
-    @Test("a struct as a state that is not Codable, or not Sendable, is one error")
+    @Test("a struct as a state that is not Codable or not Sendable is one error")
     func structAsState() async throws {
         let state = Self.actor("@StreamedState var board: Board = Board()\ndistributed func go() {}")
         let uncodable = try await errors(in: "struct Board: Sendable { var count = 1 }\n" + state)
@@ -65,7 +65,7 @@ import Testing
         #expect(unsendable.first?.contains("type 'Board' does not conform to the 'Sendable' protocol") == true)
     }
 
-    @Test("what is right compiles: generic parameters, many states, values of all kinds")
+    @Test("valid code compiles: generic parameters, many states, values of all kinds")
     func right() async throws {
         let states = (0..<12).map { "@StreamedState var state\($0): [String: Int] = [:]" }
         let members =

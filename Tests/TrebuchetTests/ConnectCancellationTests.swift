@@ -6,7 +6,7 @@ import Transports
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// A transport whose attempts do not end before they are cancelled, or fail at once, or whose connections do not end.
+/// A transport whose attempts never end unless cancelled, or fail at once, or whose connections never end.
 private struct StuckTransport: ClientTransport {
     enum Kind { case silent, refused, endless }
 
@@ -45,7 +45,7 @@ private final class EndlessLink: ClientLink {
 
     private func connecting(_ client: TrebuchetClient) -> Task<Void, any Error> { Task { try await client.connect() } }
 
-    @Test("a task that is cancelled waits for no connection any more, and none is made", arguments: [true, false])
+    @Test("a cancelled task stops waiting for a connection, and no connection is made", arguments: [true, false])
     func cancelled(isRefused: Bool) async throws {
         let client = client(isRefused ? .refused : .silent)
         let task = connecting(client)
@@ -57,7 +57,7 @@ private final class EndlessLink: ClientLink {
         await client.close()
     }
 
-    @Test("a task that is cancelled before it asks begins nothing")
+    @Test("a task that was cancelled before it connects starts no attempt")
     func cancelledBefore() async throws {
         let client = client(.silent)
         let task = Task {
@@ -69,7 +69,7 @@ private final class EndlessLink: ClientLink {
         await client.close()
     }
 
-    @Test("an attempt for which another task or a call waits goes on")
+    @Test("an attempt continues while another task or a call waits for it")
     func others() async throws {
         let client = client(.silent)
         let (first, second) = (connecting(client), connecting(client))
@@ -89,7 +89,7 @@ private final class EndlessLink: ClientLink {
         await client.close()
     }
 
-    @Test("a task that is cancelled does not wait for the end of a connection, which is ended all the same")
+    @Test("a cancelled task does not wait for the end of a connection, which is closed nevertheless")
     func disconnect() async throws {
         let client = client(.endless)
         try await client.connect()

@@ -21,7 +21,7 @@ import WebSockets
     static let failure = ConnectionFailure(refused)
     static let finalFailure = ConnectionFailure(forbidden, .always)
 
-    /// Everything that can be told: of the numbers that the situations use, and of one that is not theirs.
+    /// Every input: with the numbers that the situations use, and with an unknown number.
     static let inputs: [Input] =
         [.connectRequested, .disconnectRequested, .closeRequested]
         + [1, 2, 9].flatMap { number -> [Input] in
@@ -33,11 +33,11 @@ import WebSockets
 
     struct Situation: CustomTestStringConvertible {
         let testDescription: String
-        /// How it comes about, all at the time 0 and with half of each jitter.
+        /// The inputs that lead to the state, all at time 0 and with half of each jitter.
         let history: [Input]
         var policy = ReconnectPolicy()
         let state: State
-        /// The answers after 20 seconds, with a quarter of each jitter. Every other input does nothing.
+        /// The effects after 20 seconds with a quarter of each jitter. Every other input has no effect.
         let answers: [(Input, [Effect])]
     }
 
@@ -156,7 +156,7 @@ import WebSockets
             history: atOnce + [.goAway(1, reconnectAfter: .seconds(3)), .connectionLost(1, lost)],
             state: .connecting(attempt: 2, after: lost),
             answers: [
-                // Not even the user makes it earlier: .connectAsked does nothing.
+                // The user cannot shorten the wait: .connectAsked has no effect.
                 (.retryTimerFired(2), [.startConnecting(2)]),
                 (.disconnectRequested, [.cancelRetry, .notify(.disconnected(nil)), .failWaiting(none)]),
                 (.closeRequested, [.cancelRetry, .notify(.closed), .failWaiting(closed)]),
@@ -178,7 +178,7 @@ import WebSockets
             ]),
     ]
 
-    @Test("each input has its effects in each state", arguments: situations)
+    @Test("each input has its specified effects in each state", arguments: situations)
     func table(_ situation: Situation) {
         var machine = ConnectionMachine(policy: situation.policy)
         for input in situation.history { _ = machine.handle(input, at: 0, random: 0.5) }
@@ -195,7 +195,7 @@ import WebSockets
 
     // MARK: Delays
 
-    /// The delays of a machine whose server is gone from the beginning, at the end of each jitter.
+    /// The delays of a machine whose server is unreachable from the start, with maximal jitter.
     private func delays(_ policy: ReconnectPolicy, count: Int) -> [Duration] {
         var policy = policy
         policy.retriesFirstConnection = true
@@ -209,27 +209,27 @@ import WebSockets
         }
     }
 
-    @Test("the limit of the wait doubles from 0.2 to 10 seconds")
+    @Test("the maximum wait doubles from 0.2 to 10 seconds")
     func doubling() {
         let expected: [Double] = [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]
         #expect(delays(ReconnectPolicy(), count: 8) == expected.map { .milliseconds(Int($0 * 1000)) })
         #expect(delays(ReconnectPolicy(), count: 100).last == .seconds(10))
     }
 
-    @Test("the wait is the random part of the limit", arguments: [(0.0, 0), (0.5, 400), (0.25, 200)])
+    @Test("the wait is a random fraction of the maximum", arguments: [(0.0, 0), (0.5, 400), (0.25, 200)])
     func jitter(random: Double, milliseconds: Int) {
         let delay = ReconnectPolicy().delay(afterFailures: 3, random: random)
         #expect(delay == .milliseconds(milliseconds))
     }
 
-    @Test("a client gives up after as many attempts as its policy allows", arguments: [1, 2, 5])
+    @Test("a client gives up after the number of attempts in its policy", arguments: [1, 2, 5])
     func maximumAttempts(limit: Int) {
         var policy = ReconnectPolicy()
         policy.maximumAttempts = limit
         #expect(delays(policy, count: 10).count == limit - 1)
     }
 
-    @Test("without reconnection a lost connection stays lost, until the user asks")
+    @Test("without reconnection a lost connection stays closed until the user connects")
     func never() {
         var machine = ConnectionMachine(policy: .never)
         for input in Self.atOnce { _ = machine.handle(input, at: 0, random: 0) }
@@ -239,14 +239,14 @@ import WebSockets
     }
 
     @Test(
-        "failures are counted anew after a connection that lasted",
+        "the failure count restarts after a connection that lasted",
         arguments: [(9_999_999_999, 3, 400), (10_000_000_000, 1, 200)] as [(UInt64, Int, Int)])
     func reset(lasted: UInt64, attempt: Int, milliseconds: Int) {
         var policy = ReconnectPolicy()
         policy.retriesFirstConnection = true
         var machine = ConnectionMachine(policy: policy)
         let start: UInt64 = 5
-        // Two attempts and a failure, before there is a connection.
+        // Two attempts and one failure before there is a connection.
         let history: [Input] = [
             .connectRequested, .attemptFailed(1, Self.failure), .retryTimerFired(2), .connected(2),
         ]
@@ -257,7 +257,7 @@ import WebSockets
     }
 
     @Test(
-        "a client stays away as long as the server asks, at most 60 seconds, and backs off from one that sends it away at once",
+        "a client honors the server's delay up to 60 seconds, and backs off when a new connection is drained at once",
         arguments: [
             (.seconds(30), 20, .seconds(30)), (.seconds(3600), 20, .seconds(60)), (.zero, 20, .zero),
             (.zero, 1, .milliseconds(200)), (.milliseconds(10), 1, .milliseconds(200)), (.seconds(1), 1, .seconds(1)),
@@ -271,7 +271,7 @@ import WebSockets
         #expect(effects == [.scheduleRetry(2, after: delay), .notify(.draining)])
     }
 
-    @Test("what a new server answered is told, when the old one has gone")
+    @Test("the rejection by a new server is reported when the old connection closes")
     func refusedWhileDraining() {
         var machine = ConnectionMachine()
         let history: [Input] =
@@ -287,7 +287,7 @@ import WebSockets
     // MARK: Which failures are final
 
     @Test(
-        "another attempt is made unless the server would answer the same",
+        "another attempt is made unless the server would give the same response",
         arguments: [
             (TransportError(.refused, ""), .never, .never), (TransportError(.timedOut, ""), .never, .never),
             (TransportError(.addressInvalid, ""), .never, .never), (TransportError(.tls, ""), .atFirst, .atFirst),
@@ -303,7 +303,8 @@ import WebSockets
     }
 
     @Test(
-        "a handshake that fails ends the first attempt alone: who was connected tries again", arguments: [false, true])
+        "a failed handshake is final only for the first attempt: a client that was connected tries again",
+        arguments: [false, true])
     func handshakeOfAnother(retriesFirstConnection: Bool) {
         let failure = ConnectionFailure(
             TransportError(.handshake, "the relay is there, the server behind it is not"), hasTokenProvider: false)
@@ -328,7 +329,7 @@ import WebSockets
 
     // MARK: Several addresses
 
-    @Test("an attempt with each of several addresses is one failure, also before there was a connection")
+    @Test("an attempt at each of several addresses counts as one failure, also before the first connection")
     func rounds() {
         var machine = ConnectionMachine(addresses: 3)
         #expect(machine.handle(.connectRequested, at: 0, random: 1).first == .startConnecting(1))
@@ -342,7 +343,7 @@ import WebSockets
         #expect(effects == [.notify(.disconnected(Self.refused)), .failWaiting(Self.refused)])
     }
 
-    @Test("one of several addresses that refuses is no reason to give up, and all of them are")
+    @Test("the client gives up when all addresses reject it, not when one does")
     func refusals() {
         var machine = ConnectionMachine(addresses: 2)
         _ = machine.handle(.connectRequested, at: 0, random: 1)
@@ -375,7 +376,7 @@ import WebSockets
         #expect(waits == [200, 400, 400, 800, 800].map { .milliseconds($0) })
     }
 
-    @Test("who is sent away does not wait until that server is back when there are others")
+    @Test("a client of a draining server reconnects without delay when it has other addresses")
     func sentAway() {
         for (addresses, wait) in [(1, Duration.seconds(3)), (2, .milliseconds(200))] {
             var machine = ConnectionMachine(addresses: addresses)

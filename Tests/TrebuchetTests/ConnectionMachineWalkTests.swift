@@ -6,7 +6,7 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Does what a machine asks for, as a shell would, and checks that it makes sense.
+/// Executes the machine's effects as its host does, and checks their consistency.
 private struct Walk {
     typealias Input = ConnectionMachine.Input
 
@@ -16,13 +16,13 @@ private struct Walk {
     var attempt: Int?
     var timer: Int?
     var used: Int?
-    /// Connections that exist, the one in use and one that is replaced.
+    /// The open connections: the current one and one that is replaced.
     var connections: Set<Int> = []
-    /// Connections and attempts that are over, from which something may still come.
+    /// Closed connections and finished attempts, which may still produce inputs.
     var stale: [Int] = [999]
     var told = TrebuchetClient.ConnectionState.disconnected(nil)
     var isClosed = false
-    /// While the user says that they want no connection for now.
+    /// Whether the user currently wants no connection.
     var isUnwanted = false
 
     init(seed: UInt64) {
@@ -53,7 +53,7 @@ private struct Walk {
             #expect(attempt == nil, "one attempt at a time")
             #expect(!isClosed, "no attempt after close()")
             attempt = number
-            // Its timer was cut short; from now on the number is that of the attempt.
+            // Its timer ended early; the number now belongs to the attempt.
             stale.removeAll { $0 == number }
         case .abandon(let number):
             #expect(attempt == number)
@@ -77,7 +77,7 @@ private struct Walk {
             connections.remove(number)
             stale.append(number)
         case .notify(let state):
-            #expect(state != told, "only what has changed is told")
+            #expect(state != told, "only changes are reported")
             told = state
         case .releaseWaiting: #expect(!connections.isEmpty)
         case .failWaiting: #expect(connections.isEmpty && attempt == nil && timer == nil)
@@ -133,7 +133,7 @@ private struct Walk {
         tell(.retryTimerFired(number))
     }
 
-    /// Something comes of what is over; nothing may come of that.
+    /// Sends an input of a finished attempt or connection; it must have no effect.
     private mutating func tellLate() {
         let number = stale.randomElement(using: &random)!
         let inputs: [Input] = [
@@ -146,7 +146,7 @@ private struct Walk {
         #expect(machine.state == before)
     }
 
-    /// From now on everything succeeds.
+    /// Makes every following attempt succeed.
     mutating func succeed() {
         if case .disconnected = machine.state { tell(.connectRequested) }
         fire()
@@ -155,14 +155,13 @@ private struct Walk {
 }
 
 @Suite struct ConnectionMachineWalkTests {
-    @Test(
-        "whatever happens in whatever order, there is one attempt at a time, none after close(), and success connects")
+    @Test("any sequence of inputs leads to one attempt at a time, none after close(), and a connection on success")
     func walks() {
         var ends: [Bool: Int] = [:]
         for seed in 0..<2_000 as Range<UInt64> {
             var walk = Walk(seed: seed)
             for _ in 0..<100 { walk.step() }
-            // A policy that has had enough leaves a client with the old connection.
+            // A policy that gives up leaves the client with the old connection.
             let isLast = walk.machine.state == .draining && walk.attempt == nil && walk.timer == nil
             walk.succeed()
             if walk.isClosed {
@@ -172,7 +171,7 @@ private struct Walk {
             }
             ends[walk.isClosed, default: 0] += 1
         }
-        // Both kinds of end have been seen.
+        // Both kinds of end occurred.
         #expect(ends.count == 2)
     }
 }

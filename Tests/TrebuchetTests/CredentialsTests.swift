@@ -8,19 +8,19 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// What clients show, and how they are refused.
+/// Client credentials and their rejection.
 @Suite struct CredentialsTests {
     private func request(_ headers: HTTPHeaders) -> HTTPRequestHead { HTTPRequestHead(target: "/", headers: headers) }
 
     @Test(
-        "a bearer token stands in Authorization, or in a subprotocol",
+        "a bearer token is read from Authorization or from a subprotocol",
         arguments: [
             (["Authorization": "Bearer abc"], "abc"), (["authorization": "bEARER  abc"], "abc"),
             (["Authorization": "Basic abc"], nil), (["Authorization": "Bearer"], nil),
             (["Authorization": "Bearer a b"], nil),
             (["Authorization": ""], nil), (["Sec-WebSocket-Protocol": "trebuchet.v3, bearer.xyz"], "xyz"),
             (["Sec-WebSocket-Protocol": "trebuchet.v3"], nil), (["Sec-WebSocket-Protocol": "bearer."], ""), ([:], nil),
-            // The field counts where there is one.
+            // The header field has precedence.
             (["Authorization": "Basic abc", "Sec-WebSocket-Protocol": "bearer.xyz"], nil),
         ] as [(HTTPHeaders, String?)])
     func bearer(headers: HTTPHeaders, token: String?) { #expect(request(headers).bearerToken == token) }
@@ -36,7 +36,7 @@ import WebSockets
         #expect(request(["Cookie": "z=0", "cookie": field]).cookie("a") == value)
     }
 
-    @Test("who shows a key is who the key belongs to; no key and a wrong one are told apart")
+    @Test("an API key identifies its principal; a missing and a wrong key have different errors")
     func keys() async throws {
         let authenticate = AccessPolicy.apiKeys(["k1": Principal(id: "ada"), "k2": Principal(id: "bob")])
         #expect(try await authenticate(request(["X-API-Key": "k1"]))?.id == "ada")
@@ -53,7 +53,7 @@ import WebSockets
     }
 
     @Test(
-        "what authenticate throws has its status, and only what is for the client goes there",
+        "an error of authenticate has its HTTP status, and only its public text reaches the client",
         arguments: [
             (AccessDenied.unauthenticated("who?"), 401, "who?"), (AccessDenied.forbidden("no"), 403, "no"),
             (TrebuchetError(.unauthenticated, "who?"), 401, "who?"), (TrebuchetError(.unauthorized, "no"), 403, "no"),
@@ -77,7 +77,7 @@ import WebSockets
     }
 
     @Test(
-        "a refusal for a time says how many seconds, rounded up",
+        "a temporary rejection has Retry-After in seconds, rounded up",
         arguments: [
             (Duration.milliseconds(1), "1"), (.seconds(1), "1"), (.milliseconds(1_001), "2"), (.zero, "0"),
             (.seconds(-3), "0"),
@@ -92,7 +92,7 @@ import WebSockets
     }
 
     @Test(
-        "base64 of URLs has no padding, and left-over bits are zero",
+        "base64url has no padding, and left-over bits are zero",
         arguments: [
             ("", []), ("AA", [0]), ("AAA", [0, 0]), ("AAAA", [0, 0, 0]), ("-_-_", [251, 255, 191]),
             ("Zm9vYg", [102, 111, 111, 98]),
@@ -105,7 +105,7 @@ import WebSockets
         if let bytes { #expect(Base64URL.encode(bytes) == text) }
     }
 
-    @Test("digests are those of SHA-256, and equal when all of their bytes are")
+    @Test("digests match SHA-256, and are equal when all bytes are")
     func digests() {
         let hex = { (bytes: [UInt8]) in bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
         #expect(
@@ -121,7 +121,7 @@ import WebSockets
     // MARK: Origins
 
     @Test(
-        "an origin is a scheme, a host and perhaps a port, in lower case and without the port that goes without saying",
+        "an origin is a scheme, a host and an optional port, in lower case and without the default port",
         arguments: [
             ("https://App.Example", "https://app.example", 443), ("http://a:80", "http://a", 80),
             ("https://a:80", "https://a:80", 80),
@@ -139,7 +139,7 @@ import WebSockets
     }
 
     @Test(
-        "anything else is none",
+        "other texts are not origins",
         arguments: [
             "", "null", "a", "://a", "1http://a", "+http://a", "http:/a", "http:a", "http//a", "http://", "http://a/",
             "http://a/b",
@@ -152,7 +152,7 @@ import WebSockets
     func noOrigins(text: String) { #expect(WebOrigin(text) == nil) }
 
     @Test(
-        "pages of the host and port of a request are its own, of either scheme",
+        "pages on the host and port of a request are same-origin, with either scheme",
         arguments: [
             ("http://a", "a", true), ("https://a", "a", true), ("http://a:80", "a:80", true),
             ("https://a", "a:443", true),
@@ -165,7 +165,7 @@ import WebSockets
     }
 
     @Test(
-        "names of this machine are told from others that look like them",
+        "loopback names are distinguished from similar names",
         arguments: [
             ("localhost", true), ("LOCALHOST:80", true), ("x.localhost", true), (".localhost", false),
             ("localhost.example", false),
@@ -180,9 +180,9 @@ import WebSockets
         #expect(try #require(HostAndPort(host)).isLoopback == isLoopback)
     }
 
-    // MARK: Names of connections
+    // MARK: Connection names
 
-    @Test("a name that this server gave is read again; one that it did not give is none")
+    @Test("a session name of this server is accepted; a foreign one is not")
     func sessionNames() {
         let names = CallSessionRegistry(reactors: 4)
         let first = names.next(onReactor: 2)
@@ -207,7 +207,7 @@ import WebSockets
                 #expect(names.name(made) == nil)
             }
         }
-        // Of a number that has not been given yet, whatever the secret.
+        // A number that has not been issued is rejected, whatever the secret.
         #expect(names.name(names.text(CallSessionID(number: 1_000, secret: first.secret))) == nil)
         #expect(CallSessionRegistry(reactors: 4).name(names.text(first)) == nil)
         #expect(HandshakeField.server(ofSession: nil) == 0 && HandshakeField.server(ofSession: "!") == 0)

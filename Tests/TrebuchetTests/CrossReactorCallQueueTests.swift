@@ -13,13 +13,13 @@ import Testing
         func record(_ entry: String) { entries.withLock { $0.append(entry) } }
     }
 
-    /// Longer than a connection's share of a turn.
+    /// Computes for longer than a connection's share of a turn.
     private static func burn() {
         let end = MonotonicClock.now + 200_000
         while MonotonicClock.now < end {}
     }
 
-    @Test("long calls of one connection do not stand before those of another, and each keep their order")
+    @Test("long calls of one connection do not delay another connection, and both keep their order")
     func share() async throws {
         let reactor = try Reactor(name: "test-crossing")
         let log = Log()
@@ -32,7 +32,7 @@ import Testing
                 log.record("one \(number)")
             }
         }
-        // The other's come early: a reactor that is kept waiting takes one call in and runs one, turn by turn.
+        // The calls of the other connection are early: a waiting reactor admits and runs one call in each turn.
         for number in 0..<3 { add(number) }
         for number in 0..<3 { other.enqueue { log.record("other \(number)") } }
         for number in 3..<50 { add(number) }
@@ -44,7 +44,7 @@ import Testing
         #expect(try #require(entries.firstIndex(of: "other 2")) < 10)
     }
 
-    @Test("while answers of a megabyte are on their way, the next call waits")
+    @Test("while megabyte responses are in transit, the next call waits")
     func unread() async throws {
         let reactor = try Reactor(name: "test-crossing")
         let log = Log()
@@ -54,7 +54,7 @@ import Testing
             crossing.addUnreadBytes(CrossReactorCallQueue.maximumUnreadBytes + 5)
         }
         crossing.enqueue { log.record("second") }
-        // As many turns as it would need.
+        // More turns than the call would need.
         for _ in 0..<10 { await reactor.perform {} }
         #expect(log.entries.withLock { $0 } == ["first"])
         crossing.unreadCount = 5

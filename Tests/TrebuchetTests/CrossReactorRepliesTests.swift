@@ -4,10 +4,10 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Answers of calls that ended on another reactor than that of their connection.
+/// Responses of calls that ended on another reactor than that of their connection.
 @Suite(.timeLimit(.minutes(5))) struct CrossReactorRepliesTests {
     @Test(
-        "come also from a reactor whose server is taken apart, before the call ends or in the same turn",
+        "responses arrive from a reactor whose server is freed, before the call ends or in the same turn",
         arguments: [true, false])
     func takenApart(before: Bool) async {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)

@@ -4,7 +4,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Says goodbye, each in his own way.
+/// Records a goodbye in `deactivate()`, at a configurable speed.
 @Trebuchet
 private distributed actor Player {
     @StreamedState(persisted: true) var hasLeft: Bool = false
@@ -32,7 +32,7 @@ private distributed actor Player {
     }
 }
 
-/// `deactivate()` when the server ends.
+/// `deactivate()` during shutdown.
 @Suite(.timeLimit(.minutes(5))) struct DeactivationTests {
     private let journal = Journal()
     private let log = Journal()
@@ -59,7 +59,7 @@ private distributed actor Player {
         await client.close()
     }
 
-    @Test("at the end of the server it runs of all that were made on demand, once, and what it changes is written")
+    @Test("shutdown runs deactivate() once for each on-demand actor, and its changes are persisted")
     func end() async throws {
         let server = await server()
         try await server.start()
@@ -75,7 +75,7 @@ private distributed actor Player {
         #expect(journal.entries.count == 3)
     }
 
-    @Test("it comes behind the calls that are under way")
+    @Test("deactivate() runs after the in-flight calls")
     func behindCalls() async throws {
         let server = await server()
         try await server.start()
@@ -92,7 +92,7 @@ private distributed actor Player {
         await client.close()
     }
 
-    @Test("one that takes longer than five seconds is waited for no longer, and nobody waits for another's end")
+    @Test("shutdown waits at most five seconds for a deactivate(), and all of them run concurrently")
     func slow() async throws {
         let server = await server()
         try await server.start()
@@ -104,13 +104,13 @@ private distributed actor Player {
         }
         for name in ["players/slow", "idle/slow", "players/1"] { await journal.wait(for: "\(name) goes") }
         #expect(hasEnded.entries.isEmpty)
-        // Timers are set behind the beginning; the time of both goes on together.
+        // Timers are set after the start; the time of both advances together.
         while hasEnded.entries.isEmpty { await clock.advance(by: .seconds(1)) }
         await ending.value
         #expect(log.entries.count { $0.contains("took longer than 5") } == 2, "\(log.entries)")
     }
 
-    @Test("it does not run when the server is killed")
+    @Test("deactivate() does not run when the server is killed")
     func killed() async throws {
         let server = await server()
         try await server.start()
@@ -119,7 +119,7 @@ private distributed actor Player {
         #expect(journal.entries.isEmpty)
     }
 
-    @Test("an actor that is to go when no call to it is under way goes also when that takes a while")
+    @Test("an actor that waits for its last call is deactivated also when the call takes long")
     func letGo() async throws {
         let server = await server()
         try await server.start()
@@ -137,7 +137,7 @@ private distributed actor Player {
                 outcome.record("\(goes)")
             }
         }
-        // Far longer than a thread takes to ask a thousand times.
+        // Far longer than a thread needs for a thousand checks.
         let start = ContinuousClock.now
         for await count in asked.stream where count > 40 && start.duration(to: .now) > .milliseconds(100) { break }
         journal.record("players/1 may end")

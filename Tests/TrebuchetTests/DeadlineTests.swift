@@ -50,11 +50,11 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the client ends a call by its own limit", arguments: TestLink.allCases)
+    @Test("the client's limit ends a call", arguments: TestLink.allCases)
     func clientLimit(link: TestLink) async throws {
         var options = TrebuchetClient.Options()
         options.callTimeout = .seconds(300)
-        // The server's time is another, so its limit does not end the call first. It answers pings by that time.
+        // The server has another clock, so its limit does not end the call first. It answers pings by that clock.
         options.pingInterval = nil
         let clock = TestTime()
         let journal = Journal()
@@ -81,7 +81,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call after its deadline is not made at all")
+    @Test("a call past its deadline is not sent")
     func alreadyPast() async throws {
         try await withWaiter(.webSocket) { waiter, _, journal in
             let error = await #expect(throws: TrebuchetError.self) {
@@ -93,7 +93,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("of nested deadlines the earlier one counts", arguments: TestLink.allCases)
+    @Test("the earlier of nested deadlines applies", arguments: TestLink.allCases)
     func nested(link: TestLink) async throws {
         try await withWaiter(link) { waiter, _, _ in
             let error = await #expect(throws: TrebuchetError.self) {
@@ -105,7 +105,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a deadline of centuries is as good as none")
+    @Test("a deadline of centuries acts as no deadline")
     func endless() async throws {
         try await withWaiter(.webSocket) { waiter, _, journal in
             journal.record("a go")
@@ -113,7 +113,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("cancelling the caller's task cancels the call on the server", arguments: TestLink.allCases)
+    @Test("cancellation of the caller's task cancels the call on the server", arguments: TestLink.allCases)
     func cancellation(link: TestLink) async throws {
         try await withWaiter(link) { waiter, _, journal in
             let call = Task { try await waiter.hold("a") }
@@ -124,7 +124,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call of a task that is cancelled already is not made", arguments: TestLink.allCases)
+    @Test("a call in a cancelled task is not sent", arguments: TestLink.allCases)
     func cancelledBefore(link: TestLink) async throws {
         try await withWaiter(link) { waiter, _, journal in
             let start = Journal()
@@ -139,7 +139,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls over the client's own limit are not sent", arguments: TestLink.allCases)
+    @Test("calls over the client's limit are not sent", arguments: TestLink.allCases)
     func clientCallLimit(link: TestLink) async throws {
         var options = TrebuchetClient.Options()
         options.callsInFlight = 1
@@ -153,7 +153,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls under way when the connection goes end with an unknown outcome", arguments: TestLink.allCases)
+    @Test("in-flight calls end with an unknown outcome when the connection closes", arguments: TestLink.allCases)
     func connectionGoes(link: TestLink) async throws {
         try await withWaiter(link) { waiter, client, journal in
             let call = Task { try await waiter.hold("a") }

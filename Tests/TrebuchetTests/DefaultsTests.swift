@@ -4,7 +4,7 @@ import Trebuchet
 
 @Suite("Defaults of settings")
 struct DefaultsTests {
-    @Test("are those that the comments say")
+    @Test("the defaults equal those in the comments")
     func documented() throws {
         let serverLimits = try DocumentedDefaults(of: ServerLimits(), in: "Trebuchet/Limits/ServerLimits.swift")
         #expect(serverLimits.wrong == [])

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct DrainPlanTests {
     @Test(
-        "clients are told in batches within the time, and come back spread out",
+        "clients are notified in batches within the drain time, and reconnect with spread delays",
         arguments: [
             (0, Duration.seconds(5), 100, 2_000), (99, .seconds(5), 100, 2_000), (10_000, .seconds(5), 100, 10_000),
             (100_000, .seconds(5), 200, 30_000), (1_000_001, .seconds(1), 10_001, 30_000),

@@ -2,13 +2,13 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// Errors that are not `Codable`: their text is for the server's log.
+/// Errors that are not `Codable`: the server's log has their text.
 @Suite(.timeLimit(.minutes(5))) struct ErrorDisclosureTests {
     private struct LeakyError: Error, CustomStringConvertible {
         let description = "password hunter2\nerror 00000000: forged"
     }
 
-    /// Throws from every place that it can.
+    /// Throws in every context that can throw.
     @Trebuchet
     fileprivate distributed actor Leaker {
         @StreamedState var state: Int = 0
@@ -44,7 +44,7 @@ import Trebuchet
     }
 
     @Test(
-        "the caller gets a number, under which the server's log has the text",
+        "the caller receives a number, and the server's log has the text under that number",
         arguments: [
             "leak()", "leakLater()", "leakOnce()", "unmade",
         ])
@@ -69,7 +69,7 @@ import Trebuchet
         }
     }
 
-    @Test("so does who observes an actor that cannot be made")
+    @Test("an observer of an actor whose activation fails receives a number too")
     func hiddenFromStreams() async throws {
         try await withLeaker { client, journal in
             let stream = try await client.resolve(Leaker.self, id: "unmade/2").observeState()
@@ -84,7 +84,7 @@ import Trebuchet
         }
     }
 
-    @Test("for development the caller gets text and type, and the log nothing")
+    @Test("in development mode the caller receives text and type, and nothing is logged")
     func shown() async throws {
         try await withLeaker(showsErrorText: true) { client, journal in
             let leaker = try client.resolve(Leaker.self, id: "leaker")
@@ -95,7 +95,7 @@ import Trebuchet
         }
     }
 
-    @Test("errors that are for callers arrive as they are, and are not logged")
+    @Test("public errors arrive unchanged and are not logged")
     func meantForCallers() async throws {
         try await withLeaker { client, journal in
             let leaker = try client.resolve(Leaker.self, id: "leaker")

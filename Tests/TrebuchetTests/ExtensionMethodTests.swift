@@ -3,12 +3,12 @@ import Trebuchet
 import TrebuchetTesting
 
 extension Calculator {
-    /// In an extension, where the macro does not see it.
+    /// Declared in an extension, which the macro does not see.
     distributed func triple(_ number: Int) -> Int { number * 3 }
 }
 
 @Suite(.timeLimit(.minutes(5))) struct ExtensionMethodTests {
-    @Test("a distributed method in an extension can be called too", arguments: TestLink.allCases)
+    @Test("a distributed method in an extension can be called", arguments: TestLink.allCases)
     func extensionMethod(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
@@ -19,9 +19,9 @@ extension Calculator {
         }
     }
 
-    @Test("calls run in place again after one of a method in an extension", arguments: TestLink.allCases)
+    @Test("calls run in place again after a call of an extension method", arguments: TestLink.allCases)
     func inPlace(link: TestLink) async throws {
-        // On one reactor, so that the connection lives where the actor does.
+        // One reactor, so that the connection and the actor share it.
         try await withTestServer(link: link, reactors: 1) { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
         } body: { client, _ in
@@ -40,7 +40,7 @@ extension Calculator {
         ("plain", "$s14TrebuchetTests10CalculatorC4sameyS2iYaKFTE", ["1"]),
     ]
 
-    @Test("the mangled name of another type's method is refused", arguments: foreign)
+    @Test("the mangled name of another type's method is rejected", arguments: foreign)
     func foreignMethod(actor: String, target: String, arguments: [String]) async throws {
         try await withTestServer { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")

@@ -8,7 +8,7 @@ import Transports
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// A transport that brings no loop: its clients live on a Dispatch queue, as they do where there are no reactors.
+/// A transport without an event loop: its clients run on a Dispatch queue, as on platforms without reactors.
 private struct ForeignTransport: ClientTransport {
     let server: TrebuchetServer
     var address: String { "foreign" }
@@ -27,7 +27,7 @@ private struct OverwritingTransport: ClientTransport {
     }
 }
 
-/// Answers each call on another thread, from memory that is written over before the client's loop goes on.
+/// Answers each call on another thread, from memory that is overwritten before the client's loop continues.
 private final class OverwritingLink: ClientLink {
     private struct Call: Decodable {
         struct Payload: Decodable {
@@ -55,16 +55,16 @@ private final class OverwritingLink: ClientLink {
             }
             overwritten.signal()
         }
-        // The loop's thread: it reads nothing until then.
+        // Blocks the loop's thread, which reads nothing until then.
         overwritten.wait()
     }
 
     func close() { receiver.linkDidClose(TransportError(.closed, "closed by its client")) }
 }
 
-/// A transport over a relay: it is always there, and tells of a failed handshake while the server behind it is not.
+/// A transport over a proxy, which always accepts and reports a failed handshake while its server is down.
 private final class ProxyTransport: ClientTransport {
-    /// Which attempts fail, counted from 1.
+    /// The attempts that fail, counted from 1.
     let failing: Set<Int>
     private let attempts = Mutex((count: 0, last: nil as OverwritingLink?))
     var address: String { "relayed" }
@@ -102,7 +102,7 @@ private final class ProxyTransport: ClientTransport {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a client on a Dispatch queue calls, observes, and connects again")
+    @Test("a client on a Dispatch queue calls, observes and reconnects")
     func calls() async throws {
         try await withClient { client, _ in
             #expect(client.core.loop is DispatchLoop)
@@ -121,7 +121,7 @@ private final class ProxyTransport: ClientTransport {
         }
     }
 
-    @Test("its timers go: a call that is not answered ends at its deadline, and its server hears of it")
+    @Test("its timers fire: an unanswered call ends at its deadline, and its server receives the cancellation")
     func deadlines() async throws {
         try await withClient { client, journal in
             let till = try client.resolve(BlockingPaymentCounter.self, id: "till")
@@ -133,7 +133,7 @@ private final class ProxyTransport: ClientTransport {
         }
     }
 
-    @Test("an actor that lives on the queue is called by the server, and shows its state here")
+    @Test("the server calls an actor that lives on the queue, and its state is observed locally")
     func ownActors() async throws {
         try await withClient { client, _ in
             let own = TodoList(actorSystem: client.actorSystem)
@@ -147,7 +147,7 @@ private final class ProxyTransport: ClientTransport {
         }
     }
 
-    @Test("a client that was connected tries again when a relay's handshakes fail, one that was not gives up")
+    @Test("a failed handshake of a proxy is final for a first connection, and retried for a client that was connected")
     func relayed() async throws {
         let transport = ProxyTransport(failing: [1, 3, 4])
         var options = TrebuchetClient.Options()
@@ -163,7 +163,7 @@ private final class ProxyTransport: ClientTransport {
         await client.close()
     }
 
-    @Test("a token that cannot be had is told as that, whatever its provider throws")
+    @Test("a failed token provider is reported as such, whatever it throws")
     func noToken() async throws {
         var options = TrebuchetClient.Options()
         options.token = { throw TransportError(.tls, "the directory's certificate is too old") }
@@ -174,7 +174,7 @@ private final class ProxyTransport: ClientTransport {
         await client.close()
     }
 
-    @Test("the transport that Docs/Guides/Client.md links to carries calls, states and the session")
+    @Test("the transport linked in Docs/Guides/Client.md carries calls, states and the session")
     func sample() async throws {
         let guide = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/Guides/Client.md")
         let page = try String(contentsOf: guide.standardized, encoding: .utf8)
@@ -196,7 +196,7 @@ private final class ProxyTransport: ClientTransport {
         await server.shutdown(drain: .zero)
     }
 
-    @Test("what is told off the loop is copied: its memory may be written over at once")
+    @Test("messages delivered off the loop are copied: their memory may be overwritten at once")
     func copies() async throws {
         let transport: any ClientTransport = OverwritingTransport()
         let client = TrebuchetClient(transport: transport)

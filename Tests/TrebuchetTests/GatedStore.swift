@@ -3,7 +3,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetWire
 
-/// A store whose writes wait for the test's word, or fail when it says so.
+/// A store whose writes wait for the test's signal, or fail on request.
 final class GatedStore: StateStore {
     private struct Gate {
         var isClosed = false
@@ -12,20 +12,20 @@ final class GatedStore: StateStore {
         var readFailure: StateStoreError?
     }
 
-    /// `write 1` for each write with its number, when it comes.
+    /// Records `write 1` for each write with its number.
     let journal = Journal()
     private let memory = MemoryStore()
     private let gate = Mutex(Gate())
     private let count = Mutex(0)
     private let kept = Mutex<[StateWrite]>([])
 
-    /// What was written, in order.
+    /// The completed writes, in order.
     var writes: [StateWrite] { kept.withLock { $0 } }
 
-    /// Lets writes wait from now on.
+    /// Makes writes wait from now on.
     func close() { gate.withLock { $0.isClosed = true } }
 
-    /// Lets those that wait go on, and all later ones.
+    /// Releases the waiting writes and all later ones.
     func open() {
         let waiting = gate.withLock { gate in
             gate.isClosed = false
@@ -35,7 +35,7 @@ final class GatedStore: StateStore {
         for writer in waiting { writer.resume() }
     }
 
-    /// Lets the one that waits go on, and the next one wait again.
+    /// Releases the waiting write; the next one waits again.
     func letOneThrough() {
         let first = gate.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
         first?.resume()
@@ -79,7 +79,7 @@ final class GatedStore: StateStore {
         kept.withLock { $0 += writes }
     }
 
-    /// A state, with all changes.
+    /// The text of a state with all its changes.
     func text(_ name: String) async throws -> String? {
         let key = StateKey("states", name)
         guard let log = try await memory.readLog(key) else {

@@ -26,7 +26,7 @@ distributed actor Box<Value: Codable & Sendable> {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct GenericActorTests {
-    @Test("a generic actor is called and observed as any other, with its own types", arguments: TestLink.allCases)
+    @Test("a generic actor is called and observed like any other, with its own types", arguments: TestLink.allCases)
     func box(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(Box<Int>(actorSystem: server.actorSystem), as: "numbers")
@@ -48,7 +48,7 @@ distributed actor Box<Value: Codable & Sendable> {
         }
     }
 
-    @Test("a type that the actor does not have is refused as an argument")
+    @Test("an argument of another generic type is rejected")
     func wrongType() async throws {
         try await withTestServer { server in
             await server.expose(Box<Int>(actorSystem: server.actorSystem), as: "numbers")

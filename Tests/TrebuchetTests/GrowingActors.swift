@@ -1,6 +1,6 @@
 import Trebuchet
 
-/// One actor in three versions of its program, which are exposed under one name.
+/// One actor in three versions of its program, exposed under one name.
 enum FirstVersion {
     struct Chore: Codable, Sendable {
         var text: String
@@ -26,7 +26,7 @@ enum FirstVersion {
     }
 }
 
-/// Has members more, in the state and in an object of it.
+/// Adds members to the state and to a nested object.
 enum SecondVersion {
     struct State: Codable, Sendable {
         var chores: [FirstVersion.Chore] = []
@@ -49,7 +49,7 @@ enum SecondVersion {
     }
 }
 
-/// Its chores have another form.
+/// Has another form of chores.
 enum ThirdVersion {
     struct Chore: Codable, Sendable, Equatable {
         var title: String
@@ -82,7 +82,7 @@ enum ThirdVersion {
     }
 }
 
-/// Migrates in Swift, with the type that it had.
+/// Migrates in Swift, with the former type.
 enum LaterVersion {
     struct Unsuitable: Error {}
 
@@ -104,7 +104,7 @@ enum LaterVersion {
     }
 }
 
-/// Needs of each chore what the first version did not have, and does not say where it comes from.
+/// Requires a new member of each chore and provides no default for it.
 enum CarelessVersion {
     @Trebuchet
     distributed actor Chores {

@@ -4,11 +4,11 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Persisted states whose types are other than those that wrote them.
+/// Persisted states that an earlier program version wrote with other types.
 @Suite(.timeLimit(.minutes(5))) struct GrowingStateTests {
     let store = GatedStore()
 
-    /// A server that runs one version of the program.
+    /// Runs a server with one version of the program.
     private func with<Chores: TrebuchetActor, Result>(
         _ make: @escaping @Sendable (TrebuchetActorSystem) -> Chores, showsErrorText: Bool = true,
         _ body: (Chores) async throws -> Result
@@ -32,7 +32,7 @@ import TrebuchetTesting
         try StateJSON(text: try #require(await store.text("chores.state")))
     }
 
-    @Test("three versions of an actor: what one writes the next reads, by its initial value and by its migration")
+    @Test("each version of an actor reads the state of the version before, by initial values and by migration")
     func versions() async throws {
         try await writeFirst()
         try await with(SecondVersion.Chores.init(actorSystem:)) { (chores) async throws in
@@ -41,8 +41,8 @@ import TrebuchetTesting
             #expect(state.owner == "nobody")
             #expect(state.place.room == "kitchen")
             #expect(state.place.floor == 1)
-            #expect(state.marks == ["done": 0], "what was taken out of a dictionary does not come back")
-            #expect(try await stored()["owner"] == "nobody", "what was shown is written")
+            #expect(state.marks == ["done": 0], "a key removed from a dictionary does not return")
+            #expect(try await stored()["owner"] == "nobody", "the published value is persisted")
             try await chores.own("Ann")
         }
         try await with(ThirdVersion.Chores.init(actorSystem:)) { (chores) async throws in
@@ -65,7 +65,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what a newer program has stored is an error that says so, and stays")
+    @Test("a state of a newer program version is a clear error, and stays unchanged")
     func newer() async throws {
         let text = #"v2:{"chores":[]}"#
         try await store.put(text, "chores.state")
@@ -78,7 +78,7 @@ import TrebuchetTesting
         #expect(try await store.text("chores.state") == text)
     }
 
-    @Test("elements of arrays are not filled; the error names member, property and actor, and what to write")
+    @Test("members of array elements are not filled; the error names member, property and actor, with advice")
     func elements() async throws {
         try await writeFirst()
         let before = try await store.text("chores.state")
@@ -92,7 +92,7 @@ import TrebuchetTesting
         #expect(try await store.text("chores.state") == before)
     }
 
-    @Test("what a migration throws fails the calls, and what is stored stays")
+    @Test("an error of a migration fails the calls, and the persisted state stays")
     func throwing() async throws {
         try await writeFirst()
         let before = try await store.text("chores.state")
@@ -103,7 +103,7 @@ import TrebuchetTesting
         #expect(try await store.text("chores.state") == before)
     }
 
-    @Test("clients get the number of the log's line, not what is stored")
+    @Test("clients receive the number of the log line, not the persisted state")
     func undisclosed() async throws {
         try await store.put(#"{"chores":"pa55word"}"#, "chores.state")
         try await with(SecondVersion.Chores.init(actorSystem:), showsErrorText: false) { (chores) async throws in
@@ -113,7 +113,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what was filled or migrated is shown when it is written, not before")
+    @Test("a filled or migrated state is published after it is written")
     func writtenFirst() async throws {
         try await store.put(#"{"chores":[],"marks":{},"place":{"room":"hall"}}"#, "chores.state")
         store.close()
@@ -131,7 +131,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what decodes as it is is not written anew")
+    @Test("a state that decodes unchanged is not rewritten")
     func unchanged() async throws {
         let text = #"{"chores":[],"marks":{},"place":{"floor":2,"room":"hall"},"owner":"Ann","more":1}"#
         try await store.put(text, "chores.state")

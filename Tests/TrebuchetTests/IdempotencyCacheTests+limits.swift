@@ -7,9 +7,9 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// How much is kept, whose it is, and what that costs.
+/// Memory quotas, their owners and their cost.
 extension IdempotencyCacheTests {
-    @Test("each party has a share of the memory, and each limit an error of its own that names it")
+    @Test("each party has a memory quota, and each limit has an error that names it")
     mutating func parties() {
         let cases: [((inout ServerLimits) -> Void, [Step])] = [
             (
@@ -89,7 +89,7 @@ extension IdempotencyCacheTests {
                 if outcome == "run" { begun.append(name) }
                 if outcome == "run" { recordResponse(name, number) }
             }
-            // What was counted for a call that was refused after all has been given back.
+            // The reservation of a call that was rejected later has been released.
             for name in begun { memory.close(name) }
             memory.removeExpired(at: 100)
             #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
@@ -98,7 +98,7 @@ extension IdempotencyCacheTests {
         }
     }
 
-    @Test("a large answer does not take more than its connection's share of bytes")
+    @Test("a large response does not exceed its connection's byte quota")
     mutating func shareOfBytes() {
         (memory, shares) = Self.memory {
             $0.recordedResponseBytes = 1 << 20
@@ -110,7 +110,7 @@ extension IdempotencyCacheTests {
         #expect(memory.bytes <= 1_000)
     }
 
-    @Test("when answers come in another order than the calls, none that was forgotten runs again")
+    @Test("when responses arrive out of call order, an evicted call does not run again")
     mutating func otherOrder() {
         #expect(recordCall(Self.first, 1) == "run")
         #expect(recordCall(Self.first, 2) == "run")
@@ -124,7 +124,7 @@ extension IdempotencyCacheTests {
         #expect(recordCall(Self.first, 3, again: true, at: 1_000) == "run")
     }
 
-    @Test("a call costs the same whether a thousand answers are kept or twenty thousand")
+    @Test("a call costs the same with a thousand recorded responses as with twenty thousand")
     mutating func cost() {
         (memory, shares) = Self.memory {
             $0.recordedResponses = .max
@@ -133,7 +133,7 @@ extension IdempotencyCacheTests {
             $0.recordedResponseBytesPerConnection = .max
         }
         var number: UInt64 = 0
-        /// The time of the processor for 200 calls more, without that of others and in the best of some rounds.
+        /// The processor time of this thread for 200 calls more; the best of several rounds.
         func time(keeping count: Int, _ memory: inout Memory) -> UInt64 {
             let request = Memory.Request(digest: 1, principal: "ada", isRepeat: false)
             func call() {
@@ -154,7 +154,7 @@ extension IdempotencyCacheTests {
         #expect(many < 5 * few, "\(few) ns and \(many) ns")
     }
 
-    @Test("much that is too old goes a little at a time, and says when there is more")
+    @Test("many expired responses are removed in small steps, and the result says when more remain")
     mutating func littleByLittle() {
         (memory, shares) = Self.memory {
             $0.recordedResponses = 1_000
@@ -178,7 +178,7 @@ extension IdempotencyCacheTests {
         #expect((2...40).contains(memory.count), "a call takes some of the old ones with it, not all")
     }
 
-    @Test("an answer that is too large is not kept, but that the call has run is")
+    @Test("a response over the size limit is not recorded, but the completion of its call is")
     mutating func largeAnswer() {
         #expect(recordCall(Self.first, 1, "a") == "run")
         let name = Memory.Name(connection: Self.first, number: 1)
@@ -187,7 +187,7 @@ extension IdempotencyCacheTests {
         #expect(recordCall(Self.first, 1, again: true) == "unknownOutcome")
     }
 
-    @Test("bytes come back when answers are forgotten")
+    @Test("bytes are released when responses are removed")
     mutating func bytesComeBack() {
         for round in 0..<1_000 as Range<UInt64> {
             #expect(recordCall(Self.first, round, at: round * 200) == "run")
@@ -197,7 +197,7 @@ extension IdempotencyCacheTests {
         #expect((memory.count, memory.bytes) == (0, 0))
     }
 
-    @Test("names are read as they were written, and those of another server are none")
+    @Test("names are parsed as they were formatted, and names of another server are rejected")
     func names() throws {
         let names = CallSessionRegistry(reactors: 3)
         let name = names.next(onReactor: 2)

@@ -7,7 +7,7 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// What becomes of calls and repeats, by the time that passes; calls are letters.
+/// Outcomes of calls and repeats over time; calls are letters.
 @Suite struct IdempotencyCacheTests {
     typealias Memory = IdempotencyCache<String>
 
@@ -16,7 +16,7 @@ import WebSockets
 
     init() { (memory, shares) = Self.memory { _ in } }
 
-    /// With room for two answers of a connection and three in all, unless changed.
+    /// With room for two responses of a connection and three in all, unless changed.
     static func memory(_ change: (inout ServerLimits) -> Void) -> (Memory, IdempotencyQuotas) {
         var limits = ServerLimits()
         limits.recordedResponses = 3
@@ -34,7 +34,7 @@ import WebSockets
     static let second = CallSessionID(number: 2, secret: 22)
     static let third = CallSessionID(number: 3, secret: 33)
 
-    /// What `recordCall` says, as text; `run` for a call that runs.
+    /// The result of `recordCall` as text; `run` for a call that runs.
     mutating func recordCall(
         _ connection: CallSessionID, _ number: UInt64, _ call: String = "a", digest: UInt64 = 1,
         by principal: String? = nil,
@@ -73,7 +73,7 @@ import WebSockets
             Memory.Name(connection: connection, number: number), .success(Array(answer.utf8)), at: now)
     }
 
-    @Test("a call runs once: who asks again waits for its answer, and later gets it")
+    @Test("a call runs once: a repeat waits for its response, and a later repeat receives it at once")
     mutating func once() {
         #expect(recordCall(Self.first, 7, "a") == "run")
         #expect(recordCall(Self.first, 7, "b", again: true) == "waits for a")
@@ -83,7 +83,7 @@ import WebSockets
         #expect(recordCall(Self.first, 7, "d", again: true) == "42")
     }
 
-    @Test("sixteen wait for one answer, and further repeats of that call take the place of the oldest repeat")
+    @Test("sixteen repeats wait for one response, and each further one replaces the oldest")
     mutating func mostWaiting() {
         #expect(recordCall(Self.first, 7, "a") == "run")
         for number in 1...15 { #expect(recordCall(Self.first, 7, "b\(number)", again: true) == "waits for a") }
@@ -93,7 +93,7 @@ import WebSockets
         #expect(recordCall(Self.first, 7, "c", again: true) == "42")
     }
 
-    @Test("a result that comes behind the call's deadline takes the place of the error, where there is room for it")
+    @Test("a result after the call's deadline replaces the error, where there is room for it")
     mutating func amended() {
         (memory, shares) = Self.memory { $0.recordedResponseBytesPerConnection = 1_000 }
         let name = Memory.Name(connection: Self.first, number: 7)
@@ -110,7 +110,7 @@ import WebSockets
         }
     }
 
-    @Test("an error is an answer, too")
+    @Test("an error is a recorded response, too")
     mutating func failure() {
         #expect(recordCall(Self.first, 7) == "run")
         let name = Memory.Name(connection: Self.first, number: 7)
@@ -118,13 +118,13 @@ import WebSockets
         #expect(recordCall(Self.first, 7, again: true) == "application")
     }
 
-    @Test("a repeat whose first sending never came runs; what came first by a repeat runs once as well")
+    @Test("a repeat whose first message was lost runs; a repeat that arrives first also runs once")
     mutating func neverCame() {
         #expect(recordCall(Self.first, 7, "a", again: true) == "run")
         #expect(recordCall(Self.first, 7, "b", again: true) == "waits for a")
     }
 
-    @Test("numbers of different connections are different calls")
+    @Test("equal numbers of different connections are different calls")
     mutating func connections() {
         #expect(recordCall(Self.first, 7) == "run")
         #expect(recordCall(Self.second, 7) == "run")
@@ -132,7 +132,7 @@ import WebSockets
         #expect(recordCall(guessed, 7, again: true) == "run")
     }
 
-    @Test("who signs in makes calls over the same connection, and gets no answers of who was there before")
+    @Test("sign-in on a connection separates its calls from those of the previous principal")
     mutating func signingIn() {
         #expect(recordCall(Self.first, 1) == "run")
         recordResponse(Self.first, 1, "1")
@@ -142,7 +142,7 @@ import WebSockets
         #expect(recordCall(Self.first, 1, by: "ada") == "refused: unknownOutcome")
     }
 
-    @Test("another principal does not get to know the answer, nor whether there is one")
+    @Test("another principal receives neither the response nor whether one exists")
     mutating func principals() {
         #expect(recordCall(Self.first, 7, by: "ada") == "run")
         #expect(recordCall(Self.first, 7, by: "bob", again: true) == "refused: unknownOutcome")
@@ -152,7 +152,7 @@ import WebSockets
         #expect(recordCall(Self.first, 7, by: "ada", again: true) == "1")
     }
 
-    @Test("another call under the same name is refused, while the first runs and afterwards")
+    @Test("another call under the same number is rejected, while the first runs and afterwards")
     mutating func otherRequest() {
         #expect(recordCall(Self.first, 7, digest: 1) == "run")
         #expect(recordCall(Self.first, 7, digest: 2, again: true) == "refused: invalidArguments")
@@ -160,7 +160,7 @@ import WebSockets
         #expect(recordCall(Self.first, 7, digest: 2, again: true) == "refused: invalidArguments")
     }
 
-    @Test("an answer is forgotten when its time is over; then nobody knows whether the call has run")
+    @Test("a response expires; afterwards a repeat has an unknown outcome")
     mutating func time() {
         #expect(recordCall(Self.first, 7) == "run")
         recordResponse(Self.first, 7, at: 1_000)
@@ -171,7 +171,7 @@ import WebSockets
         #expect(recordCall(Self.first, 8, again: true, at: 1_100) == "run", "a later one cannot have been forgotten")
     }
 
-    @Test("what was forgotten stays forgotten, though answers come in another order than calls")
+    @Test("an expired call stays expired when responses arrive in another order than calls")
     mutating func forgottenOutOfOrder() {
         #expect(recordCall(Self.first, 7) == "run")
         #expect(recordCall(Self.first, 8) == "run")
@@ -182,13 +182,13 @@ import WebSockets
         #expect(recordCall(Self.first, 7, again: true, at: 200) == "refused: unknownOutcome")
     }
 
-    @Test("a call that runs is not forgotten, however long it takes")
+    @Test("a running call does not expire, however long it takes")
     mutating func longCall() {
         #expect(recordCall(Self.first, 7, "a") == "run")
         #expect(recordCall(Self.first, 7, "b", again: true, at: 1_000_000) == "waits for a")
     }
 
-    @Test("a connection that has ended is forgotten with its last answer, and its calls do not run any more")
+    @Test("a closed connection is removed with its last response, and its calls do not run again")
     mutating func endedSession() {
         #expect(recordCall(Self.second, 7) == "run")
         recordResponse(Self.second, 7)
@@ -202,10 +202,10 @@ import WebSockets
             recordCall(Self.first, 1, again: true, at: 100) == "refused: unknownOutcome", "an earlier one, perhaps, too"
         )
         #expect(recordCall(Self.first, 1, at: 100) == "run", "over the connection itself it is the first time")
-        #expect(recordCall(Self.third, 1, again: true, at: 100) == "run", "of a later one nothing was forgotten")
+        #expect(recordCall(Self.third, 1, again: true, at: 100) == "run", "nothing of a later one expired")
     }
 
-    @Test("a connection without calls leaves nothing behind")
+    @Test("a connection without calls leaves no record behind")
     mutating func emptySession() {
         #expect(recordCall(Self.first, 7) == "run")
         memory.close(Self.first)
@@ -216,7 +216,7 @@ import WebSockets
         #expect((memory.connectionCount, memory.count, memory.bytes) == (0, 0, 0))
     }
 
-    @Test("when there are as many answers as may be kept, new calls are refused and the old answers stay")
+    @Test("when the cache is full, new calls are rejected and the recorded responses stay")
     mutating func full() {
         #expect(recordCall(Self.first, 1) == "run")
         #expect(recordCall(Self.first, 2) == "run")
@@ -229,7 +229,7 @@ import WebSockets
         #expect(recordCall(Self.second, 2, at: 100) == "run")
     }
 
-    /// Who calls, from where, over which connection; the limit that is reached then, if one is.
+    /// The caller, its host and connection, and the limit that is then reached, if any.
     struct Step {
         let (connection, principal, host): (UInt64, String?, String?)
         let outcome: String

@@ -12,7 +12,7 @@ import TrebuchetTesting
         LocalActors().record(of: Calculator(actorSystem: system), name: name, holding: true, in: system)
     }
 
-    @Test("an actor has rested when nobody has used it for its time since somebody looked")
+    @Test("an actor is idle when it was unused for its idle time since the last check")
     func rest() {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let record = record(server.actorSystem, "a")
@@ -35,7 +35,7 @@ import TrebuchetTesting
         #expect(watch.count == 0)
     }
 
-    @Test("an actor is looked after once, from wherever it was asked for first", .timeLimit(.minutes(5)))
+    @Test("an actor is tracked once, by the reactor that requested it first", .timeLimit(.minutes(5)))
     func once() async throws {
         try await withTestServer(reactors: 2) { server in
             let system = server.actorSystem
@@ -55,7 +55,7 @@ import TrebuchetTesting
                 }
                 try await group.waitForAll()
             }
-            // One reactor has it from another: what is on the way comes before.
+            // One reactor learns it from another: earlier messages are processed first.
             for shard in server.shards { await shard.reactor.perform {} }
             var count = 0
             for shard in server.shards { count += await shard.reactor.perform { shard.idleWatch.count } }
@@ -63,7 +63,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("some are looked at in each go, and each in its turn")
+    @Test("each pass checks some actors, and all of them in rotation")
     func turns() {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         var watch = IdleActorTracker()
@@ -78,7 +78,7 @@ import TrebuchetTesting
         #expect(gone == Set(names))
     }
 
-    @Test("nobody enters an actor that has been closed, and none is closed that somebody is in")
+    @Test("a closed actor is not entered, and an actor in use is not closed")
     func life() {
         let life = ActorInstance()
         #expect(life.enter())

@@ -9,7 +9,7 @@ struct JSONWebTokenTests {
     private static let secret = Array("a secret of at least 32 bytes, surely".utf8)
     private static let goodClaims = #"{"sub":"ada","exp":1500000100,"roles":["a","b"],"name":"Ada","level":3}"#
 
-    /// A token of this head and these claims, signed with the secret.
+    /// A token with this header and these claims, signed with the secret.
     private func token(
         _ claims: String = goodClaims, head: String = #"{"alg":"HS256"}"#, secret: [UInt8] = secret
     ) -> String {
@@ -23,14 +23,14 @@ struct JSONWebTokenTests {
         try JSONWebTokenVerifier(key: key, audience: audience, issuer: issuer, leeway: .seconds(30)) { 1_500_000_000 }
     }
 
-    @Test("a token says who somebody is, with roles and other claims")
+    @Test("a token identifies a principal with roles and other claims")
     func principal() throws {
         let principal = try verifier().verify(token())
         #expect(principal == Principal(id: "ada", roles: ["a", "b"], claims: ["name": "Ada", "level": "3"]))
     }
 
     @Test(
-        "claims are checked: times with the leeway, audience and issuer when they are asked for",
+        "claims are checked: times with leeway, audience and issuer on request",
         arguments: [
             (#"{"sub":"a","exp":1499999971}"#, true), (#"{"sub":"a","exp":1499999969}"#, false),
             (#"{"sub":"a"}"#, false), (#"{"exp":1500000100}"#, false), (#"{"sub":"a","exp":"never"}"#, false),
@@ -55,7 +55,7 @@ struct JSONWebTokenTests {
         #expect(((try? verifier.verify(token)) != nil) == isGood)
     }
 
-    @Test("'none', another algorithm, unknown extensions and a wrong secret are refused")
+    @Test("'none', another algorithm, unknown extensions and a wrong secret are rejected")
     func heads() throws {
         let verifier = try verifier()
         for head in [
@@ -72,7 +72,7 @@ struct JSONWebTokenTests {
         }
     }
 
-    @Test("a changed letter anywhere in a token is refused")
+    @Test("a changed character anywhere in a token is rejected")
     func tampering() throws {
         for (key, token) in [
             (JSONWebTokenKey.hs256(Self.secret), token()), (.es256(Self.ecKey), Self.ecToken),
@@ -89,7 +89,7 @@ struct JSONWebTokenTests {
         }
     }
 
-    @Test("signatures of RSA and of ECDSA are checked with their own keys, and never a key as a secret")
+    @Test("RSA and ECDSA signatures are verified with their own keys, and a public key never serves as a secret")
     func publicKeys() throws {
         let ada = try verifier(.es256(Self.ecKey), audience: "trebuchet", issuer: "https://id.example").verify(
             Self.ecToken)
@@ -102,14 +102,14 @@ struct JSONWebTokenTests {
         #expect(throws: (any Error).self) { try verifier(.hs256([1, 2, 3])) }
     }
 
-    @Test("a bucket lets a burst through, then as many as its rate, and says how long to wait")
+    @Test("a bucket admits a burst, then its rate, and returns the wait")
     func bucket() {
         var bucket = TokenBucket(RateLimit(callsPerSecond: 10, burst: 3), now: 0)
         let burst = (0..<4).map { _ in bucket.consume(at: 0) }
         #expect(burst == [nil, nil, nil, 100])
         let later = [bucket.consume(at: 50_000_000), bucket.consume(at: 100_000_000), bucket.consume(at: 100_000_000)]
         #expect(later == [50, nil, 100])
-        // A clock that stands still or goes back gives nothing for free.
+        // A clock that stops or goes backwards adds no tokens.
         let back = bucket.consume(at: 0)
         #expect(back == 100)
         let full = (0..<4).map { _ in bucket.consume(at: 10_000_000_000) }

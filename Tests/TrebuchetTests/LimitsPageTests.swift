@@ -31,7 +31,7 @@ import Trebuchet
     }
 
     @Test(
-        "a row that does not fit its setting is found",
+        "a row that contradicts its setting is found",
         arguments: [
             ("| `people` | 1,234,567 | |", 0), ("| `people` | 1234567 | |", 1), ("| `others` | 1,234,567 | |", 2),
             ("| `people` | 1,234,567 | |\n| `people` | 1,234,567 | |", 1), ("", 1),
@@ -63,7 +63,8 @@ import Trebuchet
         ])
     func codes(heading: String, file: String, pattern: String) throws {
         let section = try page("Docs/Reference/ErrorCodes.md").split(separator: "\n## ").first { $0.hasPrefix(heading) }
-        // A row may have several codes: "| 1005, 1006 | … |".
+        // A row may have several codes: "| 1005, 1006
+        // … |".
         let heads = try #require(section).split(separator: "\n").compactMap { line in
             line.hasPrefix("|") ? line.split(separator: "|").first : nil
         }
@@ -99,7 +100,7 @@ import Trebuchet
         }
     }
 
-    /// A default as the table has it.
+    /// A default in the form of the table.
     private static func text(_ value: Any) -> String {
         let mirror = Mirror(reflecting: value)
         if mirror.displayStyle == .optional { return mirror.children.first.map { text($0.value) } ?? "none" }

@@ -4,7 +4,7 @@ import TrebuchetActors
 
 @testable import Trebuchet
 
-/// What the log says of actors that cannot be loaded.
+/// Log lines about actors that cannot be loaded.
 @Suite struct LoadFailuresTests {
     private struct Away: Error {}
 
@@ -25,7 +25,7 @@ import TrebuchetActors
         await #expect(throws: (any Error).self) { try await failures.recordingFailure(of: name) { throw error } }
     }
 
-    @Test("a failure that lasts is logged once, as an error with its reason, and its end too")
+    @Test("a lasting failure is logged once, as an error with its reason, and its end too")
     func lasting() async throws {
         let world = World()
         let failures = world.failures()
@@ -47,14 +47,14 @@ import TrebuchetActors
         #expect(failures.count == 0)
     }
 
-    @Test("an actor that has moved to another node is none that cannot be loaded")
+    @Test("an actor that moved to another node is not a load failure")
     func moved() async {
         let failures = World().failures()
         await fail(failures, "todos", ActorMoved.error)
         #expect(failures.count == 0)
     }
 
-    @Test("failures that are over take no line of later ones, and a failure long ago does not last")
+    @Test("ended failures do not use up the log lines of later ones, and an old failure does not count as lasting")
     func later() async {
         let world = World()
         let failures = world.failures()
@@ -72,7 +72,7 @@ import TrebuchetActors
         #expect(world.lines.withLock { $0.last }?.hasPrefix("error actor 'todos' could not be loaded for 10 s") == true)
     }
 
-    @Test("actors that nobody asks for any more are forgotten, and there is room for so many")
+    @Test("failures of unused actors are removed, and their number is bounded")
     func bounded() async {
         let world = World()
         let failures = world.failures()

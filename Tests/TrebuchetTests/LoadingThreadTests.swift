@@ -4,9 +4,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Where states that were stored are decoded: the reactor serves others meanwhile.
+/// Decoding of persisted states: the reactor serves other actors meanwhile.
 @Suite(.timeLimit(.minutes(5))) struct LoadingThreadTests {
-    @Test("a large state is decoded off the reactor of its actor, whether it knows its changes or not")
+    @Test("a large state is decoded off the actor's reactor, with or without change tracking")
     func offReactor() async throws {
         let store = MemoryStore()
         try await withTestServer(reactors: 1, store: store) { server in
@@ -30,7 +30,7 @@ import TrebuchetTesting
     }
 }
 
-/// Notes which thread decodes it.
+/// Records the thread that decodes it.
 private struct Watched: Codable, Sendable {
     static let threads = Mutex<Set<UInt>>([])
 
@@ -49,7 +49,7 @@ private struct Watched: Codable, Sendable {
     }
 }
 
-/// One state whose changes are searched for, and one that knows them.
+/// One state that is compared to find its changes, and one that tracks them.
 @Trebuchet
 private distributed actor LargeActor {
     struct Row: Codable, Sendable, Identifiable {

@@ -1,9 +1,9 @@
 import Testing
 import Trebuchet
 
-/// Observing an actor in the process it lives in.
+/// Observation of an actor in the same process.
 @Suite(.timeLimit(.minutes(5))) struct LocalObservationTests {
-    @Test("the value of now first, then each newer one, without a client")
+    @Test("an observer without a client receives the current value first, then newer ones")
     func values() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let list = TodoList(actorSystem: server.actorSystem)
@@ -17,7 +17,7 @@ import Trebuchet
         #expect(states.outcome == nil)
     }
 
-    @Test("under a burst nothing older, nothing twice, and the last one always")
+    @Test("a burst delivers increasing versions without repeats, and always the last one")
     func burst() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let list = TodoList(actorSystem: server.actorSystem)
@@ -35,7 +35,7 @@ import Trebuchet
         #expect(zip(counts, counts.dropFirst()).allSatisfy(<))
     }
 
-    @Test("an observer does not keep the actor alive, and hears of its end")
+    @Test("an observer does not retain the actor, and is notified of its end")
     func actorGone() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         var list: TodoList? = TodoList(actorSystem: server.actorSystem)

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetClient
 
 @Suite struct LogLineTests {
-    @Test("a line of the log ends, also when one character of it has scalars without end")
+    @Test("a log line is truncated, also within one character of endless scalars")
     func bounded() {
         let text = "e" + String(repeating: "\u{301}", count: 100_000)
         #expect(text.count == 1)
@@ -13,14 +13,14 @@ import Testing
         #expect(LogLine.of("a\nb") == "a\\nb")
     }
 
-    @Test("names that differ are different lines, and nobody writes as if he was called otherwise")
+    @Test("different names produce different lines, and no name can imitate another one")
     func names() {
         let names = ["counters/\u{7}", #"counters/\u{07}"#, #"counters/\\u{07}"#, "counters/\\\u{7}"]
         #expect(Set(names.map { LogLine.ofName($0) }).count == names.count)
         #expect(LogLine.ofName("a/ä_1") == "a/ä_1")
     }
 
-    @Test("JSON says the same without what a terminal takes for commands")
+    @Test("JSON has the same content without terminal control sequences")
     func json() {
         let text = "{\"a\u{9B}2J\u{202E}\":\t[\"\u{E0001}é✓\"]}\n"
         #expect(LogLine.ofJSON(text) == "{\"a\\u009b2J\\u202e\":\t[\"\\udb40\\udc01é✓\"]}\n")

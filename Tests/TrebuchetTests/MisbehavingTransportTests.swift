@@ -8,7 +8,7 @@ import Transports
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// A client whose link does what no honest server and no careful transport does: it answers, and ends, inside of what it is told to do.
+/// A client whose link misbehaves: it answers and closes inside the calls that the client makes to it.
 @Suite(.timeLimit(.minutes(5))) struct MisbehavingTransportTests {
     private struct Sent: Decodable {
         struct Payload: Decodable {
@@ -64,7 +64,7 @@ import Transports
         }
     }
 
-    @Test("a stream that the server starts many times under other names has one name, and calls go on")
+    @Test("a stream that the server starts repeatedly under new names has one name, and calls continue")
     func startedTwice() async throws {
         var options = TrebuchetClient.Options()
         options.callTimeout = .seconds(10)
@@ -93,7 +93,7 @@ import Transports
         await client.close()
     }
 
-    @Test("calls that a link answers inside of send are not under way any more")
+    @Test("calls that a link answers inside send are no longer in flight")
     func answeredInPlace() async throws {
         let client = TrebuchetClient(
             transport: Script { link, sent in if sent.type == "invocation" { link.answer(sent.payload.callID, "1") } })
@@ -105,7 +105,7 @@ import Transports
         await client.close()
     }
 
-    @Test("a call over a link that closes inside of send ends as one whose connection broke")
+    @Test("a call over a link that closes inside send ends as over a broken connection")
     func closedInSend() async throws {
         var options = TrebuchetClient.Options()
         options.callTimeout = .seconds(30)
@@ -119,7 +119,7 @@ import Transports
         await client.close()
     }
 
-    @Test("a connection that breaks inside of what the client says first is gone, and is made again")
+    @Test("a connection that breaks inside the client's hello is reported closed, and made again")
     func closedInHello() async throws {
         let opened = Atomic<Int>(0)
         var options = TrebuchetClient.Options()
@@ -137,13 +137,13 @@ import Transports
         await client.close()
     }
 
-    @Test("without another attempt there is no connection after one that broke inside of what the client says first")
+    @Test("without further attempts, a connection that breaks inside the hello stays closed")
     func closedInHelloForGood() async throws {
         var options = TrebuchetClient.Options()
         options.reconnect = .never
         let client = TrebuchetClient(
             transport: Script { link, sent in if sent.type == "hello" { link.fail() } }, options: options)
-        // It may have been there, for as long as it took to say so.
+        // The connection may have existed while the hello was sent.
         try? await client.connect()
         #expect(
             await eventually {
@@ -155,14 +155,14 @@ import Transports
         await client.close()
     }
 
-    @Test("an answer that is told on another thread comes before the end that is told on the client's own")
+    @Test("a response delivered on another thread precedes the close delivered on the client's thread")
     func answeredElsewhere() async throws {
         var options = TrebuchetClient.Options()
         options.reconnect = .never
         let client = TrebuchetClient(
             transport: Script { link, sent in
                 guard sent.type == "invocation" else { return }
-                // It holds the loop's thread until it has been told.
+                // Blocks the loop's thread until the response is delivered.
                 let told = DispatchSemaphore(value: 0)
                 DispatchQueue.global().async {
                     link.answer(sent.payload.callID, "1")
@@ -181,7 +181,7 @@ import Transports
         await client.close()
     }
 
-    @Test("what a link tells inside of send comes in its order: the answer, then the end")
+    @Test("events delivered inside send keep their order: the response, then the close")
     func answeredAndClosedInSend() async throws {
         var options = TrebuchetClient.Options()
         options.reconnect = .never

@@ -6,10 +6,10 @@ import Testing
 @testable import TrebuchetClient
 import TrebuchetTesting
 
-/// A model as an app would have it.
+/// A model as an app has it.
 @MainActor @Observable private final class TodosModel {
     @ObservationIgnored @ObservedActor("todos", observe: \TodoList.observeState) var state
-    /// One that is the model's own.
+    /// An ordinary property of the model.
     var filter = ""
 
     init(_ client: TrebuchetClient? = nil) {
@@ -30,12 +30,12 @@ import TrebuchetTesting
         }
     }
 
-    /// Waits until what is observed is as wanted; looks only when Observation tells of a change.
+    /// Waits for a condition; evaluates it only when Observation reports a change.
     private func untilTrue(_ condition: @escaping @MainActor () -> Bool) async {
         for await isTrue in Observations({ condition() }) where isTrue { return }
     }
 
-    @Test("in a model the newest value is there, and each change is noticed", arguments: TestLink.allCases)
+    @Test("a model has the newest value, and each change is observed", arguments: TestLink.allCases)
     func model(link: TestLink) async throws {
         try await withList(link) { list, client, _ in
             let model = TodosModel(client)
@@ -50,7 +50,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("observers are told on the main actor, after the change, and of changes alone")
+    @Test("observers are notified on the main actor, after the change, and only of changes")
     func notification() async throws {
         try await withList { list, client, _ in
             let model = TodosModel(client)
@@ -70,17 +70,17 @@ import TrebuchetTesting
                 journal.record("progress")
             }
             _ = try await list.add(title: "x")
-            // Who reads may see the change before it is told.
+            // A reader may see the change before its notification.
             await untilTrue { model.count == 1 && !journal.entries.isEmpty }
             #expect(journal.entries == [#"["x"]"#])
         }
     }
 
-    @Test("how the connection is made is told: connecting, then a value, and no error")
+    @Test("the connection phases are published: connecting, then a value, and no error")
     func connecting() async throws {
         try await withList { list, connected, server in
             let address = try #require(server.address)
-            // Not connected: the observer does it.
+            // Not connected: the observer connects it.
             let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
             let model = TodosModel(client)
             #expect(client.connectionState.currentValue == .disconnected(nil))
@@ -98,7 +98,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("nothing is asked of the server before the first use; with the model its subscription ends")
+    @Test("the observer contacts the server at its first use; its subscription ends with the model")
     func lifetime() async throws {
         try await withList { list, client, server in
             var model: TodosModel? = TodosModel(client)
@@ -111,9 +111,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an observer that goes while it connects lets go of its client")
+    @Test("an observer that is released while it connects releases its client")
     func lifetimeOfClient() async throws {
-        // Nobody listens there, and the client goes on trying.
+        // No server listens there, and the client keeps trying.
         var options = TrebuchetClient.Options()
         options.reconnect.retriesFirstConnection = true
         weak var observed: TrebuchetClient?
@@ -126,7 +126,7 @@ import TrebuchetTesting
         #expect(await eventually { observed == nil })
     }
 
-    @Test("after actorNotFound there is an error, and retry() finds the actor that has come since")
+    @Test("after actorNotFound there is an error, and retry() finds the actor that was exposed since")
     func retry() async throws {
         try await withTestServer { _ in
         } body: { client, server in
@@ -146,7 +146,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("when the actor goes the last value stays, with an error")
+    @Test("when the actor ends, the last value stays, with an error")
     func actorGone() async throws {
         try await withTestServer { server in
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
@@ -162,7 +162,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("of a burst of 10,000 changes the last is shown, and none is shown after a newer one")
+    @Test("a burst of 10,000 changes shows the last one, and never an older one after a newer one")
     func burst() async throws {
         try await withTestServer { server in
             await server.expose(Thermometer(0, actorSystem: server.actorSystem), as: "outside")
@@ -192,7 +192,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor in this process is observed the same way, without a client, and kept")
+    @Test("an actor in this process is observed the same way, without a client, and retained")
     func local() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         weak var list: TodoList?
@@ -211,7 +211,7 @@ import TrebuchetTesting
         #expect(await eventually { list == nil })
     }
 
-    @Test("a reference to an actor elsewhere is observed through its own client")
+    @Test("a reference to a remote actor is observed through its own client")
     func reference() async throws {
         try await withList { list, client, server in
             @ObservedActor(list, observe: \.observeState) var state
@@ -224,7 +224,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("without a client there is an error that says so; one may come later, the default one too, and another")
+    @Test("without a client there is a clear error; an explicit or default client may be set and replaced later")
     func clients() async throws {
         try await withList { _, first, firstServer in
             try await withList { list, second, secondServer in
@@ -244,7 +244,7 @@ import TrebuchetTesting
                 #expect(model.count == 0)
                 await untilTrue { given.count == 1 }
                 TrebuchetClient.default = nil
-                // What a view's surroundings give counts more than the default, and less than what the user has said.
+                // The environment's client takes precedence over the default, and the user's explicit client over both.
                 model.$state.setClient(second, .environment)
                 #expect(model.state == nil)
                 await untilTrue { model.count == 1 }
@@ -257,7 +257,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("observers are made for the same when their names, states and clients are the same")
+    @Test("observers are equal when their names, states and clients are equal")
     func sameness() throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let (first, second) = (TrebuchetClient(transport: .local(server)), TrebuchetClient(transport: .local(server)))

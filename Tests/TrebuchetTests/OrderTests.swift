@@ -10,7 +10,7 @@ import TrebuchetTesting
     func mixed(link: TestLink, reactors: Int) async throws {
         let journal = Journal()
         try await withTestServer(link: link, reactors: reactors) { server in
-            // One actor for each reactor: some share the connection's, some do not.
+            // One actor for each reactor: some share the connection's reactor.
             for index in 0..<reactors {
                 await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter\(index)")
             }

@@ -8,9 +8,9 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Which pages may use a server, as a table of what a browser sends.
+/// A table of the headers that browsers send, and the pages that may use a server.
 @Suite struct OriginRuleTests {
-    /// A request with these headers, as it comes to `address`.
+    /// A request with these headers to `address`.
     private struct Request: CustomTestStringConvertible {
         var origins: [String]
         var host: String?
@@ -40,7 +40,7 @@ import WebSockets
     }
 
     @Test(
-        "a page of the same host and port is let in",
+        "a page of the same host and port is admitted",
         arguments: [
             Request("http://app.example:8080", host: "app.example:8080"),
             Request("https://app.example:8080", host: "app.example:8080"),
@@ -62,7 +62,7 @@ import WebSockets
     private func own(request: Request) throws { #expect(try refusal(request, nil) == nil) }
 
     @Test(
-        "a page of any other host or port is not, nor one that hides where it is from",
+        "a page of any other host or port, or with an opaque origin, is rejected",
         arguments: [
             Request("https://app.example.evil.com", host: "app.example"),
             Request("https://evil.com", host: "app.example"),
@@ -103,7 +103,7 @@ import WebSockets
     }
 
     @Test(
-        "at a loopback address a name that somebody else could make lead there is refused, though the page is of that name",
+        "at a loopback address a name that DNS rebinding could use is rejected, also for pages of that name",
         arguments: [
             "evil.com", "localhost.evil.com", "evillocalhost", ".localhost", "localhost.", "127.0.0.1.evil.com",
             "0.0.0.0", "127.0.0.256", "127.0.1", "[::]", "192.0.2.1", "[::ffff:192.0.2.1]",
@@ -117,7 +117,7 @@ import WebSockets
         }
     }
 
-    @Test("a program, which sends no origin, is let in by whatever name; so is a plain request that names no host")
+    @Test("a program without an origin is admitted under any host name; so is a plain request without one")
     func programs() throws {
         for address in ["127.0.0.1", "192.0.2.1"] {
             #expect(try refusal(Request(host: "backend:8080", at: address), nil) == nil)
@@ -127,7 +127,7 @@ import WebSockets
         }
     }
 
-    @Test("with a list the list decides, whatever the host is; with * nothing is refused")
+    @Test("with a list the list decides, whatever the host; with * every origin is admitted")
     func listed() throws {
         let list: Set = ["https://App.example:443", "http://localhost:3000", "capacitor://localhost"]
         for origin in ["https://app.example", "HTTP://LOCALHOST:3000", "capacitor://localhost"] {
@@ -144,7 +144,7 @@ import WebSockets
         #expect(try refusal(Request("null", host: "evil.com", at: "127.0.0.1"), AccessPolicy.anyOrigin) == nil)
     }
 
-    @Test("a refusal says what was refused and how to allow it, in a line of plain text whatever was sent")
+    @Test("a rejection names the origin and the setting, in a line of plain text whatever was sent")
     func text() throws {
         let own = try #require(
             try refusal(Request("http://localhost:3000", host: "localhost:8080", at: "127.0.0.1"), nil))
@@ -161,7 +161,7 @@ import WebSockets
     }
 
     @Test(
-        "what is no origin is an error when the server starts, which says what to write",
+        "an invalid origin is an error at server start, with advice",
         arguments: ["app.example", "https://app.example/", "https://*.example", "null", "", "https://a b", "1://a"])
     func invalid(origin: String) async throws {
         let server = TrebuchetServer(
@@ -170,7 +170,7 @@ import WebSockets
         #expect(error?.message.contains("'\(origin)'") == true && error?.message.contains("scheme://host") == true)
     }
 
-    @Test("the log says which page was refused, once a second, and how many more")
+    @Test("the log names the rejected page, once a second, with the number of further rejections")
     func logged() {
         let lines = Mutex<[String]>([])
         let log = RejectionLog { line in lines.withLock { $0.append(line) } }

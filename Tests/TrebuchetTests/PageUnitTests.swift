@@ -6,14 +6,14 @@ import Testing
 @testable import TrebuchetClient
 @testable import WebSockets
 
-/// What pages are made of, without a socket.
+/// Components of the page server, without a socket.
 @Suite struct PageUnitTests {
     private static func parts(_ path: String) -> [String]? {
         (try? PagePath(path))?.parts.map { String(decoding: $0, as: UTF8.self) }
     }
 
     @Test(
-        "a path is decoded once, part by part",
+        "a path is decoded once, segment by segment",
         arguments: [
             ("/", []), ("/a", ["a"]), ("/a/", ["a"]), ("/a/b.html", ["a", "b.html"]), ("/a%20b/%C3%BC", ["a b", "ü"]),
             ("/%2541", ["%41"]), ("/a+b", ["a+b"]), ("/a:b;c=d,e", ["a:b;c=d,e"]), ("/%61", ["a"]), ("/...", nil),
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(
-        "a path that leads elsewhere or may be read in two ways leads nowhere",
+        "a path that leaves the root or is ambiguous finds no page",
         arguments: [
             ("/..", .strange), ("/../x", .strange), ("/a/../b", .strange), ("/%2e%2e/x", .strange),
             ("/.%2E/x", .strange),
@@ -40,7 +40,7 @@ import Testing
         if refusal == .hidden { #expect((try? PagePath(path, showsDotFiles: true)) != nil) }
     }
 
-    @Test("types by the ends of names; texts are UTF-8")
+    @Test("file name extensions select types; texts are UTF-8")
     func types() {
         let wanted = [
             "index.html": "text/html; charset=utf-8", "a.js": "text/javascript; charset=utf-8",
@@ -56,7 +56,7 @@ import Testing
         for (name, type) in wanted { #expect(ContentType.of(name.utf8) == type, "\(name)") }
     }
 
-    @Test("dates as HTTP has them, for each day of some centuries")
+    @Test("dates have the HTTP format, for each day of several centuries")
     func dates() {
         #expect(HTTPDate.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDate.text(0) == "Thu, 01 Jan 1970 00:00:00 GMT")
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        "If-None-Match names versions, in a list, weak or not, or any",
+        "If-None-Match accepts a list of versions, weak or not, or any",
         arguments: [
             ([], false), (["\"a\""], true), (["W/\"a\""], true), (["\"b\""], false), (["\"b\", W/\"a\""], true),
             (["\"b\"", "\t\"a\" "], true), (["*"], true), (["a"], false), (["\"A\""], false), (["\"a"], false),
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(
-        "what is hosted is told to this machine alone, and not through anything that hands on",
+        "the schema is served to loopback only, and not through a proxy",
         arguments: [
             ("127.0.0.1", ["Host": "localhost:8080"], false, true), ("127.0.0.1", ["Host": "127.0.0.1"], false, true),
             ("::1", ["Host": "[::1]:8080"], false, true), ("127.0.0.1", [:], false, false),
@@ -104,7 +104,7 @@ import Testing
         #expect(ServerSchema.isOfThisMachine(request) == isTold)
     }
 
-    @Test("a host has its share of open files, this machine the whole, and all get back what they gave")
+    @Test("a host has a quota of open files, loopback has all of them, and all are released")
     func openFiles() {
         var limits = PageLimits()
         limits.openFiles = 3
@@ -124,7 +124,7 @@ import Testing
         #expect(places.allSatisfy { $0 != nil })
     }
 
-    @Test("what the binary brings for browsers is what the files in Web say (scripts/embed)")
+    @Test("the embedded browser files equal the files in Web (scripts/embed)")
     func embedded() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("the start page's policy lets its own script and style run, and no other")
+    @Test("the start page's policy allows its own script and style, and no other")
     func policy() throws {
         guard case .page(let page, let place) = PageSource.startPage.kind else {
             Issue.record("no page")
@@ -154,7 +154,9 @@ import Testing
         #expect(policy.hasPrefix("default-src 'none'; script-src 'self' 'sha256-"))
         #expect(!policy.contains("unsafe") && !policy.contains("style-src 'none'"))
         let html = "<style>a</style><script type=\"module\">b\n</script>"
-        // From `printf 'b\n' | openssl dgst -sha256 -binary | base64`.
+        // From `printf 'b\n'
+        // openssl dgst -sha256 -binary
+        // base64`.
         #expect(
             ContentSecurityPolicy.ofPage(Array(html.utf8)).contains(
                 "script-src 'self' 'sha256-AmOCmYm2/ZVPcrqvL8ZLwuLwHWktTecphuqAj26ZgT8='; "))

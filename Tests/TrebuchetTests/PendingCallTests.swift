@@ -3,9 +3,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// A client that has more to ask for than its server takes at once.
+/// A client with more calls than its server admits at once.
 @Suite(.timeLimit(.minutes(5))) struct PendingCallTests {
-    /// A server that takes one call at a time, and a call that takes its place.
+    /// Runs `body` with a server that admits one call at a time, and a call that occupies it.
     private func withBusyServer(
         _ link: TestLink, clock: TestTime? = nil,
         _ body: (Waiter, Journal, Task<String, any Error>) async throws -> Void
@@ -17,7 +17,7 @@ import TrebuchetTesting
             await server.expose(Waiter(journal: journal, actorSystem: server.actorSystem), as: "waiter")
         } body: { client, _ in
             let waiter = try client.resolve(Waiter.self, id: "waiter")
-            // Answered behind the server's limits.
+            // Answered after the server's limits are known.
             try await waiter.now(0)
             let holding = Task { try await waiter.hold("a") }
             await journal.wait(for: "a began")
@@ -25,7 +25,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("2,000 calls at once have 2,000 answers", arguments: TestLink.allCases)
+    @Test("2,000 concurrent calls receive 2,000 responses", arguments: TestLink.allCases)
     func crowd(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
@@ -47,7 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls of many bytes wait for those before them too", arguments: TestLink.allCases)
+    @Test("large calls also wait for the calls before them", arguments: TestLink.allCases)
     func bytes(link: TestLink) async throws {
         var limits = ServerLimits()
         limits.callBytesPerConnection = 100_000
@@ -62,7 +62,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls that wait for room are made in their order", arguments: TestLink.allCases)
+    @Test("queued calls start in order", arguments: TestLink.allCases)
     func order(link: TestLink) async throws {
         try await withBusyServer(link) { waiter, journal, holding in
             let calls = (1...50).map { number in
@@ -78,7 +78,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that waits for room ends at its deadline, and is never made", arguments: TestLink.allCases)
+    @Test("a queued call ends at its deadline, and is never sent", arguments: TestLink.allCases)
     func deadline(link: TestLink) async throws {
         let clock = TestTime()
         try await withBusyServer(link, clock: clock) { waiter, journal, holding in
@@ -95,7 +95,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that waits for a connection says at its deadline why there was none")
+    @Test("a call that waits for a connection fails at its deadline with the reason for the missing connection")
     func noConnection() async throws {
         try await withTestServer { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
@@ -121,7 +121,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that waits for room is cancelled with its task, and is never made", arguments: TestLink.allCases)
+    @Test("a queued call is cancelled with its task, and is never sent", arguments: TestLink.allCases)
     func cancellation(link: TestLink) async throws {
         try await withBusyServer(link) { waiter, journal, holding in
             let calls = (1...20).map { number in Task.immediate { try await waiter.later(number) } }
@@ -134,7 +134,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that waits for room when the connection breaks is made over the next one")
+    @Test("a queued call is sent over the next connection when this one breaks")
     func reconnection() async throws {
         let journal = Journal()
         var limits = ServerLimits()

@@ -1,6 +1,6 @@
 import Trebuchet
 
-/// Two states that are kept and one that is not.
+/// Two persisted states and one that is not.
 @Trebuchet
 distributed actor Diary {
     @StreamedState(persisted: true) var pages: [String] = []
@@ -31,7 +31,7 @@ extension Diary {
     distributed func writeFromExtension(_ page: String) -> Int { write(page) }
 }
 
-/// A state that JSON cannot tell when it is not finite.
+/// A state that JSON cannot encode when it is not finite.
 @Trebuchet
 distributed actor Scale {
     @StreamedState(persisted: true) var weight: Double = 0
@@ -46,7 +46,7 @@ struct Account: Codable, Sendable, Identifiable, Equatable {
     var balance: Int
 }
 
-/// A state that knows its changes, and one whose changes are searched for.
+/// A state that tracks its changes, and states that are compared to find them.
 @Trebuchet
 distributed actor Vault {
     @StreamedState(persisted: true) var accounts = KeyedCollection<Account>()

@@ -6,7 +6,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Keeps what was said, and tells it.
+/// Stores and returns notes.
 @Trebuchet
 distributed actor Herald {
     struct News: Codable, Sendable, Equatable {
@@ -37,7 +37,7 @@ distributed actor Herald {
     distributed func total() -> Int { told }
 }
 
-/// `@StreamedEvents(persisted: true)` at a server whose store the test holds in its hand.
+/// `@StreamedEvents(persisted: true)` at a server whose store the test controls.
 @Suite(.timeLimit(.minutes(5))) struct PersistedEventsTests {
     let store = GatedStore()
 
@@ -65,19 +65,19 @@ distributed actor Herald {
 
     private func key(_ property: String) -> StateKey { StateKey("events", "herald.\(property)") }
 
-    /// The events that the store has, as JSON.
+    /// The persisted events as JSON.
     private func kept(_ property: String) async throws -> [String] {
         try await store.readLog(key(property))?.entries.map { String(decoding: $0.bytes, as: UTF8.self) } ?? []
     }
 
-    /// One write for each transaction, with what it was about.
+    /// The writes of one property, one for each transaction.
     private func operations(_ property: String) -> [StateWrite.Operation] {
         store.writes.filter { $0.key == key(property) }.map(\.operation)
     }
 
-    // MARK: Written before it is shown
+    // MARK: Writes before publication
 
-    @Test("neither an event nor the answer leaves before both are written", arguments: TestLink.allCases)
+    @Test("events and responses are sent after both are written", arguments: TestLink.allCases)
     func afterWrite(link: TestLink) async throws {
         try await withHerald(link: link) { (herald, client, server) async throws in
             let stream = await herald.observeNews()
@@ -108,7 +108,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("what a call sends and what it changes are one transaction")
+    @Test("the events and the state changes of a call are one transaction")
     func sameTransaction() async throws {
         try await withHerald(reactors: 1) { (herald, _, server) async throws in
             #expect(try await herald.tell() == 1)
@@ -131,7 +131,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("after a write that failed events are shown and kept when one succeeds, each once")
+    @Test("events of a failed write are sent and persisted once a write succeeds, each once")
     func failingWrite() async throws {
         try await withHerald(reactors: 1) { (herald, _, server) async throws in
             var early = await herald.observeNews().makeAsyncIterator()
@@ -140,7 +140,7 @@ distributed actor Herald {
             #expect(try await early.next()?.number == 1)
             store.failWrites(StateStoreError(.full, "full"))
             for _ in 0..<3 { await #expect(throws: TrebuchetError.self) { try await herald.tell() } }
-            // Who comes meanwhile gets what is not written yet as well: when it is.
+            // A new subscriber also receives the unwritten events, once they are written.
             let other = TrebuchetClient(transport: .local(server))
             try await other.connect()
             var late = await (try other.resolve(Herald.self, id: "herald")).observeNews().makeAsyncIterator()
@@ -156,7 +156,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("nobody is told the number of an event that is not written", arguments: [1, 2])
+    @Test("the number of an unwritten event is not published", arguments: [1, 2])
     func position(reactors: Int) async throws {
         try await withHerald(reactors: reactors) { (herald, client, server) async throws in
             _ = try await herald.tell(3)
@@ -175,9 +175,9 @@ distributed actor Herald {
         }
     }
 
-    // MARK: What is kept
+    // MARK: Persisted events
 
-    @Test("as many are kept as was said, and old ones go now and then")
+    @Test("the number of persisted events is bounded, and old ones are removed from time to time")
     func bounded() async throws {
         try await withHerald(reactors: 1) { (herald, _, _) async throws in
             for _ in 0..<200 { try await herald.count(2) }
@@ -190,7 +190,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("bytes are bounded too")
+    @Test("the bytes of persisted events are bounded too")
     func boundedBytes() async throws {
         var limits = ServerLimits()
         limits.persistedEventBytes = 10_000
@@ -202,7 +202,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("of more events in one turn than are kept the newest are, and who observes is told")
+    @Test("a turn with more events than the limit persists the newest, and its subscriber gets an overflow error")
     func manyAtOnce() async throws {
         try await withHerald(reactors: 1) { (herald, _, server) async throws in
             var news = await herald.observeNews().makeAsyncIterator()
@@ -217,7 +217,9 @@ distributed actor Herald {
         }
     }
 
-    @Test("an event without a form is its own call's error; the others are kept and sent", arguments: [false, true])
+    @Test(
+        "an event that cannot be encoded fails its own call; the others are persisted and sent",
+        arguments: [false, true])
     func unencodable(later: Bool) async throws {
         try await withHerald(reactors: 1) { (herald, _, server) async throws in
             var readings = await herald.observeReadings().makeAsyncIterator()
@@ -239,7 +241,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("an event over the limit is its own call's error")
+    @Test("an event over the limit fails its own call")
     func tooLarge() async throws {
         var limits = ServerLimits()
         limits.persistedEventBytes = 1_000
@@ -254,7 +256,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("a store that cannot be read fails calls, until it can")
+    @Test("a store that cannot be read fails calls until reads succeed")
     func unreadable() async throws {
         store.failReads(StateStoreError(.damaged, "data.db is damaged"))
         try await withHerald { (herald, _, _) async throws in
@@ -265,7 +267,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("without a store nothing is kept, and nothing encoded while nobody observes")
+    @Test("without a store nothing is persisted, and nothing is encoded without subscribers")
     func noStore() async throws {
         try await withHerald(isKept: false) { (herald, _, server) async throws in
             _ = try await herald.tell(10)
@@ -280,7 +282,7 @@ distributed actor Herald {
 
     // MARK: In the server's process
 
-    @Test("a reader in the server's process sees each event at once, and behind a place what is written")
+    @Test("a local reader receives each event at once, and after a bookmark only written events")
     func local() async throws {
         let own = Mutex<Herald?>(nil)
         try await withTestServer(reactors: 1, store: store) { server in
@@ -313,7 +315,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("what an actor sends that was taken out of reach is not taken for what its successor sends")
+    @Test("an event of a replaced actor is not mistaken for its successor's")
     func replaced() async throws {
         try await withHerald(reactors: 1) { (herald, _, server) async throws in
             let old = try Herald.resolve(id: TrebuchetActorID("herald"), using: server.actorSystem)
@@ -330,7 +332,7 @@ distributed actor Herald {
         }
     }
 
-    @Test("an actor that comes back within reach, and has sent nothing meanwhile, goes on")
+    @Test("an actor that is exposed again without events in between continues its stream")
     func exposedAgain() async throws {
         try await withHerald(reactors: 1) { (herald, _, server) async throws in
             let own = try Herald.resolve(id: TrebuchetActorID("herald"), using: server.actorSystem)

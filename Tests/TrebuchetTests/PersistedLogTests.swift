@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What a store is given of states that change.
+/// The writes that a store receives for changing states.
 @Suite(.timeLimit(.minutes(5))) struct PersistedLogTests {
     let store = GatedStore()
 
@@ -17,12 +17,12 @@ import TrebuchetTesting
         }
     }
 
-    /// What was written since so many writes, about one property.
+    /// The writes for one property after the first `count` writes.
     private func writes(_ property: String, since count: Int) -> [StateWrite.Operation] {
         store.writes.dropFirst(count).filter { $0.key.name == "vault.\(property)" }.map(\.operation)
     }
 
-    /// The state in the store is the one of the actor, and another server finds it.
+    /// Expects that the store has the actor's state and that another server loads it.
     private func expectKept(_ vault: Vault, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let (accounts, notes, steps) = try await (vault.all(), vault.allNotes(), vault.allSteps())
         let copy = MemoryStore()
@@ -41,7 +41,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a state that knows its changes is written once whole, and then by its changes, whoever observes it")
+    @Test("a state that tracks its changes is written once as a whole and then by its changes, whoever observes it")
     func ownChanges() async throws {
         try await withVault { vault, _, _ in
             try await vault.open(1_000)
@@ -74,7 +74,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what changed in a large state is searched for; a small one is written whole")
+    @Test("a large state is compared to find its changes; a small one is written as a whole")
     func comparedChanges() async throws {
         try await withVault { vault, _, _ in
             try await vault.note(["a", "b"])
@@ -93,7 +93,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("each version of a state that leaves none out is sent when it is written, and kept")
+    @Test("each version of a state with delivery `.every` is sent when it is written, and persisted")
     func every() async throws {
         try await withVault { vault, client, _ in
             var steps = await vault.observeSteps().makeAsyncIterator()
@@ -110,7 +110,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who comes while a write fails gets each version from the one that it began with", arguments: [0, 1, 3])
+    @Test(
+        "a subscriber that arrives during a failed write receives each version from its first one",
+        arguments: [0, 1, 3])
     func everyBehindFailure(more: Int) async throws {
         try await withVault { vault, client, _ in
             try await vault.step(1)
@@ -122,7 +124,7 @@ import TrebuchetTesting
                 for await steps in await vault.observeSteps() { seen.withLock { $0.append(steps) } }
             }
             defer { observation.cancel() }
-            // What was asked before an answer has had its time.
+            // Each response implies that earlier requests were processed.
             for _ in 0..<3 {
                 await #expect(throws: TrebuchetError.self) {
                     try await client.resolve(Vault.self, id: "nobody").allNotes()
@@ -140,7 +142,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("when the changes outweigh the value a new one is written in slices, and lets them go")
+    @Test("when the changes outweigh the value, a snapshot is written in slices and replaces them")
     func slices() async throws {
         try await withVault { vault, _, _ in
             try await vault.open(32_000)
@@ -161,7 +163,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("after a write that failed the whole value is written, and changes go on from there")
+    @Test("after a failed write the whole value is written, followed by changes")
     func afterFailure() async throws {
         try await withVault { vault, _, _ in
             try await vault.open(1_000)
@@ -184,7 +186,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who begins to observe while changes wait for the store gets the written value, and the next ones as changes")
+    @Test("a subscriber that arrives while changes wait for the store gets the written value, then changes")
     func observedMeanwhile() async throws {
         try await withVault { vault, client, _ in
             try await vault.open(1_000)
@@ -212,7 +214,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("whatever changes, fails and is observed, the store has what the actor has", arguments: 1...6)
+    @Test("the store equals the actor after any sequence of changes, failures and observations", arguments: 1...6)
     func atRandom(seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
         try await withVault { vault, client, _ in
@@ -237,7 +239,7 @@ import TrebuchetTesting
                     _ = try? await vault.add(next + 1_000_000, at: 0)
                     _ = try? await vault.remove(next + 1_000_000)
                     store.failWrites(nil)
-                    // A write that began before may still fail, and with it the calls that wait for it.
+                    // An earlier write may still fail, and with it the calls that wait for it.
                     while (try? await vault.step(1)) == nil {}
                 case 11:
                     observer?.cancel()

@@ -3,7 +3,7 @@ import Testing
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Answers that a store keeps count for who has called, until they are let go of.
+/// Persisted responses count for their caller until they are removed.
 @Suite struct PersistedResponseTests {
     private let shares: IdempotencyQuotas
     private let connections: QuotaTable<CallSessionID>
@@ -24,7 +24,7 @@ import Testing
             IdempotencyNamespace.key("c\(connection)", number, of: "a"), digest: 1, principal: principal, in: room)
     }
 
-    /// Whether the whole answer is kept; else that there was one.
+    /// Whether the whole response is persisted; otherwise only its existence is.
     private func keeps(_ call: IdempotencyRecord, _ count: Int) throws -> Bool {
         guard case .put(let bytes) = call.answered(.success([UInt8](repeating: 0x31, count: count))).operation else {
             return false
@@ -34,12 +34,12 @@ import Testing
         switch stored.answer {
         case .success(let answer): return answer.count == count
         case .failure(let error): #expect(error.code == .unknownOutcome)
-        case nil: Issue.record("it is not known that it was answered")
+        case nil: Issue.record("the record does not say that the call was answered")
         }
         return false
     }
 
-    @Test("a connection, a principal and all of them have a limit, and get back what goes")
+    @Test("connections, principals and the server have limits, and removal releases the quota")
     func limits() throws {
         var kept: [IdempotencyRecord] = []
         func keeps(_ call: IdempotencyRecord, _ count: Int) throws -> Bool {

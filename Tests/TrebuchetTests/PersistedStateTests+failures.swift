@@ -7,9 +7,9 @@ import TrebuchetTesting
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// What cannot be written, and who is told.
+/// Changes that cannot be written, and the resulting errors.
 extension PersistedStateTests {
-    @Test("a write that fails is the caller's error; the change is not shown until a later write keeps it")
+    @Test("a failed write is the caller's error; the change is published after a later write")
     func failingWrite() async throws {
         try await withDiary(reactors: 1) { (diary, _, _) async throws in
             var pages = await diary.observePages().makeAsyncIterator()
@@ -28,7 +28,7 @@ extension PersistedStateTests {
         }
     }
 
-    @Test("a write that failed is tried again when nobody calls")
+    @Test("a failed write is retried without further calls")
     func retry() async throws {
         try await withDiary(reactors: 1) { (diary, _, _) async throws in
             var pages = await diary.observePages().makeAsyncIterator()
@@ -41,7 +41,7 @@ extension PersistedStateTests {
     }
 
     @Test(
-        "calls wait for a store that is out of reach, and are answered behind the change when it is back",
+        "calls wait for an unreachable store, and are answered after the change once it returns",
         arguments: ["in place", "suspending"])
     func storeAway(kind: String) async throws {
         try await withDiary(reactors: 1) { (diary, client, _) async throws in
@@ -60,7 +60,7 @@ extension PersistedStateTests {
                 journal.record("read")
                 return pages
             }
-            // The call is a reason to try again.
+            // The call triggers a retry.
             await store.journal.wait(for: "write 2")
             try await roundTrips(client)
             #expect(journal.entries == [])
@@ -72,7 +72,7 @@ extension PersistedStateTests {
         }
     }
 
-    @Test("what waits for a store that is out of reach when the server ends is told that its outcome is unknown")
+    @Test("calls that wait for an unreachable store when the server ends have an unknown outcome")
     func endsWhileAway() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 1, store: store)
         await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
@@ -93,7 +93,9 @@ extension PersistedStateTests {
         await client.close()
     }
 
-    @Test("who begins to observe while a write fails gets the value when one does not", arguments: [false, true])
+    @Test(
+        "a subscriber that arrives during a failed write receives the value once a write succeeds",
+        arguments: [false, true])
     func observerBehindFailure(isFiltered: Bool) async throws {
         try await withDiary(reactors: 1) { (diary, client, _) async throws in
             store.close()
@@ -116,12 +118,12 @@ extension PersistedStateTests {
             await #expect(throws: TrebuchetError.self) { try await first.value }
             #expect(seen.withLock { $0 } == [])
             store.failWrites(nil)
-            // Nobody calls: it is tried again by itself.
+            // Without calls: the write is retried automatically.
             #expect(await eventually { seen.withLock { $0 } == [["a"]] })
         }
     }
 
-    @Test("a value of an older form goes when the log that takes its place is written, and not before")
+    @Test("a value of an older form is removed when the log that replaces it is written, not before")
     func olderValue() async throws {
         try await store.put(#"["old"]"#, "diary.pages")
         let key = StateKey("states", "diary.pages")
@@ -136,7 +138,7 @@ extension PersistedStateTests {
         }
     }
 
-    @Test("what an earlier process answered is let go of, also when it cannot be listed at first")
+    @Test("recorded responses of an earlier process are removed, also when the first listing fails")
     func earlierAnswers() async throws {
         let key = IdempotencyNamespace.key("earlier", 1, of: "diary")
         try await store.put([1], key)
@@ -150,7 +152,7 @@ extension PersistedStateTests {
         }
     }
 
-    @Test("an actor whose answers wait for the store takes no more of them than there is room for")
+    @Test("the responses of an actor that wait for the store are bounded")
     func mostAnswers() async throws {
         try await withDiary(reactors: 1) { (_, _, server) async throws in
             let shard = server.shards[0]
@@ -174,7 +176,7 @@ extension PersistedStateTests {
         func release(_ bytes: Int) {}
     }
 
-    @Test("a state without a form fails its own actor's calls only")
+    @Test("a state that cannot be encoded fails only its own actor's calls")
     func unencodable() async throws {
         try await withTestServer(reactors: 1, store: store) { server in
             await server.expose(Scale(actorSystem: server.actorSystem), as: "scale")
@@ -191,7 +193,7 @@ extension PersistedStateTests {
         }
     }
 
-    @Test("a state over the limit fails its own actor's calls only")
+    @Test("a state over the limit fails only its own actor's calls")
     func tooLarge() async throws {
         var limits = ServerLimits()
         limits.persistedStateSize = 100
@@ -208,7 +210,7 @@ extension PersistedStateTests {
         }
     }
 
-    @Test("what can never be written is named in the log when its actor is taken out of reach")
+    @Test("a state that can never be written is named in the log when its actor is unexposed")
     func lostForGood() async throws {
         var limits = ServerLimits()
         limits.persistedStateSize = 100
@@ -216,7 +218,7 @@ extension PersistedStateTests {
         let server = TrebuchetServer(
             transport: .webSocket(host: "127.0.0.1", port: 0), limits: limits, store: store,
             log: { journal.record($0) })
-        // A name that nobody reads as a line of its own.
+        // A name that must not look like a separate log line.
         let name = "diary\ntrebuchet: \u{1B}[2Jforged"
         await server.expose(Diary(actorSystem: server.actorSystem), as: name)
         let own = try Diary.resolve(id: TrebuchetActorID(name), using: server.actorSystem)

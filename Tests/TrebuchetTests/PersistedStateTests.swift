@@ -5,7 +5,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// `@StreamedState(persisted: true)` at a server whose store the test holds in its hand.
+/// `@StreamedState(persisted: true)` at a server whose store the test controls.
 @Suite(.timeLimit(.minutes(5))) struct PersistedStateTests {
     let store = GatedStore()
 
@@ -21,17 +21,16 @@ import TrebuchetTesting
         }
     }
 
-    /// Calls of an actor without persisted states go there and back, on the same connection: what was asked before them has
-    /// had its time.
+    /// Calls an actor without persisted states on the same connection: each response implies that earlier requests were processed.
     func roundTrips(_ client: TrebuchetClient) async throws {
         let calculator = try client.resolve(Calculator.self, id: "calculator")
         for number in 0..<3 { #expect(try await calculator.same(number) == number) }
     }
 
-    // MARK: Written before it is shown
+    // MARK: Writes before publication
 
     @Test(
-        "no answer leaves before the store has what the call changed", arguments: TestLink.allCases,
+        "a response is sent after the store has the call's changes", arguments: TestLink.allCases,
         ["in place", "suspending", "throwing", "in an extension"])
     func answerAfterWrite(link: TestLink, kind: String) async throws {
         try await withDiary(link: link) { (diary, client, _) async throws in
@@ -56,7 +55,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that changed nothing is not held up", arguments: TestLink.allCases)
+    @Test("a call without changes does not wait", arguments: TestLink.allCases)
     func unchanged(link: TestLink) async throws {
         try await withDiary(link: link) { (diary, _, _) async throws in
             _ = try await diary.write("a")
@@ -67,12 +66,12 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call that may have read what is not written yet waits with it, and answers keep their order")
+    @Test("a call that may have read unwritten changes waits for them, and responses keep their order")
     func readersWait() async throws {
         try await withDiary(reactors: 1) { (diary, client, _) async throws in
             store.close()
             let journal = Journal()
-            // One thread for both: on two the later one may note its answer first.
+            // One thread for both: on two threads the later call may record its response first.
             let tasks = ReactorGroup.client.tasks
             let write = Task(executorPreference: tasks) {
                 _ = try await diary.write("a")
@@ -92,7 +91,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls run on while a write is under way, and all of theirs is written at once")
+    @Test("calls continue during a write, and all their changes form the next write")
     func groups() async throws {
         let own = Mutex<Diary?>(nil)
         try await withTestServer(reactors: 1, store: store) { server in
@@ -118,7 +117,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("no update of a stream leaves before it is written, and a caller sees its own", arguments: TestLink.allCases)
+    @Test(
+        "stream updates are sent after they are written, and a caller sees its own changes",
+        arguments: TestLink.allCases)
     func updatesAfterWrite(link: TestLink) async throws {
         try await withDiary(link: link) { (diary, client, server) async throws in
             var pages = await diary.observePages().makeAsyncIterator()
@@ -126,7 +127,7 @@ import TrebuchetTesting
             store.close()
             let call = Task { try await diary.write("a") }
             await store.journal.wait(for: "write 1")
-            // One who comes now gets what is written, if anything.
+            // A new subscriber receives the written value, if any.
             let other = TrebuchetClient(transport: .local(server))
             try await other.connect()
             let seen = Mutex<[[String]]>([])
@@ -153,9 +154,7 @@ import TrebuchetTesting
 
     // MARK: Loading
 
-    @Test(
-        "a filter shows nothing that is not written, neither what comes nor what is there", arguments: TestLink.allCases
-    )
+    @Test("a filter shows neither unwritten changes nor unwritten values", arguments: TestLink.allCases)
     func filtered(link: TestLink) async throws {
         try await withDiary(link: link) { (diary, client, _) async throws in
             let first = StreamFilter.path("/0")
@@ -182,7 +181,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what was kept is there before the first call and the first stream", arguments: TestLink.allCases)
+    @Test("the persisted state is loaded before the first call and the first stream", arguments: TestLink.allCases)
     func loading(link: TestLink) async throws {
         try await store.put(#"["kept"]"#, "diary.pages")
         try await withDiary(link: link) { (diary, _, _) async throws in
@@ -195,7 +194,7 @@ import TrebuchetTesting
         #expect(try await store.text("diary.owner") == nil)
     }
 
-    @Test("actors on demand are loaded before their first call, each by its name")
+    @Test("on-demand actors are loaded before their first call, each by its name")
     func onDemand() async throws {
         for round in 1...2 {
             try await withTestServer(store: store) { server in
@@ -212,7 +211,8 @@ import TrebuchetTesting
         #expect(try await store.text("diaries/b.pages") == #"["b1","b2"]"#)
     }
 
-    @Test("what does not decode fails calls and streams with an error, and stays", arguments: TestLink.allCases)
+    @Test(
+        "a state that cannot be decoded fails calls and streams, and stays in the store", arguments: TestLink.allCases)
     func undecodable(link: TestLink) async throws {
         try await store.put(#"{"not":"a list"}"#, "diary.pages")
         try await withDiary(link: link) { (diary, _, _) async throws in
@@ -228,13 +228,13 @@ import TrebuchetTesting
                 return
             }
             #expect(try await store.text("diary.pages") == #"{"not":"a list"}"#)
-            // Once it is mended, the next call goes through.
+            // Once it is repaired, the next call succeeds.
             try await store.put(#"["mended"]"#, "diary.pages")
             #expect(try await diary.write("b") == 2)
         }
     }
 
-    @Test("what is stored and does not decode is for the log, and clients get its number", arguments: [false, true])
+    @Test("an undecodable state appears in the log, and clients receive a number", arguments: [false, true])
     func undisclosed(showsErrorText: Bool) async throws {
         try await store.put(#"{"password":"pa55word"}"#, "diary.pages")
         let journal = Journal()
@@ -263,7 +263,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    @Test("a store that cannot be read fails calls, until it can")
+    @Test("a store that cannot be read fails calls until reads succeed")
     func unreadable() async throws {
         try await store.put(#"["kept"]"#, "diary.pages")
         store.failReads(StateStoreError(.damaged, "data.db is damaged"))
@@ -278,7 +278,7 @@ import TrebuchetTesting
 
     // MARK: Names
 
-    @Test("an actor that gives way has written its state before the next one loads it")
+    @Test("a replaced actor writes its state before its successor loads it")
     func replaced() async throws {
         try await withDiary(reactors: 2) { (diary, _, server) async throws in
             _ = try await diary.write("a")
@@ -290,9 +290,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "an actor that is taken out of reach while the store fails is written when it can be, before its name is loaded anew"
-    )
+    @Test("an actor that is unexposed during store failures is written before its name is loaded again")
     func retiredWhileFailing() async throws {
         try await withDiary(reactors: 2) { (diary, _, server) async throws in
             store.failWrites(StateStoreError(.full, "full"))
@@ -323,7 +321,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("changes made in the server's own process are written too, from before it was exposed on")
+    @Test("changes made in the server's process are persisted too, from before the exposure on")
     func ownProcess() async throws {
         try await withTestServer(store: store) { server in
             let own = Diary(actorSystem: server.actorSystem)
@@ -334,10 +332,10 @@ import TrebuchetTesting
         } body: { (client, _) async throws in
             #expect(try await client.resolve(Diary.self, id: "diary").read() == ["early", "late"])
         }
-        #expect(try await store.text("diary.pages") == #"["early","late"]"#, "shutting down writes what is left")
+        #expect(try await store.text("diary.pages") == #"["early","late"]"#, "shutdown writes the remaining changes")
     }
 
-    @Test("without a store persisted states live in memory")
+    @Test("without a store, persisted states live in memory")
     func noStore() async throws {
         try await withTestServer { server in
             await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")

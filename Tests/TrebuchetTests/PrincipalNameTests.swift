@@ -6,11 +6,11 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Principals whose ids look the same, and have other bytes: Swift takes them for one text, and a directory of accounts need not.
+/// Principals whose ids are canonically equal but have different bytes: equal as Swift strings, distinct accounts in a directory.
 @Suite struct PrincipalNameTests {
     private static let ids = ["Ren\u{e9}", "Rene\u{301}"]
 
-    @Test("an answer is for the principal whose call it was")
+    @Test("a recorded response belongs to the principal of its call")
     func answers() {
         var most = ServerLimits()
         (most.recordedResponsesPerConnection, most.recordedResponseBytesPerConnection) = (9, 9_999)
@@ -24,12 +24,12 @@ import Testing
         #expect(begin(Self.ids[0], again: false) == nil)
         _ = memory.recordResponse(name, .success([1]), at: 0)
         guard case .refused(let error) = begin(Self.ids[1], again: true) else {
-            Issue.record("it got what was another's")
+            Issue.record("another principal's response was returned")
             return
         }
         #expect(error.code == .unknownOutcome)
         guard case .answered = begin(Self.ids[0], again: true) else {
-            Issue.record("it did not get its own")
+            Issue.record("its own response was missing")
             return
         }
         let other = IdempotencyReservation(shares, principal: Self.ids[1], host: nil)
@@ -37,7 +37,7 @@ import Testing
         withExtendedLifetime(other) {}
     }
 
-    @Test("each has shares, memory and clients of its own")
+    @Test("each principal has its own quotas, memory and clients")
     func shares() {
         let parties = Self.ids.map { QuotaScopes(connection: 1, principal: $0, host: nil) }
         #expect(parties[0].all != parties[1].all)
@@ -53,7 +53,7 @@ import Testing
         #expect(keys[0] == clients.key(of: "identity", principal: Self.ids[0]))
     }
 
-    @Test("they are not the same to who looks whether somebody else is signed in")
+    @Test("principals are compared by the bytes of their ids")
     func signedIn() {
         #expect(Principal(id: Self.ids[0]) != Principal(id: Self.ids[1]))
         #expect(Set(Self.ids.map { Principal(id: $0, roles: ["a"]) }).count == 2)

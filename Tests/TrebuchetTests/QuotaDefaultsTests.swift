@@ -8,12 +8,12 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// What one party may have of the whole by default.
+/// The default quotas of one principal or host.
 @Suite struct QuotaDefaultsTests {
-    @Test("until it has heard others, a client goes by the terms of a server whose settings nobody has changed")
+    @Test("the client's default limits equal those of a server with default settings")
     func usualTerms() { #expect(AdvertisedLimits.usual == ServerLimits().terms(for: ServerLimits().ofClient)) }
 
-    /// The whole, and what a principal and a host may have of it.
+    /// The server's limit and the quotas of a principal and a host.
     private static let shares: [(String, whole: Int, principal: Int, host: Int)] = {
         let limits = ServerLimits()
         let host = SocketAddress(literal: "192.0.2.1", port: 1).flatMap { AddressKey($0) }.map {
@@ -41,7 +41,7 @@ import WebSockets
         ]
     }()
 
-    @Test("sixteen hosts or principals have to come together to use up what is counted", arguments: shares.indices)
+    @Test("only sixteen hosts or principals together can use up a limit", arguments: shares.indices)
     func sixteenth(index: Int) {
         let (name, whole, principal, host) = Self.shares[index]
         #expect(principal * 16 <= whole, "\(name)")

@@ -9,11 +9,11 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// How much may come, and how much is left; times are in nanoseconds.
-@Suite("Rates and shares at their edges") struct RatesTests {
+/// Rates and quotas; times are in nanoseconds.
+@Suite("Rates and quotas at their limits") struct RatesTests {
     private static let second: UInt64 = 1_000_000_000
 
-    @Test("a bucket gives its burst at once, then one at a time as it fills, and never more than its burst")
+    @Test("a bucket admits its burst at once, then one call each time it refills, and never more than its burst")
     func bucket() {
         var bucket = TokenBucket(RateLimit(callsPerSecond: 4, burst: 2), now: Self.second)
         #expect(bucket.isFull(at: Self.second))
@@ -22,7 +22,7 @@ import WebSockets
         #expect(bucket.consume(at: Self.second + 100_000_000) == 150)
         #expect(bucket.consume(at: Self.second + 249_999_999) == 1)
         #expect(bucket.consume(at: Self.second + 250_000_000) == nil)
-        // A clock that goes back gives nothing.
+        // A clock that goes backwards adds no tokens.
         #expect(bucket.consume(at: Self.second) == 250)
         #expect(!bucket.isFull(at: 0))
         #expect(!bucket.isFull(at: Self.second + 749_000_000))
@@ -31,7 +31,7 @@ import WebSockets
         #expect(bucket.consume(at: 100 * Self.second) == 250)
     }
 
-    @Test("calls are counted by method, connection and principal, and the first that has too many is named")
+    @Test("calls are limited by method, connection and principal, and the first exceeded limit is named")
     func connection() {
         var limits = ServerLimits()
         limits.callsPerMethod = ["slow()": RateLimit(callsPerSecond: 1, burst: 1)]
@@ -48,7 +48,7 @@ import WebSockets
         #expect(take("slow()", one, ada) == "calls of slow() 1000")
         #expect(take("quick()", one, ada) == nil)
         #expect(take("quick()", one, ada) == "calls of this connection 1000")
-        // Another connection has its own, the principal has one.
+        // Another connection has a separate bucket; the principal has one.
         #expect(take("slow()", other, ada) == nil)
         #expect(take("quick()", other, ada) == "calls of 'ada' 1000")
         #expect(take("quick()", third, nil) == nil)
@@ -57,7 +57,7 @@ import WebSockets
         for _ in 0..<100 { #expect(free.consume("slow()", ServerLimits(), nil, ada, at: Self.second) == nil) }
     }
 
-    @Test("a full table gives up the one that it would look at next, and looks at all in turn")
+    @Test("a full table evicts the next bucket in its rotation, and inspects all in turn")
     func table() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 2)
         #expect(table.consume(1, at: 0) == nil)
@@ -67,8 +67,8 @@ import WebSockets
         #expect(table.consume(3, at: 0) == nil)
         #expect(table.count == 2)
         #expect(table.consume(2, at: 0) == 1_000)
-        #expect(table.consume(1, at: 0) == nil, "it went, and begins anew")
-        // Room for one is room for one.
+        #expect(table.consume(1, at: 0) == nil, "it was evicted and starts full")
+        // The minimum capacity is one bucket.
         var one = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 0)
         #expect(one.consume(1, at: 0) == nil)
         #expect(one.consume(1, at: 0) == 1_000)
@@ -76,7 +76,7 @@ import WebSockets
         #expect(one.count == 1)
     }
 
-    @Test("a thousand buckets are kept although they are full; of more, two go with each call")
+    @Test("the first thousand buckets are never evicted; beyond that two are inspected with each call")
     func keptAnyway() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 10_000)
         for party in 0..<1_001 { #expect(table.consume(party, at: 0) == nil) }
@@ -86,10 +86,10 @@ import WebSockets
         #expect(table.count == 1_000)
         for party in 6_000..<6_100 { #expect(table.consume(party, at: 60 * Self.second) == nil) }
         #expect(table.count <= 1_002)
-        #expect(table.consume(6_000, at: 60 * Self.second) == 1_000, "those that are not full stay")
+        #expect(table.consume(6_000, at: 60 * Self.second) == 1_000, "buckets that are not full stay")
     }
 
-    /// A quota as something that can be copied.
+    /// A quota as a reference type.
     private final class Quotas {
         private let quota: Quota
         init(_ limit: Int, within memory: MemoryBudget? = nil) { quota = Quota(limit, within: memory) }
@@ -98,7 +98,7 @@ import WebSockets
         var count: Int { quota.count }
     }
 
-    @Test("a quota gives what it has, all or nothing, and has it again when it is given back")
+    @Test("a quota reserves all or nothing, and is available again after release")
     func quota() {
         let memory = MemoryBudget(limit: 100)
         let quota = Quotas(10, within: memory)
@@ -123,7 +123,7 @@ import WebSockets
         #expect(alone.reserve())
     }
 
-    @Test("a share is one for its party as long as somebody holds it, and gone when nobody does")
+    @Test("a party has one shared quota while it is referenced, and none afterwards")
     func shares() {
         let shares = QuotaTable<String>(limit: 2)
         func take(_ share: ScopedQuota<String>?) -> Bool { share?.quota.reserve() == true }
@@ -146,7 +146,7 @@ import WebSockets
         #expect(shares.count == 2)
     }
 
-    @Test("each party may use as much as its share, and all together as much as the server has")
+    @Test("each party may use its quota, and all together the server's limit")
     func book() throws {
         var limits = ServerLimits()
         limits.connections = 3
@@ -164,7 +164,7 @@ import WebSockets
             refusal?.message
                 == "quota exceeded: 'ada' has 2 connections (ServerLimits.connectionsPerPrincipal); retry when some have ended"
         )
-        #expect(book.count(.connections) == 2, "who is refused uses nothing")
+        #expect(book.count(.connections) == 2, "a rejected reservation uses nothing")
         let third = try book.reserve(.connections, for: parties(3, "bob"))
         let full = #expect(throws: TrebuchetError.self) { try book.reserve(.connections, for: parties(4, nil)) }
         #expect(
@@ -176,11 +176,11 @@ import WebSockets
         #expect(second == nil && book.count(.connections) == 1)
         third.release()
         #expect(book.count(.connections) == 0)
-        // Nothing is left that would count for somebody.
+        // No reservation counts for any party afterwards.
         for number in 1...2 { _ = try book.reserve(.connections, for: parties(UInt64(number), "ada")) }
     }
 
-    @Test("parties are named from the narrowest on, with the server at the end")
+    @Test("quota scopes are ordered from the narrowest to the server")
     func parties() throws {
         let host = try #require(SocketAddress(literal: "192.0.2.7", port: 0).flatMap { AddressKey($0) })
         let all = QuotaScopes(connection: 7, principal: "ada", host: host)
@@ -191,7 +191,7 @@ import WebSockets
         #expect(Set(SharedResource.allCases.map(\.name)).count == SharedResource.allCases.count)
     }
 
-    @Test("what is held for a principal counts as long as one of its connections is there")
+    @Test("a principal's memory counts while one of its connections is open")
     func principalMemory() {
         let memory = PrincipalMemory(limit: 100)
         var first: PrincipalMemory.ConnectionUsage? = memory.usage(of: "ada")
@@ -206,7 +206,7 @@ import WebSockets
     }
 
     @Test(
-        "answers count for their principal, their host and all; what finds no room counts nowhere",
+        "recorded responses count for principal, host and server; a rejected reservation counts nowhere",
         arguments: [
             ("recordedResponsesPerPrincipal", "of this principal"), ("recordedResponsesPerHost", "of this host"),
             ("recordedResponses", "of all"),
@@ -243,13 +243,13 @@ import WebSockets
             let (answersLeft, bytesLeft) = (shares.recordedResponses.count, shares.bytes.count)
             #expect(answersLeft == 0 && bytesLeft == 0)
         }
-        // Nobody's share is named where nobody is known.
+        // An unknown principal or host has no quota.
         let unknown = IdempotencyReservation(shares, principal: nil, host: nil)
         #expect(unknown.reserve(bytes: 1) == nil)
         unknown.release(bytes: 1)
     }
 
-    // MARK: Waiting and telling
+    // MARK: Waits and log lines
 
     @Test(
         "the wait before an attempt doubles with each failure, up to the limit",
@@ -263,7 +263,7 @@ import WebSockets
         #expect(ReconnectPolicy.never.maximumAttempts == 0)
     }
 
-    @Test("refusals are told once a second, with how many were not")
+    @Test("rejections are logged once a second, with the number of omitted ones")
     func refusals() {
         let lines = Mutex<[String]>([])
         let log = RejectionLog { line in lines.withLock { $0.append(line) } }

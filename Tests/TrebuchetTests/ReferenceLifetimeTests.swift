@@ -3,9 +3,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What a reference needs: a client that is there, and somebody at the other end to whom it means something.
+/// The requirements of a reference: a connected client, and a peer that knows the actor.
 @Suite(.timeLimit(.minutes(5))) struct ReferenceLifetimeTests {
-    /// A server for clients that come and go.
+    /// A server for short-lived clients.
     private struct Scene {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         let transport: TrebuchetTransport
@@ -23,14 +23,14 @@ import TrebuchetTesting
             return client
         }
 
-        /// References whose client nobody else holds.
+        /// References that alone retain their client.
         func todos() async throws -> TodoList { try await client().resolve(TodoList.self, id: "todos") }
         func registry() async throws -> Registry { try await client().resolve(Registry.self, id: "registry") }
 
         var isLeft: Bool { get async { await eventually { await server.connectionCount == 0 } } }
     }
 
-    @Test("a reference keeps its client connected, and lets go of it when it goes", arguments: TestLink.allCases)
+    @Test("a reference keeps its client connected, and releases it at its end", arguments: TestLink.allCases)
     func reference(link: TestLink) async throws {
         let scene = try await Scene(link: link)
         weak var system: TrebuchetActorSystem?
@@ -42,11 +42,11 @@ import TrebuchetTesting
             #expect(await scene.server.connectionCount == 1)
         }
         #expect(await scene.isLeft)
-        #expect(await eventually { system == nil }, "nothing of the client is left")
+        #expect(await eventually { system == nil }, "the client is freed")
         await scene.server.shutdown(drain: .zero)
     }
 
-    @Test("a reference that came with a result keeps the client too", arguments: TestLink.allCases)
+    @Test("a reference that came with a result retains the client too", arguments: TestLink.allCases)
     func returned(link: TestLink) async throws {
         let scene = try await Scene(link: link)
         do {
@@ -58,7 +58,7 @@ import TrebuchetTesting
         await scene.server.shutdown(drain: .zero)
     }
 
-    @Test("a stream keeps the client of its reference", arguments: TestLink.allCases)
+    @Test("a stream retains the client of its reference", arguments: TestLink.allCases)
     func stream(link: TestLink) async throws {
         let scene = try await Scene(link: link)
         do {
@@ -71,7 +71,7 @@ import TrebuchetTesting
         await scene.server.shutdown(drain: .zero)
     }
 
-    @Test("a reference that was made past the client says that its client is gone")
+    @Test("a reference made without its client reports that the client was released")
     func bare() async throws {
         let scene = try await Scene()
         let todos = try TodoList.resolve(
@@ -81,12 +81,14 @@ import TrebuchetTesting
         #expect(error?.code == .unavailable)
         #expect(error?.message.contains("client.resolve") == true, "\(error?.message ?? "")")
         let stream = await todos.observeState()
-        for await _ in stream { Issue.record("there is no client") }
+        for await _ in stream { Issue.record("the stream has no client") }
         #expect(stream.outcome != nil)
         await scene.server.shutdown(drain: .zero)
     }
 
-    @Test("a reference to an actor of another server is not sent, and the error says why", arguments: TestLink.allCases)
+    @Test(
+        "a reference to an actor of another server is not sent, and the error gives the reason",
+        arguments: TestLink.allCases)
     func otherServer(link: TestLink) async throws {
         let (here, there) = (try await Scene(link: link), try await Scene(link: link))
         let registry = try await here.registry()
@@ -98,7 +100,7 @@ import TrebuchetTesting
             #expect(error?.code == .invalidArguments)
             #expect(error?.message.contains("is not valid elsewhere") == true, "\(error?.message ?? "")")
         }
-        // The own one under the same name goes on working.
+        // The local actor under the same name continues to work.
         #expect(try await registry.fill(here.todos(), title: "a") == 1)
         for scene in [here, there] { await scene.server.shutdown(drain: .zero) }
     }
@@ -116,7 +118,7 @@ import TrebuchetTesting
         for scene in [here, there] { await scene.server.shutdown(drain: .zero) }
     }
 
-    @Test("a reference is taken by the server of its actor, whatever way the clients came")
+    @Test("a server accepts references to its own actors from any client connected to it")
     func sameServer() async throws {
         let scene = try await Scene()
         let address = try #require(scene.server.address)
@@ -133,7 +135,7 @@ import TrebuchetTesting
             count += 1
             #expect(try await registry.fill(list, title: "x") == count)
         }
-        // One of the server's own, sent by a client in the same process.
+        // An actor of this server, sent by a client in the same process.
         let own = TodoList(actorSystem: scene.server.actorSystem)
         #expect(try await registry.fill(own, title: "x") == 1)
         for client in [detour, local] { await client.close() }

@@ -20,7 +20,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that is exposed is passed by its name", arguments: TestLink.allCases)
+    @Test("an exposed actor is passed by its name", arguments: TestLink.allCases)
     func exposed(link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(Registry(actorSystem: server.actorSystem), as: "registry")

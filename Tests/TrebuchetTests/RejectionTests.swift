@@ -2,7 +2,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Calls that cannot be made: each gets a clear error, and the connection goes on working.
+/// Invalid calls: each gets a clear error, and the connection continues to work.
 @Suite(.timeLimit(.minutes(5))) struct RejectionTests {
     struct Refused: Sendable, CustomTestStringConvertible {
         let actor: String
@@ -52,7 +52,7 @@ import TrebuchetTesting
             text: "echo(_:) takes 1 generic substitution(s), got 0"),
     ]
 
-    @Test("a call that cannot be made says why, and those after it work", arguments: refused, TestLink.allCases)
+    @Test("an invalid call reports its reason, and later calls work", arguments: refused, TestLink.allCases)
     func refusals(call: Refused, link: TestLink) async throws {
         try await withTestServer(link: link) { server in
             await server.expose(Calculator(actorSystem: server.actorSystem), as: "calculator")
@@ -72,7 +72,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a filter, which is not there yet, and a stream that does not exist are refused by name")
+    @Test("an unsupported filter and an unknown stream are rejected by name")
     func streams() async throws {
         try await withTestServer { server in
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")

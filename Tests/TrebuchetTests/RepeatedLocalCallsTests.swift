@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// Counts what it is paid, and answers when the test says so.
+/// Counts payments, and responds at the test's signal.
 @Trebuchet
 distributed actor BlockingPaymentCounter {
     private let journal: Journal
@@ -56,7 +56,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
         }
     }
 
-    @Test("a call goes on when its connection ends, and answers over the next one", arguments: TestLink.allCases)
+    @Test("a call survives the end of its connection, and responds over the next one", arguments: TestLink.allCases)
     func repeated(link: TestLink) async throws {
         try await withTill(link) { client, journal in
             let till = try client.resolve(BlockingPaymentCounter.self, id: "till")
@@ -71,7 +71,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
         }
     }
 
-    @Test("the calls of other methods, and those through a protocol, are not repeated", arguments: TestLink.allCases)
+    @Test("other calls, and those through a protocol, are not repeated", arguments: TestLink.allCases)
     func notRepeated(link: TestLink) async throws {
         try await withTill(link) { client, journal in
             let till = try client.resolve(BlockingPaymentCounter.self, id: "till")
@@ -88,7 +88,7 @@ protocol Paying: DistributedActor where ActorSystem == TrebuchetActorSystem {
     }
 
     @Test(
-        "a call on a connection that its server drains is answered there, and repeated when that breaks",
+        "a call on a draining connection is answered there, and repeated when the connection breaks",
         arguments: [true, false])
     func draining(breaks: Bool) async throws {
         try await withTill(.local) { client, journal in

@@ -6,7 +6,7 @@ import TrebuchetTesting
 @testable import Trebuchet
 @testable import TrebuchetActors
 
-/// Calls that were answered before their methods returned: who asks and does not wait must not have any number of them run.
+/// Calls that were answered before their methods returned. They keep counting, so that a client cannot run any number of them.
 @Suite(.timeLimit(.minutes(5))) struct ReplacedConnectionCallTests {
     private func insist(_ rig: ServerConnectionTests.Rig, _ number: Int, _ more: String = "") async -> [String] {
         await rig.call(number, "waiter", "insist(_:)", "\"\(number)\"", more)
@@ -18,7 +18,7 @@ import TrebuchetTesting
 
     private func held(_ rig: ServerConnectionTests.Rig) async -> Int { await rig.on { $0.memory?.bufferedBytes ?? -1 } }
 
-    @Test("those count until their methods return", arguments: ["a cancellation", "a time that is over"])
+    @Test("timed-out calls count until their methods return", arguments: ["a cancellation", "a time that is over"])
     func limit(reason: String) async {
         let rig = await ServerConnectionTests.Rig { $0.callsPerConnection = 2 }
         for number in 1...2 {
@@ -47,7 +47,7 @@ import TrebuchetTesting
         #expect(await held(rig) == 0)
     }
 
-    @Test("one that outlives its connection has its memory until its method returns")
+    @Test("a call that outlives its connection counts its memory until its method returns")
     func closed() async {
         let rig = await ServerConnectionTests.Rig()
         #expect(await insist(rig, 1) == [])
@@ -59,7 +59,7 @@ import TrebuchetTesting
         #expect(await eventually { await held(rig) == 0 })
     }
 
-    @Test("one that has ended counts no more, whatever its end")
+    @Test("an ended call no longer counts, whatever its outcome")
     func ended() async {
         let rig = await ServerConnectionTests.Rig()
         #expect(await insist(rig, 1) == [])

@@ -10,15 +10,15 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// On the pool, so that its streams never begin at once.
+/// On the pool, so that its streams never start at once.
 @Trebuchet(executor: .concurrent)
 private distributed actor Elsewhere {
     @StreamedState var state: Int = 0
 }
 
-/// What a connection says to those who observe over it.
+/// Messages that a connection sends to its observers.
 extension ServerConnectionTests {
-    @Test("a stream begins with its name and the newest value, follows the state, and ends when its client says so")
+    @Test("a stream starts with its name and the newest value, follows the state, and ends at its client's request")
     func streams() async {
         let rig = await Rig()
         _ = await rig.observe(1)
@@ -28,7 +28,7 @@ extension ServerConnectionTests {
             begun.first?.contains(#""type":"streamStart","payload":{"streamID":"s1","callID":"1","actorID":"list""#)
                 == true)
         let change = await rig.call(2, "list", "add(title:)", "\"milk\"")
-        // The state first, then the answer.
+        // The state first, then the response.
         #expect(change.count == 2 && change.first?.contains("milk") == true && change.last == result(2, "1"))
         #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [1, 1])
         let ended = await rig.receive(
@@ -43,7 +43,7 @@ extension ServerConnectionTests {
         #expect(await rig.call(3, "list", "add(title:)", "\"bread\"") == [result(3, "2")])
     }
 
-    @Test("a connection has so many streams, and those with a filter")
+    @Test("the streams of a connection, with and without filter, are bounded")
     func streamLimits() async {
         let rig = await Rig {
             $0.streamsPerConnection = 2
@@ -71,7 +71,7 @@ extension ServerConnectionTests {
         #expect(await rig.on { $0.shard.context.shares.count(.filters) } == 0)
     }
 
-    @Test("a stream is taken up where it was, or as far as the server still has it", arguments: [true, false])
+    @Test("a stream resumes at its position, or at the oldest version that the server has", arguments: [true, false])
     func resumed(isSameEpoch: Bool) async {
         let rig = await Rig()
         _ = await rig.observe(1)
@@ -84,7 +84,7 @@ extension ServerConnectionTests {
         await rig.receive(
             #"{"type":"streamResume","payload":{"streamID":"s9","callID":"7","actorID":"list","targetIdentifier":"observeState","#
                 + #""epoch":"\#(epochNow)","lastSequence":\#(seen)}}"#)
-        // What it was called before is nobody's name here.
+        // Its former name is unknown at this server.
         #expect(await rig.waitFor(#""type":"streamStart","payload":{"streamID":"s2","callID":"7""#))
         if isSameEpoch {
             _ = await rig.call(3, "calculator", "nothing()", "")
@@ -95,7 +95,7 @@ extension ServerConnectionTests {
     }
 
     @Test(
-        "what cannot be taken up is answered as a call, and ends as a stream where there is no number of one",
+        "a stream that cannot be resumed is answered as a call, or ends as a stream when the request has no number",
         arguments: [
             ("nobody", "observeState", "no actor 'nobody' is exposed"),
             ("list", "observeNothing", "actor 'list' has no stream 'observeNothing'"),
@@ -117,7 +117,7 @@ extension ServerConnectionTests {
         }
     }
 
-    // MARK: While a stream begins
+    // MARK: Starting streams
 
     private func resuming(_ name: String, _ actor: String, filter: String = "") -> String {
         #"{"type":"streamResume","payload":{"streamID":"\#(name)","actorID":"\#(actor)","targetIdentifier":"observeState","#
@@ -132,7 +132,7 @@ extension ServerConnectionTests {
         return rig
     }
 
-    /// Several messages in one turn, and what is done behind them: the actors have not been asked yet.
+    /// Delivers several messages in one turn, with work after them: the actors have not run yet.
     private func inOneTurn(
         _ rig: Rig, _ messages: [String], then body: @escaping @Sendable (ServerConnection) -> Void = { _ in }
     ) async {
@@ -144,7 +144,7 @@ extension ServerConnectionTests {
         #expect(await eventually { await rig.on { $0.startingStreams.isEmpty } })
     }
 
-    @Test("a stream that its client has named can be ended while it begins")
+    @Test("a stream that its client has named can be ended while it starts")
     func endedWhileBeginning() async {
         let rig = await rigWithActorsElsewhere()
         await inOneTurn(
@@ -158,7 +158,7 @@ extension ServerConnectionTests {
         #expect(await rig.texts.filter { $0.contains(#""type":"streamEnd","payload":{"streamID":"mine""#) }.count == 1)
     }
 
-    @Test("of two streams that a client gives the same name the second alone begins")
+    @Test("when a client gives two streams one name, only the second starts")
     func sameName() async {
         let rig = await rigWithActorsElsewhere()
         await inOneTurn(rig, [resuming("x", "one"), resuming("x", "other")])
@@ -168,7 +168,7 @@ extension ServerConnectionTests {
         #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [1, 1])
     }
 
-    @Test("a call for a stream is answered when its client takes the name that the server had chosen for it")
+    @Test("the call for a stream is answered when its client takes the name that the server had chosen")
     func takenName() async {
         let rig = await rigWithActorsElsewhere()
         let call = #"{"type":"invocation","payload":{"callID":"1","actorID":"one","targetIdentifier":"observeState"}}"#
@@ -178,7 +178,7 @@ extension ServerConnectionTests {
         #expect(await rig.on { [$0.streams.count, Int($0.streamUsage.streams)] } == [1, 1])
     }
 
-    @Test("who may not observe any more does not get a stream that is beginning, and nothing is left of its filter")
+    @Test("a starting stream is not sent once its caller lost the authorization, and its filter is released")
     func refusedWhileBeginning() async {
         let rig = await rigWithActorsElsewhere()
         await inOneTurn(rig, [resuming("all", "one")])
@@ -192,7 +192,7 @@ extension ServerConnectionTests {
         #expect(await eventually { await rig.on { $0.streams.values.first?.broadcaster.producer.filterCount } == 0 })
     }
 
-    @Test("streams are given back by whom they were taken, whoever signs in meanwhile")
+    @Test("a stream is released at the scopes that reserved it, also after another sign-in")
     func givenBack() async throws {
         let rig = await Rig()
         let caller = CallerConnection(principal: Principal(id: "ann"), remoteAddress: nil)

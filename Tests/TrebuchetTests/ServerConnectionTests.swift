@@ -10,9 +10,9 @@ import WebSockets
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// What a server answers over a connection that notes it, by a clock that the test turns.
+/// The responses of a server over a recording connection, with a clock that the test advances.
 @Suite(.timeLimit(.minutes(5)), .serialized) struct ServerConnectionTests {
-    /// Notes what is sent.
+    /// Records the messages sent.
     ///
     /// `@unchecked Sendable`: used on the connection's reactor alone.
     final class Link: MessageLink, @unchecked Sendable {
@@ -78,7 +78,7 @@ import WebSockets
             return result
         }
 
-        /// Sends a message; what is said to it at once.
+        /// Sends a message and returns the immediate responses.
         @discardableResult
         func receive(_ text: String) async -> [String] {
             await on { [self] connection in
@@ -120,7 +120,7 @@ import WebSockets
         #"{"type":"response","payload":{"callID":"\#(number)","error":{"code":"\#(code)","message":"\#(message)"}}}"#
     }
 
-    @Test("a call is answered with its result, or with what is wrong with it")
+    @Test("a call is answered with its result or its error")
     func calls() async {
         let rig = await Rig()
         #expect(await rig.call(1, "calculator", "same(_:)", "5") == [result(1, "5")])
@@ -138,12 +138,12 @@ import WebSockets
         #expect(
             await rig.call(6, "calculator", "same(_:)", "5", #","genericSubstitutions":["Si"]"#)
                 == [failure(6, "invalidArguments", "same(_:) takes 0 generic substitution(s), got 1")])
-        // Names with escapes are names too.
+        // Names with escapes are valid names.
         #expect(await rig.call(7, "calculat\\u006fr", "s\\u0061me(_:)", "8") == [result(7, "8")])
         #expect(await rig.on { $0.running.isEmpty && $0.load.count == 0 && $0.load.bytes == 0 })
     }
 
-    @Test("the client is told what its connection is called and what may be sent over it")
+    @Test("hello tells the client the name of its connection and the limits")
     func hello() async {
         let rig = await Rig {
             $0.callsPerConnection = 7
@@ -158,14 +158,14 @@ import WebSockets
         #expect(await rig.receive(#"{"type":"hello","payload":{}}"#).count == 1)
     }
 
-    @Test("messages that make no sense are answered, and so many in a row end the connection")
+    @Test("invalid messages are answered, and too many in succession end the connection")
     func malformed() async {
         let rig = await Rig { $0.malformedMessages = 3 }
         for text in ["no JSON", #"{"type":"streamStart","payload":{}}"#] {
             let texts = await rig.receive(text)
             #expect(texts.count == 1 && texts.first?.hasPrefix(#"{"type":"error","#) == true)
         }
-        // One that does in between begins the row anew.
+        // A valid message in between restarts the count.
         _ = await rig.call(1, "calculator", "nothing()", "")
         for _ in 0..<2 { await rig.receive("[]") }
         #expect(await rig.events == [])
@@ -173,20 +173,20 @@ import WebSockets
         #expect(await rig.events == ["close 1008 3 malformed messages in a row"])
     }
 
-    @Test("a client of an older version is told of them in an answer to no call of its own")
+    @Test("a client of an older version is notified in a response that belongs to no call")
     func malformedOld() async {
         let rig = await Rig(isLegacy: true)
         let texts = await rig.receive("no JSON")
         #expect(texts.count == 1 && texts.first?.contains("00000000-0000-0000-0000-000000000000") == true)
-        // And there are kinds of messages that it does not know.
+        // An older client also sends unknown kinds of messages.
         #expect(
             await rig.receive(#"{"type":"hello","payload":{}}"#).first?.contains("does not send hello messages") == true
         )
     }
 
-    // MARK: Calls that take time
+    // MARK: Suspended calls
 
-    @Test("a call that takes time counts until it is answered, and may be cancelled")
+    @Test("a call that suspends counts until its response, and can be cancelled")
     func running() async {
         let rig = await Rig { $0.callsPerConnection = 2 }
         for (number, name) in [(1, "a"), (2, "b")] {
@@ -200,7 +200,7 @@ import WebSockets
                     3, "rateLimited",
                     "2 calls of this connection are in flight, which is the limit (ServerLimits.callsPerConnection)")
             ])
-        // What runs in place does not count.
+        // A call that runs in place does not count.
         #expect(await rig.call(4, "calculator", "same(_:)", "4") == [result(4, "4")])
         let again = await rig.call(1, "waiter", "hold(_:)", "\"d\"")
         #expect(again.first?.contains("callID '1' is in use by an in-flight call") == true)
@@ -214,7 +214,7 @@ import WebSockets
         #expect(await rig.on { [$0.load.count, $0.load.bytes, $0.running.count] } == [0, 0, 0])
     }
 
-    @Test("calls under way have so many bytes, their messages and 4 KiB each")
+    @Test("the bytes of in-flight calls are bounded: their messages and 4 KiB each")
     func callBytes() async {
         let text =
             #"{"type":"invocation","payload":{"callID":"1","actorID":"waiter","targetIdentifier":"hold(_:)","arguments":["a"]}}"#
@@ -237,7 +237,7 @@ import WebSockets
     }
 
     @Test(
-        "a call ends at the client's limit, or at the server's where that is less",
+        "a call ends at the client's limit, or at the server's if that is lower",
         arguments: [
             (nil, 60), (2_000, 2), (700_000, 600), (0, 0),
         ] as [(Int?, Int)])
@@ -253,12 +253,12 @@ import WebSockets
             await rig.clock.advance(by: .seconds(seconds))
         }
         #expect(await rig.waitFor(failure(1, "timeout", "the call took longer than \(Duration.seconds(seconds))")))
-        // One whose time is over before its turn comes does not begin.
+        // A call whose deadline passes in the queue does not start.
         if seconds > 0 { await rig.journal.wait(for: "a was cancelled") }
         #expect(await rig.on { $0.load.count } == 0)
     }
 
-    @Test("what is under way when the connection goes is cancelled, and nothing of it stays")
+    @Test("in-flight calls are cancelled when the connection closes, and their memory is released")
     func closed() async {
         let rig = await Rig()
         _ = await rig.call(1, "waiter", "hold(_:)", "\"a\"")
@@ -278,7 +278,7 @@ import WebSockets
 
     // MARK: Sizes
 
-    @Test("a result that is larger than the client takes is an error that says whose limit it is", arguments: [0, 1])
+    @Test("a result over the client's message limit is an error that names the limit's owner", arguments: [0, 1])
     func largeResult(more: Int) async {
         let text = String(repeating: "x", count: 100)
         let whole = result(1, "\"1 \(text)\"")
@@ -299,9 +299,9 @@ import WebSockets
         }
     }
 
-    // MARK: Being sent away
+    // MARK: Draining
 
-    @Test("a client that is sent away is told so once; its calls are made until it is dismissed, then refused")
+    @Test("a draining connection sends one goAway; its calls run until it is dismissed, and are rejected afterwards")
     func drained() async {
         let rig = await Rig()
         _ = await rig.observe(1)
@@ -333,7 +333,7 @@ import WebSockets
             ])
     }
 
-    @Test("a client of an older version is told nothing, but what it had sent is waited for")
+    @Test("a client of an older version gets no goAway, but its sent calls are completed")
     func drainedOld() async {
         let rig = await Rig(isLegacy: true)
         await rig.on { connection in
@@ -355,7 +355,7 @@ import WebSockets
 
     // MARK: Rates
 
-    @Test("calls, streams and further hellos that come too fast are refused for a time")
+    @Test("calls, streams and hellos over the rate are rejected for a time")
     func rates() async {
         let rig = await Rig { $0.callsPerConnectionRate = RateLimit(callsPerSecond: 0.001, burst: 2) }
         #expect(await rig.receive(#"{"type":"hello","payload":{}}"#).first?.contains(#""type":"hello""#) == true)

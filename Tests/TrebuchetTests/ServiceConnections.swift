@@ -1,7 +1,7 @@
 import TestSupport
 import Trebuchet
 
-/// What an actor of a client may be asked by its server.
+/// The methods of a client's actor that its server calls.
 @Trebuchet
 distributed actor InProcessClientActor {
     let name: String
@@ -43,7 +43,7 @@ distributed actor InProcessClientActor {
     @Idempotent distributed func once() -> Int { 1 }
 }
 
-/// A server's actor that keeps references to actors of clients, and calls them.
+/// A server actor that retains references to client actors, and calls them.
 @Trebuchet
 distributed actor InProcessReferenceHolder {
     private var visitors: [InProcessClientActor] = []
@@ -66,7 +66,7 @@ distributed actor InProcessReferenceHolder {
         for visitor in visitors { counts.append(try await visitor.hearLater(text)) }
         return counts
     }
-    /// The code and the text of what a call ends with.
+    /// Returns the code and the text of the call's outcome.
     distributed func outcome(of call: String, milliseconds: Int = 60_000) async -> [String] {
         guard let visitor = visitors.last else { return ["nobody"] }
         do {

@@ -4,7 +4,7 @@ import Trebuchet
 /// The JSON that migrations change.
 @Suite struct StateJSONTests {
     @Test(
-        "what is read is written as it was: numbers to the digit, names by their bytes",
+        "JSON is written as it was read: numbers digit by digit, names by their bytes",
         arguments: [
             "null", "true", "false", "0", "-0", "1e400", "0.10", "123456789012345678901234567890", #""a\"b""#, "[]",
             "{}",
@@ -12,16 +12,16 @@ import Trebuchet
         ])
     func text(text: String) throws { #expect(try StateJSON(text: text).text.utf8.elementsEqual(text.utf8)) }
 
-    @Test("white space goes, and members are in the order of their names")
+    @Test("white space is removed, and members are sorted by name")
     func order() throws {
         #expect(try StateJSON(text: " { \"b\" : 1 ,\n\"a\":[ ] } ").text == #"{"a":[],"b":1}"#)
         #expect(try StateJSON(text: #"{"a":1,"a":2}"#).text == #"{"a":2}"#)
     }
 
-    @Test("what is no JSON is an error", arguments: ["", "{", "[1,]", "01", "nul", "{}x", #"{"a"}"#, "v2:{}"])
+    @Test("invalid JSON is an error", arguments: ["", "{", "[1,]", "01", "nul", "{}x", #"{"a"}"#, "v2:{}"])
     func noJSON(text: String) { #expect(throws: (any Error).self) { try StateJSON(text: text) } }
 
-    @Test("values nest 64 deep")
+    @Test("values nest up to 64 levels")
     func depth() throws {
         func nested(_ count: Int) -> String {
             String(repeating: "[", count: count) + String(repeating: "]", count: count)
@@ -31,7 +31,7 @@ import Trebuchet
         #expect(throws: (any Error).self) { try StateJSON(text: String(repeating: #"{"a":"#, count: 65)) }
     }
 
-    @Test("members are read, set, taken away and changed in place")
+    @Test("members are read, set, removed and changed in place")
     func members() throws {
         var json: StateJSON = ["a": 1, "b": ["c": .null]]
         #expect(json["a"] == 1)
@@ -45,7 +45,7 @@ import Trebuchet
         json["x"] = .null
         #expect(json.text == #"{"b":{"c":[-2,true]},"x":null}"#)
         json["x"]?["y"] = 1
-        #expect(json["x"] == .null, "what is no object stays")
+        #expect(json["x"] == .null, "a value that is not an object stays")
         json["x"] = [:]
         json["x"]?["y"] = 1
         #expect(json["x"]?.text == #"{"y":1}"#)
@@ -54,7 +54,7 @@ import Trebuchet
         #expect(json.members?.names == ["b", "x", "é"])
     }
 
-    @Test("elements are read, set, taken away and added")
+    @Test("elements are read, set, removed and added")
     func elements() throws {
         var json = try StateJSON(text: "[1,2,3]")
         #expect(json[1] == 2)
@@ -76,7 +76,7 @@ import Trebuchet
         #expect(json.text == "[1]")
     }
 
-    @Test("each element of an array and each member of an object is changed, and what throws leaves the others")
+    @Test("each element and each member is changed, and a thrown error leaves the others unchanged")
     func each() throws {
         struct Stop: Error {}
         for text in [#"[{"a":1},{"a":2}]"#, #"{"x":{"a":1},"y":{"a":2}}"#] {
@@ -92,7 +92,7 @@ import Trebuchet
         #expect(number == 5)
     }
 
-    @Test("values of Swift are read and made")
+    @Test("Swift values are read and created")
     func values() throws {
         let json = try StateJSON(text: #"{"i":12,"d":0.5,"e":1e400,"s":"é","b":true}"#)
         #expect(json["i"]?.int == 12 && json["i"]?.double == 12 && json["i"]?.string == nil)
@@ -109,7 +109,7 @@ import Trebuchet
         for text in ["0", "-1", "1.50", "1e400"] { #expect(StateJSON.Number(text)?.text == text) }
     }
 
-    @Test("types of Swift are decoded from it and encoded into it")
+    @Test("Swift types are decoded from JSON and encoded into it")
     func coding() throws {
         struct Point: Codable, Equatable { var x = 1, y = 2.5 }
         let json = try StateJSON(encoding: Point())

@@ -14,7 +14,7 @@ import TrebuchetTesting
         return (server, diary)
     }
 
-    @Test("a second server on one store is refused, and has it when the first has shut down")
+    @Test("a second server on one store is rejected, and owns it once the first has shut down")
     func second() async throws {
         let (first, diary) = await server()
         try await first.start()
@@ -22,7 +22,7 @@ import TrebuchetTesting
         let (second, _) = await server()
         let error = await #expect(throws: StateStoreError.self) { try await second.start() }
         #expect(error?.code == .inUse)
-        // Without listening neither.
+        // The same holds without a listener.
         let client = TrebuchetClient(transport: .local(second))
         try await client.connect()
         let refused = await #expect(throws: TrebuchetError.self) {
@@ -37,7 +37,7 @@ import TrebuchetTesting
         await second.shutdown(drain: .zero)
     }
 
-    @Test("a store in front of another one is the same store")
+    @Test("a store that wraps another one is the same store")
     func wrapped() async throws {
         try await withTestServer(store: store) { server in
             await server.expose(Diary(actorSystem: server.actorSystem), as: "diary")
@@ -48,7 +48,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server that is let go of, killed or does not come to listen lets go of its store")
+    @Test("a server that is freed, killed or fails to listen releases its store")
     func freed() async throws {
         do {
             let (dropped, _) = await server()
@@ -64,7 +64,7 @@ import TrebuchetTesting
         await last.shutdown(drain: .zero)
     }
 
-    @Test("what is changed behind a server's end is not written: the store may be the next one's")
+    @Test("a change after a server's end is not written: the store may belong to the next server")
     func late() async throws {
         let (server, diary) = await server()
         try await server.start()
@@ -72,7 +72,7 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
         let writes = store.journal.entries
         _ = try await diary.write("late")
-        // A turn behind the one in which it would be written.
+        // One turn after the one that would write it.
         #expect(try await diary.read() == ["a", "late"])
         #expect(store.journal.entries == writes)
         #expect(try await store.text("diary.pages") == #"["a"]"#)

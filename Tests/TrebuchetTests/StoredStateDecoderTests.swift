@@ -3,7 +3,7 @@ import TrebuchetWire
 
 @testable import TrebuchetActors
 
-/// What is made of what is stored, without an actor.
+/// Decoding of persisted states, without an actor.
 @Suite struct StoredStateDecoderTests {
     private struct StoredFixture: Codable, Equatable {
         var name = "initial"
@@ -18,7 +18,7 @@ import TrebuchetWire
         }
     }
 
-    /// As `StoredFixture`, whose dictionary and array are empty.
+    /// Like `StoredFixture` with an empty dictionary and an empty array.
     private static let rest = #""byName":{},"all":[]"#
 
     private func read(_ text: String, initial: StoredFixture = StoredFixture(), _ version: _StateVersion = .init())
@@ -38,7 +38,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("each member that is lacking is the initial value's, also in objects within, and no other is")
+    @Test("each missing member, also of nested objects, gets its initial value, and no other member does")
     func filling() throws {
         let initial = StoredFixture(name: "given", note: "first")
         var expected = StoredFixture(name: "given", byName: [:], all: [])
@@ -62,7 +62,7 @@ import TrebuchetWire
             try read(#"{"byName":{"first":{"most":9}}}"#).byName == ["first": StoredFixture.Limits(most: 9, least: 2)])
     }
 
-    @Test("another type is no member that is lacking")
+    @Test("a member of another type is not a missing member")
     func mismatch() {
         let text = message(#"{"name":5}"#)
         #expect(text.contains("its member 'name' does not match the type: extend the type's decoding, or"), "\(text)")
@@ -71,7 +71,7 @@ import TrebuchetWire
         #expect(message("v2").contains("its value does not"), "no version is named there")
     }
 
-    @Test("the error says what to write, by the versions of the store and the program")
+    @Test("the error has advice that depends on the versions of the store and the program")
     func remedies() {
         let text = #"{"name":5}"#
         #expect(message(text).contains("version: 2, migrate: { json, from in … })'"))
@@ -81,7 +81,7 @@ import TrebuchetWire
         #expect(message("v3:{}", .init(2)).contains("schema version 3 is newer than this program's version 2"))
     }
 
-    @Test("migrations see older versions alone, with their number; then members are filled")
+    @Test("migrations receive only older versions, with their number; then members are filled")
     func migration() throws {
         let version = _StateVersion(3) { json, from in json["name"] = "from \(from)" }
         #expect(try read("{}", version).name == "from 1")
@@ -90,7 +90,7 @@ import TrebuchetWire
         #expect(try read("{}", .init(3)).name == "initial", "there need not be one")
     }
 
-    @Test("whether it is new is told: filled or migrated, and not merely read")
+    @Test("the result says whether the value is new, that is filled or migrated")
     func isNew() throws {
         func isNew(_ text: String, _ version: _StateVersion = .init()) throws -> Bool {
             try StoredStateDecoder(version: version, coder: ValueCoder())
@@ -103,7 +103,7 @@ import TrebuchetWire
         #expect(try isNew(whole, .init(2) { _, _ in }))
     }
 
-    @Test("a state that lacks more members than are filled is an error, however many it has")
+    @Test("a state that lacks more members than the bound is an error, however many it has")
     func bound() throws {
         struct Wide: Codable {
             var members: [Int] = []
@@ -138,7 +138,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "the version stands before the JSON where it is not the first",
+        "the version precedes the JSON unless it is the first",
         arguments: [
             ("{}", 1, "{}"), ("v2:{}", 2, "{}"), ("v1000:[]", 1_000, "[]"), ("v1:0", 1, "0"), ("", 1, ""),
             ("v", 1, "v"),

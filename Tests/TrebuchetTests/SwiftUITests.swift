@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the client has for SwiftUI, type-checked against a module SwiftUI that has its declarations alone: it is
-/// compiled as it would be where SwiftUI exists, and views as an app would have them against the result.
+/// Type-checks the client's SwiftUI support against a stub module SwiftUI that has only declarations: the client is compiled as on
+/// platforms with SwiftUI, and app-like views against the result.
 @Suite(.timeLimit(.minutes(5))) struct SwiftUITests {
     private typealias Outcome = ChildProcess.Outcome
 
@@ -24,7 +24,7 @@ import Testing
         return try await swiftc("SwiftUI", [stub], in: folder, ["-emit-module", "-emit-module-path", path])
     }
 
-    /// The whole module, since its views use what is internal to it. The files in `replaced` stand for those of their names.
+    /// Compiles the whole module, since its views use internal declarations. Files in `replaced` substitute those of their names.
     private func emitClient(in folder: URL, replaced: [URL] = []) async throws -> Outcome {
         let sources = compiler.root.appending(path: "Sources/TrebuchetClient")
         let paths = try #require(FileManager.default.enumerator(atPath: sources.path)?.compactMap { $0 as? String })
@@ -39,13 +39,13 @@ import Testing
             "TrebuchetClient", files, in: folder, features + ["-wmo", "-emit-module", "-emit-module-path", path])
     }
 
-    /// Neither errors nor warnings.
+    /// Expects neither errors nor warnings.
     private func expectSilence(_ outcome: Outcome, sourceLocation: SourceLocation = #_sourceLocation) {
         #expect(outcome.status == 0, sourceLocation: sourceLocation)
         #expect(outcome.output == "", sourceLocation: sourceLocation)
     }
 
-    /// A copy of a file with something else in it.
+    /// A copy of a file with one text replaced.
     private func copy(_ file: URL, replacing old: String, with new: String, in folder: URL) throws -> URL {
         let text = try String(contentsOf: file, encoding: .utf8)
         try #require(text.contains(old))
@@ -54,7 +54,7 @@ import Testing
         return copy
     }
 
-    @Test("the property wrapper and the modifier compile where SwiftUI exists, and so do views that use them")
+    @Test("the property wrapper, the modifier and views that use them compile with SwiftUI")
     func views() async throws {
         try await withFolder { folder in
             expectSilence(try await emitStub(in: folder))
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("a mistake in the part for SwiftUI is found")
+    @Test("a mistake in the SwiftUI part is found")
     func brokenFile() async throws {
         try await withFolder { folder in
             #expect(try await emitStub(in: folder).status == 0)

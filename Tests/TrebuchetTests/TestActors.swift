@@ -76,13 +76,13 @@ distributed actor TodoList: TodoListing {
         await Task.yield()
         return add(title: title)
     }
-    /// Many changes in one call.
+    /// Makes many changes in one call.
     distributed func fill(_ count: Int) {
         for index in 0..<count { state.items.append("\(index)") }
     }
 }
 
-/// Hands out and takes actors.
+/// Returns and receives actors.
 @Trebuchet
 distributed actor Registry {
     private var lists: [TodoList] = []
@@ -96,7 +96,7 @@ distributed actor Registry {
     distributed func isOurs(_ list: TodoList) -> Bool { lists.contains { $0 === list } }
 }
 
-/// Notes when its methods begin and waits for the test's word.
+/// Records the start of its methods and waits for the test's signal.
 @Trebuchet
 distributed actor Waiter {
     private let journal: Journal
@@ -111,7 +111,7 @@ distributed actor Waiter {
         journal.record("\(number)")
         await Task.yield()
     }
-    /// Does not hear that it is cancelled.
+    /// Ignores its cancellation.
     distributed func insist(_ name: String) async -> String {
         let journal = journal
         journal.record("\(name) began")
@@ -127,7 +127,7 @@ distributed actor Waiter {
     }
 }
 
-/// The same on Swift's global pool.
+/// `Waiter` on Swift's global pool.
 @Trebuchet(executor: .concurrent)
 distributed actor ConcurrentList {
     @StreamedState var state: ListState = ListState()
@@ -140,7 +140,7 @@ distributed actor ConcurrentList {
     distributed func items() -> [String] { state.items }
 }
 
-/// An actor that knows nothing of the macros.
+/// An actor without the macros.
 distributed actor Plain {
     typealias ActorSystem = TrebuchetActorSystem
 
@@ -153,7 +153,7 @@ distributed actor Plain {
     distributed func echo<Value: Codable & Sendable>(_ value: Value) async -> Value { value }
 }
 
-/// Its state gets its first value in a synchronous initializer.
+/// A state that gets its initial value in a synchronous initializer.
 @Trebuchet
 distributed actor Thermometer {
     @StreamedState var degrees: Double

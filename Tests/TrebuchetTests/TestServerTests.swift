@@ -22,7 +22,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server that is started again has its port and its store, and its clients come back")
+    @Test("a restarted server has its port and its store, and its clients reconnect")
     func restarted() async throws {
         let journal = Journal()
         try await withDiary(journal: journal) { test, diary, waiter, client in
@@ -31,7 +31,7 @@ import TrebuchetTesting
             #expect(try await diary.write("a") == 1)
             #expect(await pages.next() == ["a"])
             let (address, first) = (test.address, test.server)
-            // In order: what is under way may end.
+            // In order: in-flight calls may end.
             let call = Task { try await waiter.hold("x") }
             await journal.wait(for: "x began")
             let restart = Task { try await test.restart(drain: .seconds(60)) }
@@ -48,7 +48,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server that is killed answers nothing and writes nothing more, and refuses until it is started again")
+    @Test("a killed server answers and writes nothing, and rejects until it is started again")
     func killed() async throws {
         let journal = Journal()
         try await withDiary(journal: journal) { test, diary, waiter, client in
@@ -65,7 +65,7 @@ import TrebuchetTesting
             #expect(error?.code == .unknownOutcome)
             let refused = await #expect(throws: TransportError.self) { _ = try await test.connect() }
             #expect(refused?.code == .refused)
-            // The actor itself is in this process and goes on; the store does not hear of it.
+            // The actor is in this process and continues; the store does not receive its changes.
             #expect(try await left.write("lost") == 2)
             try await test.restart()
             #expect(try await diary.read() == ["a"])
@@ -75,7 +75,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a test's server asks who comes when it is told to", arguments: TestLink.allCases)
+    @Test("a test server applies an access policy when it has one", arguments: TestLink.allCases)
     func access(link: TestLink) async throws {
         let access = AccessPolicy(authenticate: AccessPolicy.apiKeys(["k3y": Principal(id: "ada")]))
         var options = TrebuchetClient.Options()

@@ -4,7 +4,7 @@ import Testing
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-@Suite("What a JSON Web Token may say") struct TokenClaimsTests {
+@Suite("Claims of a JSON Web Token") struct TokenClaimsTests {
     private static let secret = [UInt8](repeating: 7, count: 32)
     private static let now: Int64 = 1_000_000
 
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(
-        "times count to the second, with the leeway",
+        "times are exact to the second, with the leeway",
         arguments: [
             (#""exp":999971"#, "a"), (#""exp":999970"#, "it has expired"), (#""exp":999969"#, "it has expired"),
             (#""exp":2000000,"nbf":1000030"#, "a"), (#""exp":2000000,"nbf":1000031"#, "it is not valid yet"),
@@ -37,7 +37,7 @@ import Testing
         #expect(found.split(separator: " x=").first.map(String.init) == text)
     }
 
-    @Test("without leeway a token ends with its second")
+    @Test("without leeway a token expires at its second")
     func noLeeway() throws {
         #expect(try outcome(token(#"{"sub":"a","exp":1000001}"#), leeway: .zero) == "a")
         #expect(try outcome(token(#"{"sub":"a","exp":1000000}"#), leeway: .zero) == "it has expired")
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(
-        "texts and numbers are claims; what is neither is left out",
+        "texts and numbers are claims; other values are omitted",
         arguments: [
             (#""n":3"#, " n=3"), (#""n":3.0"#, " n=3"), (#""n":2.5"#, " n=2.5"), (#""n":-7"#, " n=-7"),
             (#""n":"x""#, " n=x"),
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(
-        "what is no token says why",
+        "an invalid token reports its fault",
         arguments: [
             ("", "it is not a signed token"), ("a", "it is not a signed token"), ("a.b", "it is not a signed token"),
             ("e30.e30.e30.e30", "it is not a signed token"), ("e30.e30.!", "it is not a signed token"),
@@ -68,7 +68,7 @@ import Testing
     func noTokens(text: String, why: String) throws { #expect(try outcome(text) == why) }
 
     @Test(
-        "a head names the algorithm of the verifier, and nothing that must be understood",
+        "a header names the verifier's algorithm, and has no critical extensions",
         arguments: [
             (#"{"alg":"none"}"#, "it is not signed with HS256"), (#"{"alg":"HS512"}"#, "it is not signed with HS256"),
             (#"{"alg":"HS256","crit":[]}"#, "it has unsupported critical extensions"),
@@ -90,9 +90,9 @@ import Testing
         #expect(try outcome(token(#"{"sub":"a","exp":2000000,\#(claim)}"#), audience: "app") == text)
     }
 
-    @Test("a token has 8 KiB at most", arguments: [0, 1])
+    @Test("a token has at most 8 KiB", arguments: [0, 1])
     func longest(more: Int) throws {
-        // The letters of the claims grow by four for three bytes of a name, so the rest is in the signature's favour.
+        // Claims grow by four characters for three bytes of a name; the signature's length is adjusted for the remainder.
         func made(_ count: Int) -> String {
             token(#"{"sub":"\#(String(repeating: "a", count: count))","exp":2000000}"#)
         }
@@ -102,7 +102,7 @@ import Testing
         #expect(found == (more == 0 ? String(repeating: "a", count: count) : "it is too long"))
     }
 
-    @Test("a secret has 32 bytes at least", arguments: [(31, false), (32, true)])
+    @Test("a secret has at least 32 bytes", arguments: [(31, false), (32, true)])
     func secrets(count: Int, isGood: Bool) {
         let verifier = try? JSONWebTokenVerifier(key: .hs256([UInt8](repeating: 1, count: count)))
         #expect((verifier != nil) == isGood)

@@ -8,7 +8,7 @@ private distributed actor Auction {
     distributed func bid(_ cents: Int) -> Bool { cents > 0 }
 }
 
-/// The sample of Docs/Reference/Platforms.md, compiled as it stands there. It is not run: Debian's libcurl has no WebSockets.
+/// The sample of Docs/Reference/Platforms.md, compiled verbatim. It is not run: Debian's libcurl has no WebSockets.
 private func connect() async throws -> Auction {
     let client = TrebuchetClient(transport: URLSessionTransport("wss://example.com"))
     try await client.connect()
@@ -16,9 +16,9 @@ private func connect() async throws -> Auction {
     return auction
 }
 
-@Suite("the sample of Docs/Reference/Platforms.md")
+@Suite("The sample of Docs/Reference/Platforms.md")
 struct PlatformsSampleTests {
-    @Test("stands in this file, which is compiled, line by line")
+    @Test("the sample occurs in this file, which is compiled, line by line")
     func compiles() throws {
         let file = URL(filePath: #filePath)
         let own = try Set(lines(of: file))

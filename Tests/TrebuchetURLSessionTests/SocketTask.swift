@@ -7,9 +7,9 @@ import WebSockets
 
 @testable import TrebuchetURLSession
 
-/// Does what a `URLSessionWebSocketTask` does, on sockets that run here.
+/// Behaves like a `URLSessionWebSocketTask`, on local sockets.
 ///
-/// `@unchecked Sendable`: what can change is touched on `queue` alone, or has a lock.
+/// `@unchecked Sendable`: mutable state is used on `queue` alone, or has a lock.
 final class SocketTask: WebSocketTask, WebSocketHandler, @unchecked Sendable {
     typealias Received = @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void
 
@@ -26,7 +26,7 @@ final class SocketTask: WebSocketTask, WebSocketHandler, @unchecked Sendable {
     private let request: URLRequest
     private let link: URLSessionLink
     private let state = Mutex(State())
-    /// Whether pings reach the server.
+    /// Whether pings are dropped before the server.
     private let isDeaf: Bool
 
     init(_ request: URLRequest, _ link: URLSessionLink, isDeaf: Bool = false) {

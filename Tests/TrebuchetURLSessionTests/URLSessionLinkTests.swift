@@ -9,7 +9,7 @@ import Trebuchet
 @testable import TrebuchetClient
 @testable import TrebuchetURLSession
 
-/// `URLSessionTransport` with another task under it: that of Foundation does not run everywhere.
+/// `URLSessionTransport` over another task type: Foundation's is not available everywhere.
 private struct SocketTransport: ClientTransport {
     let address: String
     var isDeaf = false
@@ -45,7 +45,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("calls go, states and events come, on a Dispatch queue")
+    @Test("calls, states and events work on a Dispatch queue")
     func calls() async throws {
         try await withAuction { client, auction in
             #expect(client.core.loop is DispatchLoop)
@@ -59,7 +59,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("the connection's name comes along, so calls can be repeated")
+    @Test("the connection's name is available, so calls can be repeated")
     func session() async throws {
         try await withAuction { client, _ in
             let name = await client.core.loop.perform { client.core.link?.callSession }
@@ -67,7 +67,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("messages that were sent before the connection is closed arrive")
+    @Test("messages sent before the close arrive")
     func closing() async throws {
         try await withServer { address in
             let first = TrebuchetClient(transport: SocketTransport(address: address) as any ClientTransport)
@@ -85,7 +85,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("a message that is too large for the server fails alone, and is not sent again")
+    @Test("a message over the server's limit fails alone, and is not sent again")
     func tooLarge() async throws {
         var limits = ServerLimits()
         limits.messageSize = 4_096
@@ -98,7 +98,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("a server that says nothing any more is left")
+    @Test("a silent server is disconnected")
     func silence() async throws {
         var options = TrebuchetClient.Options()
         options.pingInterval = .milliseconds(20)
@@ -113,7 +113,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("one that lives is kept, however long it has nothing to say")
+    @Test("a connection that answers pings stays open without messages")
     func quiet() async throws {
         var options = TrebuchetClient.Options()
         options.pingInterval = .milliseconds(5)
@@ -126,7 +126,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("where nobody listens, and where the server says no, the error tells so")
+    @Test("without a listener, and at a rejection, the error says so")
     func refusals() async throws {
         var options = TrebuchetClient.Options()
         options.reconnect = .never
@@ -147,7 +147,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("what is no address of a server is told of")
+    @Test("an invalid server address is reported")
     func address() async throws {
         var options = TrebuchetClient.Options()
         options.reconnect = .never
@@ -161,7 +161,7 @@ private struct SocketTransport: ClientTransport {
         }
     }
 
-    @Test("the request has the client's headers, its subprotocol and its time")
+    @Test("the request has the client's headers, its subprotocol and its timeout")
     func upgrade() async throws {
         var options = TrebuchetClient.Options()
         options.token = { "secret" }
@@ -181,7 +181,7 @@ private struct SocketTransport: ClientTransport {
     }
 
     @Test(
-        "Foundation's errors are told in the words of all transports",
+        "Foundation's errors map to those of all transports",
         arguments: [
             (URLError.Code.timedOut, TransportError.Code.timedOut), (.cannotConnectToHost, .refused),
             (.cannotFindHost, .addressInvalid), (.serverCertificateUntrusted, .tls), (.badServerResponse, .handshake),
@@ -193,7 +193,7 @@ private struct SocketTransport: ClientTransport {
         #expect(error.message.hasPrefix("wss://example.com cannot be reached"))
     }
 
-    @Test("of the close frames that may come, that for a message which is too large has its cause")
+    @Test("a close frame for an oversized message is reported with its cause, others by their code")
     func closeFrames() {
         let refusal = TransportError.ofClosing((1009, ""), nil, "wss://example.com")
         #expect(refusal.code == .closed && refusal.cause is MessageTooLarge)

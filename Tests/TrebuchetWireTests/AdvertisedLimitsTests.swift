@@ -7,7 +7,7 @@ struct AdvertisedLimitsTests {
         try Array(text.utf8).withUnsafeBytes { try ValueCoder().decode(AdvertisedLimits.self, from: $0) }
     }
 
-    @Test("a hello is read as it was written")
+    @Test("a hello is decoded as it was encoded")
     func roundTrip() throws {
         let written = AdvertisedLimits(
             callsPerConnection: 7, callBytesPerConnection: 70_000, streamsPerConnection: 3, messageSize: 900,
@@ -28,7 +28,7 @@ struct AdvertisedLimitsTests {
         }
     }
 
-    @Test("a limit that a server does not tell of is none, and whatever it tells, one call at a time may be made")
+    @Test("an omitted limit is unlimited, and any advertised value permits one call at a time")
     func odd() throws {
         #expect(try terms("{}").callsPerConnection == .max)
         let text = #"{"callsPerConnection":-9223372036854775808,"messageSize":0,"streamsPerConnection":null,"new":[1]}"#

@@ -3,9 +3,9 @@ import Testing
 
 @testable import TrebuchetWire
 
-@Suite("Reading JSON where it lies")
+@Suite("Reading JSON in place")
 struct JSONCursorTests {
-    /// The error of reading the first bytes of a text, of which more lies behind.
+    /// The error of reading the first bytes of a text, while more bytes follow.
     private func error(_ text: String, first count: Int) -> EnvelopeError? {
         Array(text.utf8).withUnsafeBytes { bytes in
             var cursor = JSONCursor(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
@@ -18,7 +18,7 @@ struct JSONCursorTests {
         }
     }
 
-    @Test("what ends within a string is not read further, whatever lies behind it", arguments: 1..<14)
+    @Test("a text that ends within a string is not read further, whatever follows it", arguments: 1..<14)
     func endOfString(count: Int) {
         let text = #""\ud83d\ude00""#
         #expect(text.utf8.count == 14)
@@ -28,7 +28,7 @@ struct JSONCursorTests {
         if !(7...8).contains(count) { #expect(error?.message.contains("the text ends within a string") == true) }
     }
 
-    @Test("a pair of escapes is the character that UTF-16 has there")
+    @Test("a pair of escapes is one character, as in UTF-16")
     func pairs() {
         for scalar in ["\u{10000}", "\u{10FFFF}", "\u{1F600}", "\u{103FF}", "\u{10400}"] as [Unicode.Scalar] {
             let escaped = String(scalar).utf16.map { "\\u" + String($0, radix: 16) }.joined()
@@ -41,7 +41,7 @@ struct JSONCursorTests {
 @Suite("Values as filters compare them")
 struct FilterScalarTests {
     @Test(
-        "of a long text the first characters count, and no escape is cut",
+        "the first characters of a long text are compared, and no escape is split",
         arguments: ["a", "\u{e9}", "\u{1F600}", "\\"])
     func longTexts(character: String) throws {
         for lead in 0..<12 {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TrebuchetWire
 
-/// Messages that are known by their text are read as any other way of writing them is.
+/// Messages recognized by their exact text are parsed like any other notation of them.
 @Suite struct KnownEnvelopeTests {
     private func call(
         _ id: String, _ actor: String, _ target: String, _ arguments: [String]?, timeout: Int? = nil,
@@ -66,7 +66,7 @@ import Testing
         ]
     }
 
-    /// What becomes of a message, with all that was found in it.
+    /// The result of a message, with all scanned members.
     private func outcome(_ message: [UInt8], _ scan: (inout ScannedEnvelope, UnsafeRawBufferPointer) throws -> Void)
         -> String
     {
@@ -89,7 +89,7 @@ import Testing
         #expect(ours == general, "\(String(decoding: message, as: UTF8.self)), seed \(String(describing: seed))")
     }
 
-    @Test("what is written by Trebuchet is known, and has the same parts")
+    @Test("messages of Trebuchet's encoder are recognized, and have the same parts")
     func written() {
         for message in known {
             #expect(isKnown(message), "\(String(decoding: message, as: UTF8.self))")
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("other messages are left to be looked through")
+    @Test("other messages are scanned")
     func other() {
         for message in others {
             #expect(!isKnown(message), "\(String(decoding: message, as: UTF8.self))")
@@ -105,14 +105,14 @@ import Testing
         }
     }
 
-    @Test("messages that are cut off anywhere are no others than before")
+    @Test("messages truncated at any position are parsed like others")
     func cutOff() {
         for message in known + others {
             for count in 0..<message.count { expectSame(Array(message[..<count])) }
         }
     }
 
-    @Test("messages with bytes put in, taken out or changed are no others than before")
+    @Test("messages with bytes inserted, removed or changed are parsed like others")
     func changed() {
         let bytes = Array(#"""#.utf8) + Array("\\,:{}[]0123456789e.- \n\t\u{1}ab".utf8) + [0, 0x7F, 0x80, 0xC3, 0xFF]
         var taken = 0
@@ -130,7 +130,7 @@ import Testing
             expectSame(message, seed)
             if isKnown(message) { taken += 1 }
         }
-        // Some changes are none that matter: else this would show nothing of those that are known.
+        // Some changes must be harmless: otherwise this would not test recognized messages.
         #expect(taken > 15)
     }
 
@@ -142,7 +142,7 @@ import Testing
         return envelope
     }
 
-    @Test("a call and its answer say which trace they are part of, beside all else")
+    @Test("a call and its response name their trace, beside all other members")
     func traced() throws {
         for message in [
             call("1", "list", "add", ["1"], timeout: 5, traceparent: Self.traceparent),
@@ -152,7 +152,7 @@ import Testing
             let envelope = try scanned(message)
             let found = message.withUnsafeBytes { envelope.string(envelope.traceparent, in: $0) }
             #expect(found == Self.traceparent && !envelope.traceparent.isEscaped)
-            // Who does not know the member reads the same message: one of another name is left out.
+            // A parser without the member reads the same message: a member of another name is ignored.
             let older = Array(
                 String(decoding: message, as: UTF8.self).replacing("traceparent", with: "tracepavent").utf8)
             var same = try scanned(older)
@@ -173,7 +173,7 @@ import Testing
         #expect(envelope.hasError && envelope.traceparent.count == 55)
     }
 
-    @Test("what is no text as a traceparent is left out", arguments: ["null", "0", "[1]", #"{"a":"b"}"#, "false"])
+    @Test("a traceparent that is not a text is ignored", arguments: ["null", "0", "[1]", #"{"a":"b"}"#, "false"])
     func noText(value: String) throws {
         let text = #"{"type":"invocation","payload":{"callID":"1","actorID":"a","targetIdentifier":"b","traceparent":"#
         #expect(try scanned(Array("\(text)\(value)}}".utf8)).traceparent.isAbsent)

@@ -3,8 +3,8 @@ import Foundation
 import Testing
 import TrebuchetWire
 
-/// Messages of versions 1 and 2 beside those of version 3 that say the same.
-@Suite("Translating for clients of versions 1 and 2") struct LegacyTranslatorTests {
+/// Messages of versions 1 and 2 beside the equivalent ones of version 3.
+@Suite("Translation for clients of versions 1 and 2") struct LegacyTranslatorTests {
     private static let identity = "11D59619-1377-46DB-84C2-B614274F81AF"
     private static let stream = "11D59619-1377-46DB-84C2-"
 
@@ -37,7 +37,7 @@ import TrebuchetWire
     // MARK: From the client
 
     @Test(
-        "what a client sends",
+        "a client's messages are translated",
         arguments: [
             (
                 invocation(
@@ -55,7 +55,7 @@ import TrebuchetWire
                     #""a\/\u00e9","targetIdentifier":"f(_:)","arguments":[ [1, 2] ,null,1e300,{"a":"\"b"},"?????"],"#
                         + #""genericSubstitutions":["Swift.Int"],"timeoutMilliseconds":250"#)
             ),
-            // What is version 3's alone does not get there.
+            // Members of version 3 alone are dropped.
             (
                 invocation(#""echo","targetIdentifier":"f()","session":"x.y.z","filter":{"distinct":true}"#),
                 invocation(#""echo","targetIdentifier":"f()","arguments":[]"#)
@@ -98,7 +98,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "what makes no sense is the server's to refuse, and a value cannot end the message that it is put into",
+        "a malformed message is rejected by the server, and a value cannot end the message that contains it",
         arguments: [
             ("{", nil, "expected"), (#"{"type":"hello","payload":{}}"#, nil, "does not send hello messages"),
             (#"{"type":"goAway","payload":{}}"#, nil, "does not send goAway messages"),
@@ -143,7 +143,7 @@ import TrebuchetWire
     // MARK: To the client
 
     @Test(
-        "what a client is sent",
+        "a server's messages are translated",
         arguments: [
             (
                 #"{"type":"response","payload":{"callID":"a1","result":"hi"}}"#,
@@ -163,7 +163,7 @@ import TrebuchetWire
                     #"{"type":"streamStart","payload":{"streamID":"\#(stream)000000000009","callID":"a2","actorID":{"id":"lists/1"},"targetIdentifier":"observeState"}}"#
                 ]
             ),
-            // One that its client has taken up again, by the name that it has for it.
+            // A resumed stream under the name that its client gave it.
             (
                 #"{"type":"streamStart","payload":{"streamID":"6CDD","callID":"6CDD","actorID":"c","targetIdentifier":"observeState","epoch":"4f1c"}}"#,
                 [
@@ -201,7 +201,7 @@ import TrebuchetWire
         #expect(outgoing(new) == old)
     }
 
-    @Test("a refused stream begins and ends; a call that has the same callID later is a call")
+    @Test("a rejected stream starts and ends; a later call with the same callID is a call")
     func refusedStream() throws {
         var translator = LegacyTranslator(identity: Self.identity)
         let refusal =
@@ -218,7 +218,7 @@ import TrebuchetWire
         }
         let failure = [#"{"type":"response","payload":{"callID":"F98A","errorMessage":"no \"c\""}}"#]
         #expect(outgoing(refusal, &translator) == failure)
-        // One that has begun is answered, and so is one whose filter was refused.
+        // A started stream gets a response, and so does one with a rejected filter.
         _ = try incoming(Self.invocation(#"{"id":"c"},"targetIdentifier":"observeState""#), &translator)
         _ = outgoing(
             #"{"type":"streamStart","payload":{"streamID":"s1","callID":"F98A","actorID":"c","targetIdentifier":"observeState"}}"#,
@@ -234,7 +234,7 @@ import TrebuchetWire
         #expect(outgoing(refusal, &translator) == failure)
     }
 
-    @Test("what is noted of streams that are not answered has an end")
+    @Test("the record of unanswered streams is bounded")
     func unanswered() throws {
         var translator = LegacyTranslator(identity: Self.identity)
         let observe = #"{"type":"invocation","payload":{"callID":"%","actorID":"c","targetIdentifier":"observeState"}}"#
@@ -249,7 +249,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "a client's own name of a stream comes back as it was, also when it looks like a server's",
+        "a client's stream name is restored, also when it resembles a server's",
         arguments: [
             "6CDDE397-CBCE-4B93-B1BB-1F0B755BBF4F", "s1", "~s1", "~~s12", "s", "~", "sx", "s999999999999999", "s+1",
         ])
@@ -271,7 +271,7 @@ import TrebuchetWire
                 ])
     }
 
-    @Test("a stream that was asked for under a callID which looks like a server's name of it begins under that callID")
+    @Test("a stream requested under a callID that resembles a server's stream name starts under that callID")
     func callIDsLikeNames() throws {
         var translator = LegacyTranslator(identity: Self.identity)
         let start =
@@ -291,7 +291,7 @@ import TrebuchetWire
         }
         try ask()
         #expect(outgoing(start, &translator) == [begun("s1")])
-        // Taken up again over the same connection its name is the callID, until it is answered.
+        // Resumed over the same connection its name is the callID, until it gets a response.
         try takeUp()
         #expect(outgoing(start, &translator) == [begun("\(Self.stream)000000000001")])
         for end in [
@@ -305,7 +305,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("a value that nests too deep for a message is an error, of its call or its stream")
+    @Test("a value nested too deeply for a message is an error of its call or its stream")
     func tooDeep() {
         let deep = String(repeating: "[", count: 70) + String(repeating: "]", count: 70)
         let call = outgoing(#"{"type":"response","payload":{"callID":"a1","result":\#(deep)}}"#)
@@ -317,7 +317,7 @@ import TrebuchetWire
         #expect(data.count == 1 && data[0].hasPrefix(#"{"type":"streamError","payload":{"streamID":"\#(Self.stream)"#))
     }
 
-    @Test("dates have a fraction in version 3 alone, and both forms are read")
+    @Test("dates have a fraction in version 3 only, and both forms are decoded")
     func dates() throws {
         let date = Date(timeIntervalSince1970: 1_700_000_000.987)
         for (form, text) in [

@@ -5,7 +5,7 @@ import TrebuchetWire
 
 @Suite("Values")
 struct ValueTests {
-    @Test("a string without its closing quote is refused", arguments: ["\"ab", "\"", "ab\""])
+    @Test("a string without its closing quote is rejected", arguments: ["\"ab", "\"", "ab\""])
     func openString(_ text: String) {
         let coder = ValueCoder()
         #expect(throws: ValueError.self) {
@@ -32,7 +32,7 @@ struct ValueTests {
         #expect(back.bitPattern == value.bitPattern)
     }
 
-    @Test("base64 is that of Foundation", arguments: 0..<50)
+    @Test("base64 equals Foundation's", arguments: 0..<50)
     func base64(_ count: Int) {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 167 &+ 251) }
         var text = ByteBuffer()

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Each step of a tutorial compiles, and what stands in it is what is compiled and run here.
+/// Each step of a tutorial compiles, and its content is compiled and run here.
 @Suite(.timeLimit(.minutes(10))) struct TutorialStepTests {
-    /// A tutorial's catalog, and the code files that each of its steps has come to, by the names that readers see.
+    /// A tutorial's catalog, and the code files of each of its steps, by the names that readers see.
     private struct Tutorial {
         let resources: URL
         let steps: [[String: String]]
@@ -21,7 +21,7 @@ import Testing
                 }
         }
 
-        /// Its sources, under the names that readers see: the compiler takes `main.swift` for the program.
+        /// The tutorial's sources, under the names that readers see: the compiler treats `main.swift` as the program.
         func copy(_ step: [String: String], to folder: URL) throws -> [URL] {
             try step.filter { $0.key != "Package.swift" }.sorted { $0.key < $1.key }.map { name, file in
                 let copy = folder.appending(path: name)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("the manifests of the tutorial and of the guide for beginners are valid; the guide's code compiles")
+    @Test("the manifests of the tutorial and of the beginners' guide are valid; the guide's code compiles")
     func manifests() async throws {
         let compiler = SwiftCompiler()
         let guide = compiler.root.appending(path: "Docs/Guides/GettingStarted.md")
@@ -90,11 +90,11 @@ import Testing
         }
     }
 
-    @Test("what the last step has is what is run here", arguments: tutorials)
+    @Test("the files of the last step are those run here", arguments: tutorials)
     func isRun(path: String) throws {
         let tutorial = try Tutorial(path)
         let here = SwiftCompiler().root.appending(path: "Tests/TutorialTests")
-        // A test has no `main.swift`, and a manifest is none of its sources.
+        // A test has no `main.swift`, and a manifest is not one of its sources.
         for (name, file) in try #require(tutorial.steps.last) where !["Package.swift", "main.swift"].contains(name) {
             let link = here.appending(path: name).resolvingSymlinksInPath()
             #expect(link.path == tutorial.resources.appending(path: file).resolvingSymlinksInPath().path)

@@ -4,9 +4,9 @@ import Trebuchet
 import TrebuchetServices
 import WebSockets
 
-/// What the tutorials of the documentation end with: the files beside this one are links to those of their last steps.
+/// The results of the documentation's tutorials: the files beside this one are links to those of their last steps.
 @Suite(.timeLimit(.minutes(5))) struct TutorialTests {
-    @Test("the list of the tutorial is changed by one client and seen by another")
+    @Test("one client changes the tutorial's list, and another sees it")
     func shops() async throws {
         let server = try await startShoppingServer(port: 0)
         let port = try #require(server.address).port
@@ -32,7 +32,7 @@ import WebSockets
         await server.shutdown(drain: .zero)
     }
 
-    @Test("the client of the tutorial gets back what it sends, and is let in at one path alone")
+    @Test("the tutorial's client receives its own messages, and is admitted at one path only")
     func echoes() async throws {
         let server = try startEchoServer(port: 0)
         let port = server.address.port

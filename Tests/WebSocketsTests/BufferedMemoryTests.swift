@@ -6,9 +6,9 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Memory held for peers", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Buffered memory of connections", .ownThreads, .timeLimit(.minutes(5)))
 struct BufferedMemoryTests {
-    /// Whole in no time: the first part of a message of `count` bytes.
+    /// The complete first fragment of a message of `count` bytes.
     private func begun(_ count: Int) -> [UInt8] { frame(2, [UInt8](repeating: 1, count: count), fin: false) }
 
     private func closing(_ peer: RawPeer) throws -> (code: UInt16, reason: String) {
@@ -20,7 +20,7 @@ struct BufferedMemoryTests {
         )
     }
 
-    @Test("what a connection holds counts for its host, its principal and the server, and only as long as it is held")
+    @Test("buffered bytes count for connection, host, principal and server, and only while they are buffered")
     func account() throws {
         let (server, address, principal) = (
             MemoryBudget(limit: 1000), MemoryBudget(limit: 600), MemoryBudget(limit: 500)
@@ -46,14 +46,14 @@ struct BufferedMemoryTests {
         #expect([server.usedBytes, address.usedBytes, principal.usedBytes] == [50, 50, 50])
     }
 
-    @Test("what is held already is counted; who holds much is ended when a limit is passed, who holds little is spared")
+    @Test("existing bytes count; beyond a limit a connection with much memory ends, one with little does not")
     func spared() {
         let server = MemoryBudget(limit: 1 << 20)
         server.adjustUsage(by: 1 << 20)
         let account = MemoryAccount(limit: 1 << 20, server: server)
         #expect(account.adjustUsage(by: MemoryAccount.small) == nil)
         #expect(account.adjustUsage(by: 1) == MemoryLimitExceeded(.server, 1 << 20))
-        #expect(account.adjustUsage(by: -1) == nil, "what becomes less is no reason")
+        #expect(account.adjustUsage(by: -1) == nil, "a decrease exceeds no limit")
         server.adjustUsage(by: 1 << 20)
         let other = MemoryAccount(limit: 1 << 20, server: server)
         #expect(other.adjustUsage(by: 4096) == MemoryLimitExceeded(.server, 1 << 20), "there is an end to that")
@@ -66,7 +66,7 @@ struct BufferedMemoryTests {
         }
     }
 
-    @Test("an unfinished message over the connection's share ends it with a reason that names the setting")
+    @Test("an unfinished message over the connection's limit ends it with a reason that names the setting")
     func connection() throws {
         var limits = WebSocketLimits()
         limits.bufferedBytesPerConnection = 200 << 10
@@ -79,7 +79,7 @@ struct BufferedMemoryTests {
         #expect(reason.contains("bufferedBytesPerConnection"))
     }
 
-    @Test("a host has its share: one connection more is closed and newcomers get 503, others go on")
+    @Test("beyond a host's limit a connection with more bytes is closed and new ones get 503, others continue")
     func address() async throws {
         var limits = WebSocketLimits()
         limits.bufferedBytesPerHost = 320 << 10
@@ -94,14 +94,14 @@ struct BufferedMemoryTests {
         let (code, reason) = try closing(late)
         #expect(code == 1013)
         #expect(reason.contains("bufferedBytesPerHost"))
-        // It still holds its message, until it has gone.
+        // It still holds its message until it is closed.
         let newcomer = try RawPeer(port: server.address.port)
         try newcomer.send(RawPeer.upgrade())
         #expect(try newcomer.receiveHead().hasPrefix("HTTP/1.1 503 "))
         #expect(String(decoding: try newcomer.receiveToEnd(), as: UTF8.self).contains("bufferedBytesPerHost"))
         try late.send(close(1013))
         _ = try late.receiveToEnd()
-        // A message that is not whole at once, of little, is nobody's harm.
+        // A small unfinished message is harmless.
         try honest.send(begun(20 << 10))
         try honest.send(frame(0, [2]))
         #expect(try honest.receiveFrame().payload.count == (20 << 10) + 1)
@@ -114,7 +114,7 @@ struct BufferedMemoryTests {
         await server.shutdown()
     }
 
-    @Test("at the edge of all that is held newcomers get 503 and big holders are closed, nobody else")
+    @Test("at the server's memory limit new connections get 503 and large ones are closed, all others continue")
     func server() async throws {
         let budget = MemoryBudget(limit: 1 << 20)
         let server = try WebSocketServer(port: 0, memory: budget) { _ in .accept(EchoHandler()) }
@@ -139,7 +139,7 @@ struct BufferedMemoryTests {
         await server.shutdown()
     }
 
-    @Test("answers that a peer does not take are counted until it takes them or goes", arguments: [false, true])
+    @Test("unsent responses are counted until the peer receives them or disconnects", arguments: [false, true])
     func output(isTaken: Bool) async throws {
         let budget = MemoryBudget(limit: 1 << 30)
         let server = try WebSocketServer(port: 0, memory: budget) { _ in .accept(EchoHandler()) }
@@ -156,7 +156,7 @@ struct BufferedMemoryTests {
         await server.shutdown()
     }
 
-    @Test("answers over the connection's share end it, though the peer takes none of them")
+    @Test("responses over the connection's limit end it, though the peer receives none of them")
     func outputOverShare() async throws {
         var limits = WebSocketLimits()
         limits.bufferedBytesPerConnection = 150 << 10
@@ -169,7 +169,7 @@ struct BufferedMemoryTests {
         #expect(ending == EchoHandler.Ending(code: .abnormal, reason: "no close frame was received in time"))
     }
 
-    @Test("bytes that many share are counted once, as long as somebody holds them")
+    @Test("shared bytes are counted once, as long as they are referenced")
     func shared() {
         let budget = MemoryBudget(limit: 1 << 20)
         var bytes: SharedBytes? = [UInt8](repeating: 1, count: 10_000).withUnsafeBytes {
@@ -209,7 +209,7 @@ struct SlowReaderTests {
         return (try WebSocketServer(port: 0, limits: limits) { _ in .accept(Publisher(endings)) }, stream)
     }
 
-    @Test("who does not take them loses the connection, with a reason that says so")
+    @Test("a peer that does not receive versions loses its connection, with a reason that says so")
     func silent() async throws {
         let (server, endings) = try server(patience: .milliseconds(50))
         let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 4096)
@@ -223,7 +223,7 @@ struct SlowReaderTests {
         await server.shutdown()
     }
 
-    @Test("who takes them, however slowly they come through, gets them")
+    @Test("a peer that receives versions slowly gets them")
     func reading() async throws {
         let (server, _) = try server(patience: .seconds(5))
         let peer = try RawPeer.upgraded(port: server.address.port, receiveBuffer: 4096)

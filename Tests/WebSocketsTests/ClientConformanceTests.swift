@@ -4,9 +4,9 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// What RFC 6455 demands of a client, over a real socket against a server that is written by hand.
+/// The requirements of RFC 6455 for a client, over a real socket against a hand-written server.
 @Suite("RFC 6455: the client", .ownThreads) struct ClientConformanceTests {
-    /// Begins to connect. On a reactor: these tests block their threads of the pool.
+    /// Starts to connect. On a reactor: these tests block their threads of the pool.
     private func connect(
         to server: RawServer, subprotocols: [String] = [],
         endings: AsyncStream<EchoHandler.Ending>.Continuation? = nil
@@ -34,7 +34,7 @@ import Transports
         var endings: AsyncStream<EchoHandler.Ending>.Iterator
     }
 
-    @Test("§4.1: the request has every field that a server needs, and a fresh key of 16 bytes each time")
+    @Test("§4.1: the request has every required field, and a fresh key of 16 bytes each time")
     func request() async throws {
         let server = try RawServer()
         var keys: Set<String> = []
@@ -66,7 +66,7 @@ import Transports
         ([:], "Sec-WebSocket-Protocol: \r\n"),
     ]
 
-    @Test("§4.1: an answer with a defect fails the connection, and nothing is sent on it", arguments: badAnswers)
+    @Test("§4.1: a defective response fails the connection, and nothing is sent on it", arguments: badAnswers)
     func answers(_ changes: [String: String?], _ more: String) async throws {
         let server = try RawServer()
         let socket = try connect(to: server)
@@ -78,7 +78,7 @@ import Transports
     }
 
     @Test(
-        "§4.1, §11.3.4: a subprotocol is chosen once, and among those asked for",
+        "§4.1, §11.3.4: a subprotocol is chosen once, and among the offered ones",
         arguments: [("first", true), ("First", false), ("first\r\nSec-WebSocket-Protocol: first", false)])
     func subprotocols(_ chosen: String, _ isGood: Bool) async throws {
         let server = try RawServer()
@@ -89,7 +89,7 @@ import Transports
         #expect(((try? await socket.value)?.subprotocol == "first") == isGood)
     }
 
-    @Test("§4.1: subprotocols that repeat are not asked for")
+    @Test("§4.1: repeated subprotocols are not offered")
     func repeatedSubprotocols() throws {
         let handshake = ClientHandshake(url: try WebSocketURL("ws://h"), subprotocols: ["a", "b", "a"], headers: [:])
         #expect(throws: TransportError.self) { try handshake.request() }
@@ -104,7 +104,7 @@ import Transports
         ] as [(String, Int?)])
     func urls(_ text: String, _ port: Int?) { #expect((try? WebSocketURL(text))?.port == port) }
 
-    /// What a server must not send, and the code that the connection fails with.
+    /// Bytes that a server must not send, and the code that the connection fails with.
     static let violating: [(section: String, bytes: [UInt8], code: UInt16)] = [
         ("§5.1 masked", frame(1, [0x61]), 1002), ("§5.1 masked", frame(9, []), 1002),
         ("§5.2 reserved bits", [0xC1, 0], 1002), ("§5.2 reserved bits", [0x99, 0], 1002),
@@ -128,7 +128,9 @@ import Transports
         ("§10.4 over the limit", [0x82, 127, 0, 0, 0, 0, 0x7F, 0, 0, 0], 1009),
     ]
 
-    @Test("§7.1.7: a server that breaks the protocol hears why, and no more is read from it", arguments: violating)
+    @Test(
+        "§7.1.7: a server that violates the protocol gets a close frame with the reason, and no more is read from it",
+        arguments: violating)
     func violations(_ section: String, _ bytes: [UInt8], _ code: UInt16) async throws {
         var connected = try await connected(sending: bytes + frame(1, [0x62], mask: nil))
         let frame = try connected.peer.receiveMasked()
@@ -138,7 +140,7 @@ import Transports
         #expect(await connected.endings.next()?.code.rawValue == code, "\(section)")
     }
 
-    @Test("§5.1, §5.3: every frame of a client is masked, each with a key of its own")
+    @Test("§5.1, §5.3: every frame of a client is masked, each with a fresh key")
     func masks() async throws {
         let connected = try await connected()
         var keys: Set<[UInt8]> = []
@@ -174,13 +176,13 @@ import Transports
         #expect(answer.payload == [0x0F, 0xA1])
         let ending = EchoHandler.Ending(code: WebSocketCloseCode(rawValue: 4001), reason: "x")
         #expect(await connected.endings.next() == ending)
-        // It still waits for us: what is sent is taken, and not answered.
+        // It still waits for the client: the frame is read, and not answered.
         try connected.peer.send(frame(9, [], mask: nil))
         connected.peer.endWriting()
         #expect(try connected.peer.receiveToEnd() == [])
     }
 
-    @Test("§5.5.1, §6.1: nothing is sent behind a close frame, and what comes before the answer is thrown away")
+    @Test("§5.5.1, §6.1: no frame follows a close frame, and input before its response is discarded")
     func clientCloses() async throws {
         var connected = try await connected()
         connected.socket.close(code: .normal)

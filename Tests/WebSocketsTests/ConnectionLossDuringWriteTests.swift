@@ -6,11 +6,11 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// The connection is lost by the write of a close frame: what is gathered is a few bytes short of what leaves at once, and the
+/// The write of a close frame detects the loss of the connection: the gathered output is a few bytes short of an immediate send, and the
 /// peer has reset the connection before.
-@Suite("A connection that a write finds lost", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("A connection loss detected by a write", .ownThreads, .timeLimit(.minutes(5)))
 struct ConnectionLossDuringWriteTests {
-    /// At its first message it lets the peer reset, gathers nearly all that a turn may, and does what it is told.
+    /// At its first message it makes the peer reset, gathers nearly the maximum output of a turn, and runs the given action.
     private final class Gatherer: WebSocketHandler, Sendable {
         let resetPeer: @Sendable () -> Void
         let finally: @Sendable (WebSocket) -> Void
@@ -28,7 +28,7 @@ struct ConnectionLossDuringWriteTests {
         func webSocket(_ socket: WebSocket, didReceive message: UnsafeMutableRawBufferPointer, opcode: WebSocketOpcode)
         {
             resetPeer()
-            // 10 bytes of head, 14 for a client: the next frame takes it over what is sent at once.
+            // A header of 10 bytes, 14 for a client: the next frame exceeds the limit for an immediate send.
             let count = ByteChannel.largestTurn - 14
             socket.send(.binary, expecting: count) { $0.append([UInt8](repeating: 0, count: count)) }
             finally(socket)
@@ -37,16 +37,16 @@ struct ConnectionLossDuringWriteTests {
         func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) { ended.yield(code) }
     }
 
-    /// Only one thread at a time uses it.
+    /// Used by one thread at a time.
     ///
-    /// `@unchecked Sendable`: the test gives it to `RetainedPeer` and uses it no more; the lock hands it on.
+    /// `@unchecked Sendable`: the test passes it to `RetainedPeer` and no longer uses it; the lock orders the accesses.
     private struct Sent: @unchecked Sendable { let peer: RawPeer }
 
-    /// What one test holds of a peer, to end it from the reactor.
+    /// Retains a test's peer, to end it from the reactor.
     private final class RetainedPeer: Sendable {
         private let peer = Mutex<Sent?>(nil)
 
-        /// What is sent is handled no sooner than the peer is held.
+        /// Sends bytes that are handled only once the peer is retained.
         func hold(_ sent: Sent, sending bytes: [UInt8]) throws {
             try self.peer.withLock { held in
                 held = sent
@@ -68,7 +68,7 @@ struct ConnectionLossDuringWriteTests {
         return limits
     }
 
-    /// Waits until every timer that the connection may have left behind has come.
+    /// Waits until every timer that the connection may have left behind has fired.
     private func passCloseTimeout(on reactor: Reactor) async {
         await withCheckedContinuation { done in
             reactor.execute { reactor.schedule(after: .milliseconds(60)) { done.resume() } }
@@ -76,7 +76,8 @@ struct ConnectionLossDuringWriteTests {
     }
 
     @Test(
-        "a close frame, a ping or an abort that comes too late ends the connection and harms nobody", arguments: 0..<3)
+        "a close frame, a ping or an abort after the connection loss ends the connection without harm", arguments: 0..<3
+    )
     func server(_ kind: Int) async throws {
         let held = RetainedPeer()
         let (endings, ended) = AsyncStream.makeStream(of: WebSocketCloseCode.self)
@@ -110,7 +111,7 @@ struct ConnectionLossDuringWriteTests {
         init(_ socket: WebSocket) { self.socket = socket }
     }
 
-    @Test("a client whose answer to a close frame finds the connection lost ends in peace")
+    @Test("a client whose close response finds the connection lost ends normally")
     func client() async throws {
         let server = try RawServer()
         let held = RetainedPeer()

@@ -2,8 +2,7 @@ import Dispatch
 import Synchronization
 import Testing
 
-/// Runs tests that block on threads of their own: the pool has as many threads as the machine has cores, and whoever
-/// blocks them stops all other tests.
+/// Runs blocking tests on dedicated threads: the pool has one thread for each core, and blocked ones would stop all other tests.
 struct CustomExecutorActor: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 

@@ -4,7 +4,7 @@ import WebSockets
 
 @Suite("Defaults of settings")
 struct DefaultsTests {
-    @Test("are those that the comments say")
+    @Test("the defaults equal those in the comments")
     func documented() throws {
         let webSocketLimits = try DocumentedDefaults(
             of: WebSocketLimits(), in: "WebSockets/Frames/WebSocketLimits.swift")

@@ -4,7 +4,7 @@ import Networking
 import Transports
 @testable import WebSockets
 
-/// Sends back what it gets, and does what some texts ask for. What ends is told to `endings`.
+/// Echoes its input, and follows commands in some texts. Reports ends to `endings`.
 final class EchoHandler: WebSocketHandler {
     struct Ending: Equatable, Sendable {
         let code: WebSocketCloseCode
@@ -35,7 +35,7 @@ final class EchoHandler: WebSocketHandler {
     }
 }
 
-/// An echo server on a free port, and the endings of its connections in their order.
+/// An echo server on a free port, and the ends of its connections in order.
 struct EchoServer {
     let server: WebSocketServer
     var endings: AsyncStream<EchoHandler.Ending>.Iterator

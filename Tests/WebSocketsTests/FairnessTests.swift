@@ -6,23 +6,23 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Connections that have much to say, beside others", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Fairness between connections", .ownThreads, .timeLimit(.minutes(5)))
 struct FairnessTests {
-    /// What was handled, in its order: numbers of the flood, and -1 for the other's message.
+    /// The handled messages in order: numbers of the flood, and -1 for the other connection's message.
     private final class Log: Sendable {
         let entries = Mutex<[Int]>([])
-        /// Opened when the other's message is on its way.
+        /// Opened when the other connection's message is sent.
         let gate = Gate()
     }
 
-    /// A thread waits at it.
+    /// Blocks a thread until it is opened.
     private final class Gate: Sendable {
         private let isOpen = Atomic<Bool>(false)
         func open() { isOpen.store(true, ordering: .releasing) }
         func wait() { while !isOpen.load(ordering: .acquiring) {} }
     }
 
-    /// Takes 20 µs for each message, and answers the other's.
+    /// Spends 20 µs on each message, and answers the other connection's.
     private final class Slow: WebSocketHandler, Sendable {
         let log: Log
         init(_ log: Log) { self.log = log }
@@ -42,7 +42,7 @@ struct FairnessTests {
         }
     }
 
-    @Test("a flood has its share of a turn, then others are heard; all of it is handled, in its order")
+    @Test("a flood gets its share of a turn, then other connections run; all of it is handled, in order")
     func share() throws {
         let log = Log()
         let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(Slow(log)) }

@@ -6,38 +6,38 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// What lies behind a head that comes in pieces is still there when the memory of the pieces has gone.
-@Suite("heads in pieces, and what lies behind them", .serialized, .ownThreads, .timeLimit(.minutes(5)))
+/// Input after a header that arrives in pieces is still valid when the memory of the pieces is freed.
+@Suite("Headers in pieces, and the following input", .serialized, .ownThreads, .timeLimit(.minutes(5)))
 struct FragmentedHeadTests {
-    /// More than the allocator keeps as it is when it is freed.
+    /// More than the allocator leaves unchanged when it is freed.
     private static let padding = "X-Padding: " + String(repeating: "p", count: 3_000) + "\r\n"
     private static let behind = String(repeating: "abcdefgh", count: 250)
 
     /// `mallopt` of malloc.h.
     private typealias Option = @convention(c) (Int32, Int32) -> Int32
 
-    /// Memory that is freed is written over with this; 0 to leave it as it is (`M_PERTURB`).
+    /// Freed memory is overwritten with this byte; 0 leaves it unchanged (`M_PERTURB`).
     private static func overwriteFreed(with byte: Int32) throws {
-        // That is its type in C.
+        // The function's type in C.
         let option = unsafeBitCast(try #require(dlsym(nil, "mallopt")), to: Option.self)
         #expect(option(-6, byte) == 1)
     }
 
     init() throws { try Self.overwriteFreed(with: 0x5A) }
 
-    /// Hands a request over in two pieces, the second with what lies behind it.
+    /// Sends a request in two pieces, the second one with the following input.
     private static func send(
         _ head: [UInt8], _ behind: [UInt8], to peer: RawPeer, of server: WebSocketServer
     ) async throws {
         let table = try #require(server.tables.first)
         try peer.send(Array(head.prefix(2_000)))
         #expect(await eventually { await table.reactor.perform { table.count } == 1 })
-        // Another turn of its reactor: what was sent before has been read.
+        // Another turn of its reactor: earlier bytes have been read.
         for _ in 0..<2 { await table.reactor.perform {} }
         try peer.send(Array(head.dropFirst(2_000)) + behind)
     }
 
-    @Test("another request", arguments: 0..<5)
+    @Test("another request after a split header is answered", arguments: 0..<5)
     func pages(_: Int) async throws {
         let server = try WebSocketServer(
             port: 0, reactors: .servers(count: 1), memory: nil,
@@ -59,7 +59,7 @@ struct FragmentedHeadTests {
         try Self.overwriteFreed(with: 0)
     }
 
-    @Test("frames, where it takes a while to decide who may come", arguments: 0..<5)
+    @Test("frames after a split header are handled, when admission takes a while", arguments: 0..<5)
     func frames(_: Int) async throws {
         let server = try WebSocketServer(
             port: 0, reactors: .servers(count: 1), admit: { _ in .admitted(nil) },

@@ -2,7 +2,7 @@ import Bytes
 
 @testable import WebSockets
 
-/// Bytes of a frame built by hand, byte by byte from RFC 6455 §5.2, so that tests do not lean on `FrameEncoder`.
+/// Bytes of a frame built by hand, byte by byte from RFC 6455 §5.2, so that tests do not depend on `FrameEncoder`.
 func frame(
     _ opcode: UInt8, _ payload: [UInt8] = [], fin: Bool = true, mask: [UInt8]? = [0x12, 0x34, 0x56, 0x78]
 ) -> [UInt8] {

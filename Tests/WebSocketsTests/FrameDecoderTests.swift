@@ -8,7 +8,7 @@ struct FrameDecoderTests {
         bytes.withUnsafeBytes { FrameDecoder(role: role, maximumPayload: limit).decode($0) }
     }
 
-    @Test("each form of length is read, at its borders", arguments: [0, 1, 125, 126, 127, 0xFFFF, 0x10000, 1 << 20])
+    @Test("each form of length is read, at its boundaries", arguments: [0, 1, 125, 126, 127, 0xFFFF, 0x10000, 1 << 20])
     func lengths(_ length: Int) {
         let payload = [UInt8](repeating: 0, count: length)
         for role in [WebSocketRole.server, .client] {
@@ -23,7 +23,7 @@ struct FrameDecoderTests {
         }
     }
 
-    @Test("a header cut anywhere is incomplete", arguments: [0, 126, 0x10000])
+    @Test("a header truncated at any position is incomplete", arguments: [0, 126, 0x10000])
     func cut(_ length: Int) {
         let bytes = frame(2, [UInt8](repeating: 0, count: length))
         let headerLength = bytes.count - length
@@ -54,7 +54,7 @@ struct FrameDecoderTests {
         #expect(decode(bytes.dropLast(), role: role) == .incomplete)
     }
 
-    @Test("a payload of the limit passes, one byte more does not, in the short forms too")
+    @Test("a payload of the limit is accepted, one byte more is not, in the short forms too")
     func limit() {
         for limit in [10, 125, 126, 1000] {
             let over = [UInt8](repeating: 0, count: limit + 1)

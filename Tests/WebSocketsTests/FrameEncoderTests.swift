@@ -7,8 +7,7 @@ import Testing
 struct FrameEncoderTests {
     private let key: UInt32 = 0x7856_3412
 
-    @Test(
-        "a frame has the bytes of the RFC, whatever length was expected", arguments: [0, 1, 125, 126, 0xFFFF, 0x10000])
+    @Test("a frame has the RFC's bytes, whatever length was expected", arguments: [0, 1, 125, 126, 0xFFFF, 0x10000])
     func frames(_ length: Int) {
         let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0) }
         for expected in [0, 126, 0x10000] {
@@ -33,7 +32,7 @@ struct FrameEncoderTests {
         #expect(Array(buffer.bytes) == [0x81, 126, 0x01, 0x2F, 0x61, 0x62, 0x63])
     }
 
-    @Test("a long message leaves in fragments of the size asked for", arguments: [0, 1, 9, 10, 11, 20, 25])
+    @Test("a long message is sent in fragments of the requested size", arguments: [0, 1, 9, 10, 11, 20, 25])
     func fragments(_ length: Int) {
         let payload = (0..<length).map { UInt8($0) }
         var buffer = ByteBuffer()
@@ -49,7 +48,7 @@ struct FrameEncoderTests {
         #expect(Array(buffer.bytes) == wanted)
     }
 
-    @Test("each fragment of a client is masked with a key of its own")
+    @Test("each fragment of a client is masked with a fresh key")
     func maskedFragments() {
         var buffer = ByteBuffer()
         let opening = FrameEncoder.open(&buffer, expecting: 4, isMasked: true)

@@ -5,7 +5,7 @@ import Transports
 
 @Suite("HTTP request heads (RFC 9112 §2–6)")
 struct HTTPRequestHeadTests {
-    /// The head, or the status that it is answered with; nil when more is awaited.
+    /// The parsed request, or the status of its rejection; nil when it is incomplete.
     private func parse(_ text: String, bytewise: Bool = false, limits: WebSocketLimits = WebSocketLimits()) -> Result<
         HTTPRequestHead, HTTPRejection
     >? {
@@ -31,7 +31,7 @@ struct HTTPRequestHeadTests {
         return whole.status
     }
 
-    @Test("a head is taken apart; names compare in any case, lists join over lines")
+    @Test("a request is parsed; names match in any case, and lists join across lines")
     func good() throws {
         let text =
             "GET /chat?room=1&x=%20 HTTP/1.1\r\nhost: example.org:8080\r\nX-Empty:\r\nVia: a , b\r\nVIA:\t c,, \r\n\r\nrest"
@@ -49,7 +49,7 @@ struct HTTPRequestHeadTests {
     }
 
     @Test(
-        "a target may name the host (RFC 9112 §3.2.2)",
+        "a target may contain the host (RFC 9112 §3.2.2)",
         arguments: [
             ("http://example.org/a?b", "/a?b"), ("ws://example.org", "/"), ("https://h?x", "/?x"), ("/", "/"),
             ("*", "*"),
@@ -92,11 +92,11 @@ struct HTTPRequestHeadTests {
         (400, "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: WebSocket\r\nTransfer-Encoding: chunked\r\n\r\n"),
     ]
 
-    @Test("each defect has its status, whether the bytes come at once or one by one", arguments: bad)
+    @Test("each defect has its status, whether the bytes arrive at once or one by one", arguments: bad)
     func defects(_ wanted: Int, _ text: String) { #expect(status(text) == wanted) }
 
     @Test(
-        "a body of no bytes is none, with an upgrade and without",
+        "an empty body is no body, with an upgrade and without",
         arguments: [
             "Content-Length: 0", "Content-Length: 00", "Content-Length: 0\r\nContent-Length: 0", "Content-Length: 0, 0",
         ])
@@ -105,7 +105,7 @@ struct HTTPRequestHeadTests {
         #expect(status("GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\n\(field)\r\n\r\n") == nil)
     }
 
-    @Test("a request line, a head and a count of fields over the limit are refused, those at the limit are not")
+    @Test("a request line, a header section and a field count over the limit are rejected, those at the limit are not")
     func limits() {
         var limits = WebSocketLimits()
         limits.requestLineBytes = 20
@@ -123,11 +123,11 @@ struct HTTPRequestHeadTests {
         let room = 100 - request().utf8.count - "P: \r\n".utf8.count
         #expect(status(request(padding: room), limits: limits) == nil)
         #expect(status(request(padding: room + 1), limits: limits) == 431)
-        // Without an end of line the limit holds all the same.
+        // Without an end of line the limit applies as well.
         #expect(status(String(repeating: "G", count: 50), limits: limits) == 414)
     }
 
-    @Test("a head without its end is awaited")
+    @Test("an incomplete header section is buffered")
     func incomplete() {
         for text in ["G", "GET / HTTP/1.1\r\n", "GET / HTTP/1.1\r\nHost: h\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r"] {
             #expect(parse(text) == nil)
@@ -135,7 +135,7 @@ struct HTTPRequestHeadTests {
     }
 
     @Test(
-        "names of fields are tokens, from their first letter on, and values have no control characters",
+        "field names are tokens from their first letter on, and values have no control characters",
         arguments: [
             ("!x: y", nil), ("#$%&'*+-.^_`|~09azAZ: y", nil), (" x: y", 400), ("\tx: y", 400), ("x : y", 400),
             (": y", 400), ("x", 400),

@@ -44,7 +44,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "token lists match in any case and at any place",
+        "token lists match in any case and at any position",
         arguments: [
             ("Upgrade", "WebSocket"), ("Upgrade", "h2c, WEBSOCKET"), ("Connection", "keep-alive, Upgrade"),
             ("Connection", "UPGRADE"),
@@ -80,7 +80,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "the server's order of preference decides, among what is offered",
+        "the server's order of preference selects among the offers",
         arguments: [
             ("a, b, c", ["c", "b"], "c"), ("a", ["b", "a"], "a"), ("a", ["b"], nil), ("A", ["a"], nil),
             (nil, ["a"], nil),
@@ -100,7 +100,7 @@ struct HandshakeTests {
             key: Self.key)
     }
 
-    @Test("the client's request is one that the server agrees to")
+    @Test("the server accepts the client's request")
     func requestBytes() throws {
         let bytes = try client(headers: ["Authorization": "Bearer x"]).request()
         let head = try bytes.withUnsafeBytes { try HTTPRequestHead.parse($0) }
@@ -112,7 +112,7 @@ struct HandshakeTests {
         #expect(HandshakeKey.random() != HandshakeKey.random())
     }
 
-    @Test("headers that would break the request are refused", arguments: ["a\r\nX: y", "a\nb", "\u{0}"])
+    @Test("headers that would corrupt the request are rejected", arguments: ["a\r\nX: y", "a\nb", "\u{0}"])
     func injection(_ value: String) {
         #expect(throws: TransportError.self) { try client(headers: ["X": value]).request() }
         #expect(throws: TransportError.self) { try client(headers: [value: "x"]).request() }
@@ -122,7 +122,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "every answer but a valid 101 is an error that names the defect",
+        "every response except a valid 101 is an error that names the defect",
         arguments: [
             (302, [:], "302"), (200, [:], "200"), (101, ["Upgrade": "h2c"], "did not upgrade"),
             (101, ["Connection": "close"], "did not upgrade"),
@@ -144,7 +144,7 @@ struct HandshakeTests {
         #expect((error?.cause as? UnexpectedHTTPStatus)?.status == (status == 101 ? nil : status))
     }
 
-    @Test("a valid 101 gives the subprotocol that was chosen")
+    @Test("a valid 101 provides the chosen subprotocol")
     func goodAnswer() throws {
         let bytes = Array(
             ("HTTP/1.1 101 x\r\nUPGRADE: WebSocket\r\nconnection: upgrade\r\nSec-WebSocket-Protocol: v1\r\n"
@@ -154,7 +154,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "an alert of TLS is told from an answer",
+        "a TLS alert is distinguished from a response",
         arguments: [
             ([0x15, 3, 1, 0, 2, 2, 70], true), ([0x15, 3], true), ([0x15], false), ([], false), ([0x16, 3, 1], false),
             ([0x15, 4], false), (Array("HTTP/1.1 400".utf8), false),
@@ -165,7 +165,7 @@ struct HandshakeTests {
     }
 
     @Test(
-        "URLs are read as RFC 6455 §3 has them",
+        "URLs are parsed according to RFC 6455 §3",
         arguments: [
             ("ws://h", "h", 80, "/", "h"), ("ws://h:81/a?b=c", "h", 81, "/a?b=c", "h:81"),
             ("WS://h?x", "h", 80, "/?x", "h"), ("http://h", "h", 80, "/", "h"), ("HTTPS://h/a", "h", 443, "/a", "h"),
@@ -180,13 +180,13 @@ struct HandshakeTests {
     }
 
     @Test(
-        "bad URLs are errors",
+        "invalid URLs are errors",
         arguments: [
             "ws://u@h", "ws://[::1", "ws://[::1]x", "ws://h/a b", "ws://h\r\n",
         ])
     func badURLs(_ text: String) { #expect(throws: TransportError.self) { try WebSocketURL(text) } }
 
-    @Test("a password is not repeated in the error that says that it is not allowed")
+    @Test("the error for a password in a URL does not contain it")
     func password() {
         let error = #expect(throws: TransportError.self) { try WebSocketURL("wss://ada:se@cret@h/a") }
         #expect(

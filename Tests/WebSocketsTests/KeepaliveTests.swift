@@ -13,7 +13,7 @@ struct KeepaliveTests {
         return Keepalive.Times(limits)
     }
 
-    @Test("a silent peer gets one ping after 20 s and is given up after 40 s")
+    @Test("a silent peer gets one ping after 20 s and is disconnected after 40 s")
     func silence() {
         let times = times()
         #expect(times.beat == .seconds(5))
@@ -24,7 +24,7 @@ struct KeepaliveTests {
         #expect(actions.last == .drop("the peer did not respond to a ping"))
     }
 
-    @Test("a peer that answers pings lives on")
+    @Test("a peer that answers pings stays connected")
     func answers() {
         let times = times()
         var keepalive = Keepalive()
@@ -62,7 +62,7 @@ struct KeepaliveTests {
         #expect(beats == 12)
     }
 
-    @Test("control frames are counted from beat to beat")
+    @Test("control frames are counted in each beat")
     func controlFrames() {
         let times = times { $0.controlFramesPerSecond = 10 }
         var keepalive = Keepalive()
@@ -78,7 +78,7 @@ struct KeepaliveTests {
     }
 
     @Test(
-        "an address counts by itself, an IPv6 network as one, this machine not at all",
+        "an address counts separately, an IPv6 network as one, and loopback not at all",
         arguments: [
             (["192.0.2.1", "192.0.2.1", "192.0.2.1"], [true, true, false]),
             (["192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.2"], [true, true, true, true]),
@@ -97,17 +97,15 @@ struct KeepaliveTests {
             return true
         }
         #expect(admitted == expected)
-        // Who has gone makes room.
+        // Closed connections make room.
         entries = []
         guard case .admitted = counter.enter(SocketAddress(literal: hosts[0], port: 1)) else {
-            Issue.record("no room after all have gone")
+            Issue.record("closed connections make no room")
             return
         }
     }
 
-    @Test(
-        "a message that dribbles has a time limit, from its first byte on; whole ones begin anew",
-        arguments: [false, true])
+    @Test("a slow message has a time limit from its first byte; complete ones restart it", arguments: [false, true])
     func unfinished(isFragmented: Bool) throws {
         var limits = WebSocketLimits()
         limits.pingInterval = .milliseconds(40)
@@ -115,7 +113,7 @@ struct KeepaliveTests {
         limits.messageTimeout = .milliseconds(100)
         let server = try EchoServer(limits: limits)
         let peer = try RawPeer.upgraded(port: server.port)
-        // Cut in two, but soon whole: each begins anew.
+        // Two pieces that are soon complete: each message restarts the limit.
         for _ in 0..<3 {
             let whole = text("in two pieces")
             try peer.send(Array(whole.prefix(5)))
@@ -129,7 +127,7 @@ struct KeepaliveTests {
         #expect(String(decoding: answer.payload.dropFirst(2), as: UTF8.self).contains("messageTimeout"))
     }
 
-    /// The next frame that is no ping.
+    /// The next frame that is not a ping.
     private static func next(_ peer: RawPeer) throws -> RawPeer.Frame {
         while true {
             let frame = try peer.receiveFrame()
@@ -137,7 +135,7 @@ struct KeepaliveTests {
         }
     }
 
-    @Test("who has begun a message and sends no more of it is noted from beat to beat")
+    @Test("beats notice an unfinished message that makes no progress")
     func unfinishedBeats() {
         let times = times()
         var keepalive = Keepalive()
@@ -154,16 +152,16 @@ struct KeepaliveTests {
     @Test("a peer that does not answer pings is closed on a real connection, one that does stays")
     func realConnection() async throws {
         var limits = WebSocketLimits()
-        // Time is counted in beats, a quarter of this each. Two hundred short ones, each a little late on a busy reactor, would
-        // take longer than the peer waits.
+        // Time is counted in beats, each a quarter of this. Two hundred short beats, each a little late on a busy reactor, would take
+        // longer than the peer waits.
         limits.pingInterval = .seconds(1)
         // Long enough for a busy machine to answer.
         limits.pongTimeout = .seconds(2)
         let server = try EchoServer(limits: limits)
         let silent = try RawPeer.upgraded(port: server.port)
-        // Ours answers pings by itself.
+        // This client answers pings automatically.
         let alive = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)/") { _ in EchoHandler() }
-        // The raw peer gets the ping and says nothing; then the connection ends.
+        // The raw peer gets the ping and does not answer; then the connection ends.
         #expect(try silent.receiveFrame().opcode == 0x9)
         #expect(try silent.receiveToEnd() == [], "one ping is enough")
         for _ in 0..<3 { await alive.reactor.perform {} }
@@ -172,7 +170,7 @@ struct KeepaliveTests {
         await server.server.shutdown()
     }
 
-    /// Answers each message with 16 MiB, and is told of by `sockets`.
+    /// Answers each message with 16 MiB, and publishes its socket.
     private final class FloodingPeer: WebSocketHandler {
         private let sockets: AsyncStream<WebSocket>.Continuation
 
@@ -188,11 +186,11 @@ struct KeepaliveTests {
         func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
     }
 
-    @Test("a peer that reads slowly is there as long as it reads, though its pong is far behind; then it is given up")
+    @Test("a peer that reads slowly stays connected while it reads, though its pong is late; then it is disconnected")
     func slowReader() async throws {
         let (sockets, continuation) = AsyncStream.makeStream(of: WebSocket.self)
         var limits = WebSocketLimits()
-        // The beats are the test's own, however long that takes.
+        // The test triggers the beats, however long that takes.
         limits.pingInterval = .seconds(3_600)
         limits.pongTimeout = .seconds(3_600)
         let server = try WebSocketServer(port: 0, limits: limits, accept: { _ in .accept(FloodingPeer(continuation)) })
@@ -201,7 +199,7 @@ struct KeepaliveTests {
         let socket = try #require(await sockets.first { _ in true })
         let reactor = socket.reactor
         for _ in 0..<12 {
-            // Until the ping is due, and the peer's kernel takes nothing more by itself: how many beats that is depends on it.
+            // Until the ping is due, and the peer's kernel accepts no more: the number of beats varies.
             var isDue = false
             while !isDue {
                 isDue = await reactor.perform {
@@ -212,7 +210,7 @@ struct KeepaliveTests {
             }
             let before = await reactor.perform { socket.channel.socket.delivery?.acknowledged ?? 0 }
             _ = try peer.receive(1 << 20)
-            // The peer's kernel says so a little later.
+            // The peer's kernel reports it a little later.
             let isTaken = await eventually {
                 await reactor.perform { socket.channel.socket.delivery?.acknowledged ?? 0 > before }
             }
@@ -220,7 +218,7 @@ struct KeepaliveTests {
             await reactor.perform { socket.beat() }
             #expect(await reactor.perform { socket.isOpen && !socket.keepalive.isOverdue(socket.times.keepalive) })
         }
-        // Its kernel may take some more.
+        // Its kernel may accept some more.
         let isGivenUp = await eventually {
             await reactor.perform {
                 socket.beat()
@@ -231,7 +229,7 @@ struct KeepaliveTests {
         await server.shutdown()
     }
 
-    /// Sends back what it gets, and tells of its socket.
+    /// Echoes its input, and publishes its socket.
     private final class Introducing: WebSocketHandler {
         private let sockets: AsyncStream<WebSocket>.Continuation
 
@@ -245,11 +243,11 @@ struct KeepaliveTests {
         func webSocketDidClose(_ socket: WebSocket, code: WebSocketCloseCode, reason: String) {}
     }
 
-    @Test("who sends messages is not idle; who sends none is closed with 1001")
+    @Test("a peer that sends messages is not idle; one that sends none is closed with 1001")
     func idle() async throws {
         let (sockets, continuation) = AsyncStream.makeStream(of: WebSocket.self)
         var limits = WebSocketLimits()
-        // Two beats, which are the test's own.
+        // Two beats, triggered by the test.
         limits.pingInterval = .seconds(3_600)
         limits.idleTimeout = .seconds(1_800)
         let server = try WebSocketServer(port: 0, limits: limits, accept: { _ in .accept(Introducing(continuation)) })

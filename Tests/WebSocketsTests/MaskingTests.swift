@@ -12,7 +12,7 @@ struct MaskingTests {
         bytes.enumerated().map { $1 ^ key[($0 + offset) % 4] }
     }
 
-    @Test("every alignment, length and offset gives what the RFC's formula gives, and leaves the neighbours alone")
+    @Test("every alignment, length and offset matches the RFC's formula, and adjacent bytes stay unchanged")
     func agreesWithFormula() {
         for length in Array(0...200) + [255, 256, 257, 1000] {
             for alignment in 0..<8 {
@@ -32,7 +32,7 @@ struct MaskingTests {
         }
     }
 
-    @Test("from one place to another it gives the same, and leaves what it comes from as it is")
+    @Test("masking into another buffer has the same result, and leaves its source unchanged")
     func elsewhere() {
         for length in Array(0...200) + [255, 256, 257, 1000] {
             let plain = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 5) & 0x7F }
@@ -56,7 +56,7 @@ struct MaskingTests {
         }
     }
 
-    @Test("the result tells a byte that is not ASCII at any place")
+    @Test("the result reports a non-ASCII byte at any position")
     func tellsNonASCII() {
         for length in [1, 7, 8, 9, 31, 32, 33, 64, 75, 96, 97, 128] {
             var plain = naive([UInt8](repeating: 0x61, count: length), offset: 0)

@@ -36,7 +36,7 @@ struct MessageReaderTests {
         return seen
     }
 
-    @Test("what is unfinished is old from the second beat on that sees it, and anew with each message")
+    @Test("an unfinished message is old from its second beat on, and each message starts over")
     func beats() {
         var reader = MessageReader(role: .server, limits: WebSocketLimits())
         func read(_ piece: [UInt8]) {
@@ -56,11 +56,11 @@ struct MessageReaderTests {
         }
     }
 
-    @Test("what lies whole behind a message that was cut is handed out where it lies")
+    @Test("complete messages after a split one are delivered in place")
     func inPlaceBehindPieces() {
         var reader = MessageReader(role: .server, limits: WebSocketLimits())
         let payload = [UInt8](repeating: 0x61, count: 5_000)
-        /// Of each message in a piece, whether it lies there.
+        /// For each message in a piece, whether it lies in the piece.
         func read(_ piece: [UInt8]) -> [Bool] {
             var piece = piece
             return piece.withUnsafeMutableBytes { bytes in
@@ -106,7 +106,7 @@ struct MessageReaderTests {
         ]
     }
 
-    @Test("a conversation means the same however the network cuts it")
+    @Test("a conversation is parsed alike however the network splits it")
     func cuts() {
         #expect(read([conversation]) == meaning)
         #expect(read(conversation.map { [$0] }) == meaning)
@@ -128,7 +128,7 @@ struct MessageReaderTests {
         #expect(read(bytes.map { [$0] }, role: .client) == [message("plain é"), .violation(.invalidUTF8)])
     }
 
-    @Test("a message of 70,000 bytes comes through in pieces of any size", arguments: [1000, 1447, 65_536])
+    @Test("a message of 70,000 bytes is read from pieces of any size", arguments: [1000, 1447, 65_536])
     func large(_ size: Int) {
         let payload = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 7) & 0x7F }
         let bytes = frame(1, payload)
@@ -147,13 +147,13 @@ struct MessageReaderTests {
         (frame(1, [0xE2, 0x82], fin: false) + frame(0, []), .invalidUTF8),
     ]
 
-    @Test("frames out of order and texts cut short are violations, however they are cut", arguments: disorder)
+    @Test("frames out of order and truncated texts are violations, however they are split", arguments: disorder)
     func violations(_ bytes: [UInt8], _ violation: ProtocolViolation) {
         #expect(read([bytes]).last == .violation(violation))
         #expect(read(bytes.map { [$0] }).last == .violation(violation))
     }
 
-    @Test("bad UTF-8 is found when its byte comes, before the frame or the message ends")
+    @Test("invalid UTF-8 is found at its first byte, before the frame or the message ends")
     func failsFast() {
         let bad = frame(1, Array("abc".utf8) + [0xFF] + [UInt8](repeating: 0x61, count: 1000), fin: false)
         #expect(read([Array(bad[..<12])]) == [.violation(.invalidUTF8)])
@@ -176,7 +176,7 @@ struct MessageReaderTests {
         #expect(read([two + two + two], limits: limits).count == 3)
     }
 
-    @Test("payloads of a frame that came whole lie in the given bytes: nothing is copied")
+    @Test("payloads of complete frames lie in the given bytes: nothing is copied")
     func inPlace() {
         var bytes = text("in place") + text("again")
         bytes.withUnsafeMutableBytes { all in

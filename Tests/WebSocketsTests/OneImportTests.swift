@@ -1,7 +1,7 @@
 import Testing
 import WebSockets
 
-/// What a user's file with no other import can name: all types that the module's own declarations take and give.
+/// The names that a user's file with no other import can use: all types in the module's own declarations.
 @Suite struct OneImportTests {
     private func connect(
         _ headers: HTTPHeaders, _ trust: TLSClientSettings, _ group: ReactorGroup
@@ -17,7 +17,7 @@ import WebSockets
         }
     }
 
-    @Test("types of the modules below are seen through WebSockets")
+    @Test("types of the lower modules are visible through WebSockets")
     func names() async throws {
         let group = try ReactorGroup.clients()
         let reactor: Reactor = group.reactors[0]

@@ -8,12 +8,12 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// A client that sends much and reads late, so that the server's answers wait while its messages come.
-@Suite("A client that is ahead of its answers", .timeLimit(.minutes(5)))
+/// A client that sends much and reads late, so that the server's responses wait while its messages arrive.
+@Suite("A client ahead of its responses", .timeLimit(.minutes(5)))
 struct PipelinedRequestTests {
     private static let count = 60_000
 
-    /// Checks that every answer comes, in order.
+    /// Checks that every response arrives, in order.
     private final class Checker: WebSocketHandler, Sendable {
         private let next = Mutex(0)
         let done: AsyncStream<String?>.Continuation
@@ -36,7 +36,7 @@ struct PipelinedRequestTests {
         }
     }
 
-    @Test("gets all of them in order, over TLS as over plain TCP", arguments: [false, true])
+    @Test("a client that reads late gets all responses in order, over TLS and plain TCP", arguments: [false, true])
     func ahead(isSecure: Bool) async throws {
         let identity = TLSServerSettings(
             certificateChainFile: TestCertificate.path("server.pem"),
@@ -60,7 +60,7 @@ struct PipelinedRequestTests {
                 }
             }
         }
-        // The server has stopped reading, since nobody takes its answers.
+        // The server has stopped reading, since its responses are not received.
         #expect(
             await eventually {
                 var waiting = 0

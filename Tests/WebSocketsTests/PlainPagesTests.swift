@@ -8,20 +8,19 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// Pages over real sockets: one request after the other, answers that are larger than what is kept of them, and peers that take
-/// little or ask for much.
-@Suite("pages beside WebSockets", .ownThreads, .timeLimit(.minutes(5)))
+/// Pages over real sockets: one request after the other, responses larger than their buffer, and peers that read slowly or request much.
+@Suite("Pages beside WebSockets", .ownThreads, .timeLimit(.minutes(5)))
 struct PlainPagesTests {
-    /// `/small`, `/large` from memory, `/file` by pieces that are read elsewhere, `/short` that ends too early.
+    /// `/small`, `/large` from memory, `/file` in pieces read elsewhere, `/short` that ends too early.
     private struct Site: Sendable {
         static let large = {
-            // Of a length that no piece is a multiple of.
+            // A prime length, so that it is no multiple of a piece.
             var bytes = (0..<4_093).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 4) }
             while bytes.count < 3_000_000 { bytes += bytes }
             return Array(bytes.prefix(3_000_000))
         }()
         let pieces = Reads()
-        /// What the one piece of `/gated` waits for, and that of `/stuck`.
+        /// Blocks the single piece of `/gated` and of `/stuck`.
         let gate = DispatchSemaphore(value: 0)
         let other = DispatchSemaphore(value: 0)
 
@@ -73,7 +72,7 @@ struct PlainPagesTests {
         _ limits: WebSocketLimits = WebSocketLimits(), memory: MemoryBudget? = nil, _ site: Site = Site(),
         on reactors: ReactorGroup? = nil
     ) throws -> WebSocketServer {
-        // Not made on the reactor.
+        // Not created on the reactor.
         _ = Site.large
         return try WebSocketServer(
             port: 0, reactors: reactors ?? .servers(count: 1), limits: limits, memory: memory, plain: site.answer,
@@ -91,7 +90,7 @@ struct PlainPagesTests {
         return (head, isHead ? [] : try peer.receive(length ?? 0))
     }
 
-    @Test("a connection is kept for the next request, and for a WebSocket")
+    @Test("a connection is reused for the next request, and for a WebSocket")
     func keepAlive() throws {
         let server = try Self.server()
         let peer = try RawPeer(port: server.address.port)
@@ -111,15 +110,13 @@ struct PlainPagesTests {
         #expect(try peer.receiveFrame().payload.count == 200_000)
     }
 
-    @Test(
-        "requests that come at once are answered in their order, whatever the network cuts",
-        arguments: [1, 50, 1 << 20])
+    @Test("pipelined requests are answered in order, however the network splits them", arguments: [1, 50, 1 << 20])
     func pipeline(size: Int) throws {
         let server = try Self.server()
         let peer = try RawPeer(port: server.address.port)
         let paths = ["/small", "/file", "/small", "/small", "/large", "/small"]
         let bytes = paths.flatMap { Self.get($0) } + RawPeer.upgrade() + text("last")
-        // They are few enough for the sockets, whatever the server reads of them.
+        // They fit into the sockets, whatever the server reads of them.
         for start in stride(from: 0, to: bytes.count, by: size) {
             try peer.send(Array(bytes[start..<min(start + size, bytes.count)]))
         }
@@ -129,7 +126,7 @@ struct PlainPagesTests {
         #expect(frame.opcode == 1 && frame.payload == Array("last".utf8), "\(frame.opcode) \(frame.payload)")
     }
 
-    @Test("hundreds of requests at once are all answered, and nothing is held for them afterwards")
+    @Test("hundreds of pipelined requests are all answered, and their memory is released")
     func longPipeline() async throws {
         let budget = MemoryBudget(limit: 64 << 20)
         let server = try Self.server(memory: budget)
@@ -139,7 +136,7 @@ struct PlainPagesTests {
         #expect(await eventually { budget.usedBytes == 0 })
     }
 
-    @Test("a server that is to go ends idle connections at once, others behind their page or when time is over")
+    @Test("a stopping server ends idle connections at once, others after their page or at the time limit")
     func shutdown() async throws {
         let site = Site()
         defer { for gate in [site.gate, site.other] { gate.signal() } }
@@ -167,7 +164,7 @@ struct PlainPagesTests {
     }
 
     @Test(
-        "the connection ends with the answer where the client, the path or a limit says so",
+        "the connection ends with the response when the client, the path or a limit requires it",
         arguments: [
             (get("/small", "Connection: close\r\n"), 1), (Array("GET /small HTTP/1.0\r\n\r\n".utf8), 1),
             (get("/healthz"), 1),
@@ -186,7 +183,7 @@ struct PlainPagesTests {
         #expect(try peer.receiveToEnd() == [])
     }
 
-    @Test("a client that has ended its side gets the whole of its answer")
+    @Test("a client that has closed its side gets its complete response")
     func halfClosed() throws {
         let server = try Self.server()
         for path in ["/large", "/file"] {
@@ -199,11 +196,11 @@ struct PlainPagesTests {
         }
     }
 
-    @Test("silence between requests ends the connection, a head that dribbles is answered 408")
+    @Test("silence between requests ends the connection, a slow header section is answered 408")
     func silence() async throws {
         let apart = ReactorGroup.acquireExclusive(1)
         defer { apart.releaseExclusive() }
-        /// Timers begin in the turn of what came before.
+        /// Timers start in the turn of earlier work.
         func pass(_ seconds: UInt64) async {
             for reactor in apart.reactors {
                 await reactor.perform {}
@@ -230,7 +227,7 @@ struct PlainPagesTests {
         await patient.shutdown()
     }
 
-    @Test("an answer that nobody reads costs a piece of it, and ends with a reset", arguments: [true, false])
+    @Test("a response that is not read costs one piece of memory, and ends with a reset", arguments: [true, false])
     func unread(fromDisk: Bool) async throws {
         var limits = WebSocketLimits()
         limits.pages.transferInterval = .milliseconds(300)
@@ -254,7 +251,7 @@ struct PlainPagesTests {
         #expect(
             await eventually {
                 most = max(most, budget.usedBytes)
-                // In this order: it may have come and gone between two looks, and come between these two.
+                // In this order: the connection may have come and gone between two checks, or come between these two.
                 guard pieces.count > 0 else { return false }
                 return await table.reactor.perform { table.count } == 0
             })
@@ -265,7 +262,7 @@ struct PlainPagesTests {
         #expect(pieces.count * StreamedResponse.pieceBytes < 32 << 20)
     }
 
-    @Test("who takes little, but enough, gets all of it")
+    @Test("a peer that reads slowly, but fast enough, gets the complete response")
     func slowReader() throws {
         var limits = WebSocketLimits()
         limits.pages.transferInterval = .seconds(1)
@@ -275,7 +272,7 @@ struct PlainPagesTests {
         let peer = try RawPeer(port: server.address.port, receiveBuffer: 4096)
         try peer.send(Self.get("/file"))
         _ = try peer.receiveHead()
-        // For longer than that, with something else to do between.
+        // For longer than that, with other work in between.
         let other = try RawPeer(port: server.address.port)
         let start = ContinuousClock.now
         var taken = 0
@@ -295,7 +292,7 @@ struct PlainPagesTests {
         #expect(throws: RawPeer.Failure.self) { _ = try Self.receive(peer) }
     }
 
-    @Test("peers that read nothing hold up nobody else")
+    @Test("peers that do not read block no others")
     func others() async throws {
         let server = try Self.server()
         var silent: [RawPeer] = []
@@ -315,7 +312,7 @@ struct PlainPagesTests {
         #expect(silent.count == 20)
     }
 
-    @Test("at the limit of memory or connections pages are answered 503, and health is told")
+    @Test("at the limit of memory or connections pages are answered 503, and health stays available")
     func full() throws {
         let server = try Self.server(memory: MemoryBudget(limit: 0))
         for (path, status) in [("/small", "503"), ("/healthz", "200")] {
@@ -333,7 +330,7 @@ struct PlainPagesTests {
         first.endWriting()
     }
 
-    @Test("behind a trusted proxy each request has a connection of its own")
+    @Test("behind a trusted proxy each request has a separate connection")
     func proxy() throws {
         let server = try WebSocketServer(
             port: 0, memory: nil, proxies: try TrustedProxies(["127.0.0.1"]), plain: Site().answer,

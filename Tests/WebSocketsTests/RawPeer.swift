@@ -1,6 +1,6 @@
 import Glibc
 
-/// A blocking TCP connection on which bytes are written by hand: what a foreign or hostile peer might send.
+/// A blocking TCP connection with hand-written bytes, as a foreign or hostile peer might send.
 final class RawPeer {
     struct Frame: Equatable {
         var opcode: UInt8
@@ -13,11 +13,11 @@ final class RawPeer {
     private var descriptor: Int32
     private var unread: [UInt8] = []
 
-    /// Takes a connection over, and closes it when it is freed.
+    /// Takes ownership of a connection, and closes it when freed.
     init(descriptor: Int32) {
         self.descriptor = descriptor
-        // No test waits for ever: a silent peer is an error after this. Other tests of the process may hold the reactor for
-        // seconds, in a build for debugging.
+        // No test waits endlessly: a silent peer is an error after this. Other tests of the process may block the reactor for seconds in
+        // a debug build.
         var limit = timeval(tv_sec: 40, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -42,7 +42,7 @@ final class RawPeer {
 
     deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
-    /// Ends the connection as when a machine goes: what the peer sends from now on fails.
+    /// Ends the connection like a crashed machine: later sends of the peer fail.
     func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
@@ -112,7 +112,7 @@ final class RawPeer {
         return Frame(opcode: head[0] & 0x0F, payload: try receive(length), isFinal: head[0] & 0x80 != 0)
     }
 
-    /// A frame of a client, with the key that masked it.
+    /// A frame of a client, with its masking key.
     func receiveMasked() throws -> (opcode: UInt8, key: [UInt8], payload: [UInt8]) {
         let head = try receive(2)
         guard head[1] >= 128 else { throw Failure(message: "a client's frame is not masked") }
@@ -122,7 +122,7 @@ final class RawPeer {
         return (head[0] & 0x0F, key, try receive(length).enumerated().map { $1 ^ key[$0 % 4] })
     }
 
-    /// All that comes until the peer ends the connection.
+    /// All bytes until the peer ends the connection.
     func receiveToEnd() throws -> [UInt8] {
         while try fill() {}
         defer { unread = [] }

@@ -3,15 +3,14 @@ import Glibc
 import Transports
 @testable import WebSockets
 
-/// A blocking TCP server that writes its bytes by hand: what a foreign or hostile server might send to our client. It
-/// takes connections one after the other.
+/// A blocking TCP server with hand-written bytes, as a foreign or hostile server might send. It accepts connections one after the other.
 final class RawServer {
     private let descriptor: Int32
     let port: Int
 
     init() throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        // No test waits for ever. Others of the process may hold the reactor for seconds, in a build for debugging.
+        // No test waits endlessly. Others of the process may block the reactor for seconds in a debug build.
         var limit = timeval(tv_sec: 40, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = sockaddr_in()
@@ -41,14 +40,14 @@ final class RawServer {
         return (peer, request)
     }
 
-    /// Accepts the upgrade too, and sends `bytes` behind the answer.
+    /// Accepts the upgrade too, and sends `bytes` after the response.
     func upgrade(_ bytes: [UInt8] = []) throws -> RawPeer {
         let (peer, request) = try accept()
         try peer.send(Self.answer(request) + bytes)
         return peer
     }
 
-    /// A valid answer, with changes: a value of nil leaves a field out; `more` are lines of their own.
+    /// A valid response with changes: a nil value omits a field; `more` has additional lines.
     static func answer(
         _ request: HTTPRequestHead, changing changes: [String: String?] = [:], _ more: String = ""
     ) -> [UInt8] {

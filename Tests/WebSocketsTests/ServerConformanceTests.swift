@@ -3,13 +3,13 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// What RFC 6455 demands of a server and no other test shows, over a real socket with bytes written by hand.
+/// Requirements of RFC 6455 for a server that no other test covers, over a real socket with hand-written bytes.
 @Suite("RFC 6455: the server", .ownThreads) struct ServerConformanceTests {
     private static let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     private static let basis = "Host: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 
     @Test(
-        "§4.2.1, §11.3: key and version are there once, and so is the host",
+        "§4.2.1, §11.3: key, version and host must occur once",
         arguments: [
             ("", key + "Sec-WebSocket-Version: 13\r\n", 101),
             ("", key + key + "Sec-WebSocket-Version: 13\r\n", 400),
@@ -27,7 +27,7 @@ import Transports
         if status == 426 { #expect(head.contains("\r\nSec-WebSocket-Version: 13\r\n"), "§4.4") }
     }
 
-    @Test("§4.2.2: the answer to an upgrade has the fields of the RFC, and names no extension that is not spoken")
+    @Test("§4.2.2: the response to an upgrade has the RFC's fields, and names no unsupported extension")
     func answer() throws {
         let server = try EchoServer()
         let peer = try RawPeer(port: server.port)
@@ -41,7 +41,7 @@ import Transports
         #expect(!lines.contains { $0.hasPrefix("Sec-WebSocket-Extensions") || $0.hasPrefix("Sec-WebSocket-Protocol") })
     }
 
-    /// Closes at once, then tries to go on.
+    /// Closes at once, then tries to send.
     private final class Talkative: WebSocketHandler {
         func webSocketDidOpen(_ socket: WebSocket) {
             socket.close(code: .normal)
@@ -53,7 +53,7 @@ import Transports
         {}
     }
 
-    @Test("§5.5.1, §6.1: nothing is sent behind a close frame; the server ends the connection (§7.1.1)")
+    @Test("§5.5.1, §6.1: no frame follows a close frame; the server ends the connection (§7.1.1)")
     func nothingBehindClose() async throws {
         let server = try WebSocketServer(port: 0) { _ in .accept(Talkative()) }
         let peer = try RawPeer.upgraded(port: server.address.port)
@@ -62,7 +62,7 @@ import Transports
         #expect(try peer.receiveToEnd() == [])
     }
 
-    @Test("§5.5.2, §5.5.3: a pong has the payload of its ping; a pong that nobody asked for is no error")
+    @Test("§5.5.2, §5.5.3: a pong has the payload of its ping; an unsolicited pong is no error")
     func pong() throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)
@@ -73,7 +73,7 @@ import Transports
         }
     }
 
-    @Test("§5.4: control frames come through between fragments, in whose order the message is put together")
+    @Test("§5.4: control frames may come between fragments, which are joined in order")
     func fragments() throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)
@@ -85,7 +85,7 @@ import Transports
     }
 
     @Test(
-        "§7.4: codes that may stand in a close frame come back, the others fail the connection",
+        "§7.4: valid codes of a close frame are echoed, others fail the connection",
         arguments: [
             (true, [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999]),
             (false, [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535]),
@@ -99,13 +99,13 @@ import Transports
             #expect(answer.opcode == 8)
             let wanted = isGood ? code : 1002
             #expect(answer.payload.prefix(2).elementsEqual([UInt8(wanted >> 8), UInt8(wanted & 0xFF)]), "\(code)")
-            // What we are asked to send is held to the same rule.
+            // The same rule applies to codes that the user sends.
             let ours = ClosePayload(code: WebSocketCloseCode(rawValue: code)).encoded
             #expect(ours.isEmpty == !isGood, "\(code)")
         }
     }
 
-    @Test("§5.2: the length is in its shortest form in what we send", arguments: [0, 125, 126, 65_535, 65_536])
+    @Test("§5.2: sent frames have the shortest form of their length", arguments: [0, 125, 126, 65_535, 65_536])
     func shortestLength(_ count: Int) throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)

@@ -4,11 +4,11 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// For whom a proxy speaks, as a table of what comes in `X-Forwarded-For`.
+/// Clients behind proxies, as a table of `X-Forwarded-For` values.
 @Suite struct TrustedProxiesTests {
     private static let proxies = ["127.0.0.1", "::1", "10.0.0.0/8", "2001:db8:a::/48"]
 
-    /// The field, a line each, and who is found by it.
+    /// The lines of the header field, and the client found in them.
     private struct Field: CustomTestStringConvertible {
         let lines: [String]
         let client: String?
@@ -28,7 +28,7 @@ import Transports
     }
 
     @Test(
-        "the client is the right-most address that is no trusted proxy's",
+        "the client is the right-most address that is not a trusted proxy's",
         arguments: [
             Field(client: nil),
             Field("", client: nil),
@@ -39,9 +39,9 @@ import Transports
             Field("198.51.100.1, 203.0.113.7, 10.1.2.3, 10.255.255.255", client: "203.0.113.7"),
             Field("198.51.100.1", "203.0.113.7, 10.1.2.3", client: "203.0.113.7"),
             Field("203.0.113.7", "10.1.2.3", client: "203.0.113.7"),
-            // What is to the left of it may be anything.
+            // Entries to the left of it are arbitrary.
             Field("unknown, <script>, 203.0.113.7", client: "203.0.113.7"),
-            // A proxy that asks for itself.
+            // A request of the proxy itself.
             Field("10.9.9.9", client: "10.9.9.9"),
             Field("10.9.9.9, 10.1.2.3", client: "10.9.9.9"),
             Field(", 203.0.113.7,, 10.1.2.3,", client: "203.0.113.7"),
@@ -63,7 +63,7 @@ import Transports
     }
 
     @Test(
-        "an entry on the way to the client that is no address is refused with 400, whatever stands before it",
+        "an invalid entry before the client is rejected with 400, whatever precedes it",
         arguments: [
             "unknown", "unix:", "_hidden", "203.0.113.7, unknown", "203.0.113.7, 203.0.113", "203.0.113.256",
             "203.0.113.07",
@@ -79,7 +79,7 @@ import Transports
     }
 
     @Test(
-        "addresses and ranges contain what begins with their bits",
+        "addresses and ranges contain the addresses with their prefix",
         arguments: [
             ("127.0.0.1", ["127.0.0.1", "::ffff:127.0.0.1"], ["127.0.0.2", "::1"]),
             ("10.0.0.0/8", ["10.0.0.0", "10.255.255.255"], ["9.255.255.255", "11.0.0.0", "::a00:1", "a00::"]),
@@ -100,14 +100,14 @@ import Transports
         #expect(!proxies.contains(nil))
     }
 
-    @Test("who names nobody trusts nobody")
+    @Test("an empty list trusts no proxy")
     func none() {
         #expect(TrustedProxies.none.isEmpty)
         #expect(!TrustedProxies.none.contains(SocketAddress(literal: "127.0.0.1", port: 1)))
     }
 
     @Test(
-        "what is no address and no range is refused with what to write instead",
+        "an invalid address or range is rejected with advice",
         arguments: [
             ("", "write 127.0.0.1"), ("localhost", "write 127.0.0.1"), ("*", "write 127.0.0.1"),
             ("10.0.0.0/8/8", "write 127.0.0.1"), ("10.0.0/8", "write 127.0.0.1"), ("127.0.0.1:80", "write 127.0.0.1"),
@@ -122,7 +122,7 @@ import Transports
         #expect(error?.message.contains(hint) == true, "\(error?.message ?? "")")
     }
 
-    @Test("a connection without a proxy holds as little for its address as ever: 40 bytes")
+    @Test("a connection without a proxy uses 40 bytes for its address")
     func memory() {
         let counter = AddressCounter(limit: 100)
         let entries = (0..<100).compactMap { _ -> CountedConnection? in
@@ -132,12 +132,12 @@ import Transports
             return entry
         }
         #expect(entries.count == 100 && entries.allSatisfy { $0.client == nil })
-        // The allocator may give one of them more than it asked for.
+        // The allocator may return more than requested for one of them.
         let sizes = entries.map { usableSize(Unmanaged.passUnretained($0).toOpaque()) }
         #expect(sizes.min() == 40)
     }
 
-    @Test("a client behind a proxy counts with those of its address, whichever way they come")
+    @Test("a client behind a proxy counts with the others of its address, with and without a proxy")
     func counted() throws {
         let counter = AddressCounter(limit: 2)
         var entries: [CountedConnection?] = []
@@ -157,5 +157,5 @@ import Transports
     }
 }
 
-/// What the allocator has given for an object.
+/// The size that the allocator reserved for an object.
 @_silgen_name("malloc_usable_size") private func usableSize(_ object: UnsafeMutableRawPointer) -> Int

@@ -11,7 +11,7 @@ struct UTF8ValidatorTests {
         Array(String(repeating: "a", count: 200).utf8) + [0xC3, 0xA9],
     ]
 
-    /// The bytes, and at which of them the text becomes impossible.
+    /// The bytes, and the index at which the text becomes invalid.
     static let invalid: [(bytes: [UInt8], at: Int)] = [
         ([0x80], 0), ([0xBF], 0), ([0xFE], 0), ([0xFF], 0),
         ([0xC0, 0x80], 0), ([0xC1, 0xBF], 0),  // overlong
@@ -29,7 +29,7 @@ struct UTF8ValidatorTests {
         return (isValid, validator.isComplete)
     }
 
-    @Test("valid text passes, however it is cut", arguments: valid)
+    @Test("valid text is accepted, however it is split", arguments: valid)
     func passes(_ text: [UInt8]) {
         for cut in 0...text.count {
             let result = feed([Array(text[..<cut]), Array(text[cut...])])
@@ -38,7 +38,7 @@ struct UTF8ValidatorTests {
         #expect(feed(text.map { [$0] }) == (true, true))
     }
 
-    @Test("bad text fails at its first bad byte and not before, however it is cut", arguments: invalid)
+    @Test("invalid text fails at its first invalid byte and not before, however it is split", arguments: invalid)
     func fails(_ entry: (bytes: [UInt8], at: Int)) {
         for cut in 0...entry.bytes.count {
             #expect(!feed([Array(entry.bytes[..<cut]), Array(entry.bytes[cut...])]).isValid, "cut at \(cut)")
@@ -47,14 +47,14 @@ struct UTF8ValidatorTests {
         #expect(!feed([Array(entry.bytes[...entry.at])]).isValid)
     }
 
-    @Test("a text that ends inside a character is not complete")
+    @Test("a text that ends inside a character is incomplete")
     func incomplete() {
         for text: [UInt8] in [[0xC3], [0xE2, 0x82], [0xF0, 0x9F, 0x9A]] {
             #expect(feed([text]) == (true, false))
         }
     }
 
-    @Test("all sequences of two bytes, and of three behind each lead, are judged as the standard library judges them")
+    @Test("all sequences of two bytes, and of three after each lead byte, are judged like the standard library")
     func agreesWithLibrary() {
         for first in UInt8(0x80)...0xFF {
             for second in UInt8.min...0xFF {
@@ -67,14 +67,14 @@ struct UTF8ValidatorTests {
         }
     }
 
-    /// As the standard library judges.
+    /// Compares with the standard library.
     private func agrees(_ bytes: [UInt8]) -> Bool {
         let result = feed([bytes])
         return (result.isValid && result.isComplete) == (String(validating: bytes, as: UTF8.self) != nil)
     }
 
     @Test(
-        "all words of four bytes behind F0 to FF that differ in their second byte or end early are judged as the standard library does"
+        "words of four bytes after F0 to FF that vary in their second byte or end early are judged like the standard library"
     )
     func words() {
         for first in UInt8(0xF0)...0xFF {
@@ -88,7 +88,7 @@ struct UTF8ValidatorTests {
         }
     }
 
-    @Test("a byte that is wrong is found at each place of a text of any length, whatever stands around it")
+    @Test("an invalid byte is found at each position of a text of any length, whatever surrounds it")
     func everyPlace() {
         let characters = [
             "a", "é", "漢", "🚀", "\u{7FF}", "\u{800}", "\u{D7FF}", "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "plain text, ",

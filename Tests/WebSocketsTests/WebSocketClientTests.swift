@@ -15,7 +15,7 @@ struct WebSocketClientTests {
         case close(WebSocketCloseCode, String)
     }
 
-    /// Tells everything it hears.
+    /// Records all events.
     private final class Listener: WebSocketHandler {
         let events: AsyncStream<Event>.Continuation
 
@@ -45,7 +45,7 @@ struct WebSocketClientTests {
         return (socket, stream.makeAsyncIterator())
     }
 
-    @Test("a client and a server talk: text, binary of every length class, ping, close")
+    @Test("a client and a server exchange text, binary of every length class, pings and close frames")
     func talk() async throws {
         var server = try EchoServer()
         var (socket, events) = try await connect(server.port, subprotocols: ["v1", "v3"])
@@ -66,7 +66,7 @@ struct WebSocketClientTests {
         #expect(await server.nextEnding() == EchoHandler.Ending(code: .normal, reason: "done"))
     }
 
-    @Test("a client hears the code and the reason of a server that closes")
+    @Test("a client receives the code and the reason of a server's close")
     func serverCloses() async throws {
         var server = try EchoServer()
         var (socket, events) = try await connect(server.port)
@@ -76,7 +76,7 @@ struct WebSocketClientTests {
         #expect(await server.nextEnding()?.code == .policyViolation)
     }
 
-    /// Greets with one message at the opening, of shared bytes or in fragments.
+    /// Sends one message at the opening, of shared bytes or in fragments.
     private final class Greeter: WebSocketHandler {
         let greet: (WebSocket) -> Void
 
@@ -88,7 +88,7 @@ struct WebSocketClientTests {
     }
 
     @Test(
-        "a message of a head and shared bytes arrives as one, whatever its size",
+        "a message of a header and shared bytes arrives as one, whatever its size",
         arguments: [0, 10, 200, 9000, 200_000])
     func shared(_ count: Int) async throws {
         let payload = [UInt8](repeating: 0x62, count: count)
@@ -108,7 +108,7 @@ struct WebSocketClientTests {
         #expect(await events.next() == .message(.text, Array("end".utf8)))
     }
 
-    @Test("a peer that does not read what is sent without regard to it is given up at the limit")
+    @Test("a peer that does not read unlimited output is disconnected at the limit")
     func writeQueueLimit() async throws {
         var limits = WebSocketLimits()
         limits.writeQueueBytes = 1 << 20
@@ -124,7 +124,7 @@ struct WebSocketClientTests {
         withExtendedLifetime(peer) {}
     }
 
-    /// Sends 64 MiB at once, and looks at nothing.
+    /// Sends 64 MiB at once, without flow control.
     private final class Flood: WebSocketHandler {
         private let endings: AsyncStream<EchoHandler.Ending>.Continuation
 
@@ -140,7 +140,7 @@ struct WebSocketClientTests {
         }
     }
 
-    @Test("messages may leave in fragments and arrive whole", arguments: [0, 8192, 8193, 100_000])
+    @Test("a message sent in fragments arrives complete", arguments: [0, 8192, 8193, 100_000])
     func fragments(_ count: Int) async throws {
         let payload = [UInt8](repeating: 0x62, count: count)
         let server = try WebSocketServer(port: 0) { _ in
@@ -206,7 +206,7 @@ struct WebSocketClientTests {
         #expect(await error("ws://127.0.0.1:\(port)/")?.code == .refused)
         #expect(await error("ftp://127.0.0.1/")?.code == .addressInvalid)
 
-        // A listener that keeps connections and never answers.
+        // A listener that retains connections and never answers.
         let kept = Mutex<[ByteChannel]>([])
         let silent = try Networking.Listener.bind(host: "127.0.0.1", port: 0, reactors: ReactorGroup.clients().reactors)
         {

@@ -13,7 +13,7 @@ struct WebSocketServerTests {
         EchoHandler.Ending(code: code, reason: reason)
     }
 
-    @Test("messages of every length class come back, one by one and all at once")
+    @Test("messages of every length class are echoed, one by one and all at once")
     func echo() throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)
@@ -28,7 +28,7 @@ struct WebSocketServerTests {
         for payload in payloads { #expect(try peer.receiveFrame() == Frame(opcode: 2, payload: payload)) }
     }
 
-    @Test("frames may come with the head, and the network may cut both anywhere")
+    @Test("frames may arrive with the request, split anywhere")
     func pieces() throws {
         let server = try EchoServer()
         let bytes = RawPeer.upgrade() + text("one") + text("tw", fin: false) + frame(9, [5]) + frame(0, Array("o".utf8))
@@ -44,7 +44,8 @@ struct WebSocketServerTests {
         }
     }
 
-    @Test("the peer closes: its code comes back, the connection ends, the handler hears it (RFC 6455 §7.1.5)")
+    @Test(
+        "when the peer closes, its code is echoed, the connection ends, and the handler is notified (RFC 6455 §7.1.5)")
     func peerCloses() async throws {
         var server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)
@@ -55,7 +56,7 @@ struct WebSocketServerTests {
         #expect(await server.nextEnding() == ending(WebSocketCloseCode(rawValue: 3001), "bye"))
     }
 
-    @Test("the server closes: it waits for the peer's close frame and throws away what comes before")
+    @Test("when the server closes, it waits for the peer's close frame and discards earlier input")
     func serverCloses() async throws {
         var server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)
@@ -87,7 +88,7 @@ struct WebSocketServerTests {
         (close(1006), 1002), (frame(8, [0x03, 0xE8, 0xFF]), 1007),
     ]
 
-    @Test("what breaks the protocol or a limit ends the connection with the code for it", arguments: violating)
+    @Test("violations of the protocol or a limit end the connection with the matching code", arguments: violating)
     func violations(_ bytes: [UInt8], _ code: UInt16) async throws {
         var limits = WebSocketLimits()
         limits.messageBytes = 1000
@@ -102,7 +103,7 @@ struct WebSocketServerTests {
         #expect(await server.nextEnding()?.code.rawValue == code)
     }
 
-    @Test("a connection that is lost, or aborted by us, is told once as 1006", arguments: [true, false])
+    @Test("a lost or aborted connection is reported once as 1006", arguments: [true, false])
     func lost(byPeer: Bool) async throws {
         var server = try EchoServer()
         var peer: RawPeer? = try RawPeer.upgraded(port: server.port)
@@ -112,13 +113,13 @@ struct WebSocketServerTests {
         peer = nil
         #expect(await server.nextEnding()?.code == .abnormal)
         await server.server.shutdown()
-        // The next ending is that of the next connection: none was told twice.
+        // The next end is that of the next connection: none was reported twice.
         var other = try EchoServer()
         try RawPeer.upgraded(port: other.port).send(close(1000))
         #expect(await other.nextEnding()?.code == .normal)
     }
 
-    @Test("while reading is paused nothing is delivered, afterwards all of it is, in order")
+    @Test("no messages are delivered while reading is paused; afterwards all are, in order")
     func pause() throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port)
@@ -129,11 +130,11 @@ struct WebSocketServerTests {
         }
     }
 
-    @Test("a peer that asks and does not read costs a bounded amount of memory, and loses nothing when it reads")
+    @Test("a peer that does not read its responses costs bounded memory, and loses nothing when it reads")
     func backpressure() async throws {
         let server = try EchoServer()
         let peer = try RawPeer.upgraded(port: server.port, receiveBuffer: 4096)
-        // 500 × 64 KiB of answers: more than sockets hold; asked for in one write.
+        // 500 × 64 KiB of responses, more than the sockets hold; requested in one write.
         let count = 500
         try peer.send((0..<count).flatMap { _ in text("64 KiB") } + text("end"))
         let tables = server.server.tables
@@ -142,7 +143,7 @@ struct WebSocketServerTests {
             for table in tables { pending += await table.reactor.perform { table.pendingBytes } }
             return pending
         }
-        // When it has reached the mark, what it holds for us is what it will ever hold.
+        // At the watermark its buffered output is at its maximum.
         #expect(await eventually { await pending() > 256 << 10 })
         for _ in 0..<20 { #expect(await pending() < 2 << 20) }
         #expect(try peer.receiveFrame().payload.count == 65_536)
@@ -151,7 +152,7 @@ struct WebSocketServerTests {
     }
 
     @Test(
-        "plain HTTP is answered: 200 from the hook, 426, 405, 404, and errors of the head",
+        "plain HTTP is answered: 200 from the hook, 426, 405, 404, and request errors",
         arguments: [
             ("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n", "200 OK", "ok\n"),
             ("HEAD /healthz HTTP/1.0\r\n\r\n", "200 OK", ""),
@@ -171,20 +172,21 @@ struct WebSocketServerTests {
         #expect(String(decoding: try peer.receiveToEnd(), as: UTF8.self) == body)
     }
 
-    @Test("a head without end is answered 431, read on for a little, then the connection ends", .timeLimit(.minutes(5)))
+    @Test(
+        "an endless request is answered 431, read for a short time, then the connection ends", .timeLimit(.minutes(5)))
     func endlessHead() throws {
         let server = try EchoServer()
         let peer = try RawPeer(port: server.port)
         try peer.send(Array("GET / HTTP/1.1\r\nHost: h\r\n".utf8))
         let field = Array("X: \(String(repeating: "x", count: 4000))\r\n".utf8)
-        // The sockets hold some MiB; a server that read on for 5 s would take far more than this.
+        // The sockets hold some MiB; a server that read for 5 s would accept far more than this.
         var sent = 0
         while sent < 256 << 20, (try? peer.send(field)) != nil { sent += field.count }
         #expect(sent >= 16 << 10)
         #expect(sent < 32 << 20)
     }
 
-    @Test("the subprotocol is the server's favourite among those offered")
+    @Test("the subprotocol is the server's preferred one among the offers")
     func subprotocol() throws {
         let server = try EchoServer()
         let peer = try RawPeer(port: server.port)
@@ -203,7 +205,7 @@ struct WebSocketServerTests {
         _ = try peer.receiveToEnd()
     }
 
-    @Test("one connection too many is answered 503, and there is room again when one has gone")
+    @Test("a connection over the limit is answered 503, and a closed one makes room")
     func connectionLimit() async throws {
         let (stream, continuation) = AsyncStream.makeStream(of: EchoHandler.Ending.self)
         var limits = WebSocketLimits()
@@ -225,7 +227,7 @@ struct WebSocketServerTests {
         while (try? RawPeer.upgraded(port: server.address.port)) == nil { await Task.yield() }
     }
 
-    @Test("shutdown closes every connection with 1001, ends half-made ones, and refuses new ones")
+    @Test("shutdown closes every connection with 1001, ends handshakes, and refuses new connections")
     func shutdown() async throws {
         var server = try EchoServer()
         let peers = try (0..<5).map { _ in try RawPeer.upgraded(port: server.port) }

@@ -44,7 +44,7 @@ struct WebSocketStateMachineTests {
     private static let bye: [UInt8] = [0x03, 0xE9, 0x62, 0x79, 0x65]  // 1001 "bye"
     private static let utf8 = ProtocolViolation.invalidUTF8
 
-    /// What happens, what is done, the phase after it.
+    /// The events, the resulting actions, and the phase after each.
     static let server: [(String, [(Event, Machine.Action, Machine.Phase)])] = [
         (
             "open: messages are delivered and pings answered",
@@ -59,7 +59,7 @@ struct WebSocketStateMachineTests {
             ]
         ),
         (
-            "the peer closes without a code: 1005 is told and an empty frame sent",
+            "the peer closes without a code: 1005 is reported and an empty frame sent",
             [(.peerClose([]), ending(1005, reply: 1005, .end), .closed)]
         ),
         (
@@ -92,7 +92,7 @@ struct WebSocketStateMachineTests {
         ),
     ]
 
-    @Test("a server does what the RFC says", arguments: server)
+    @Test("a server follows the RFC", arguments: server)
     func serverTable(_ name: String, _ steps: [(Event, Machine.Action, Machine.Phase)]) {
         var machine = Machine(role: .server)
         for (event, action, phase) in steps {
@@ -111,7 +111,7 @@ struct WebSocketStateMachineTests {
     }
 
     @Test(
-        "a bad close frame fails the connection",
+        "an invalid close frame fails the connection",
         arguments: [
             ([0x03], ProtocolViolation.closePayload), ([0x03, 0xEC], .closeCode), ([0x03, 0xED], .closeCode),
             ([0x03, 0xEE], .closeCode), ([0x03, 0xE7], .closeCode), ([0x03, 0xF7], .closeCode),
@@ -127,7 +127,7 @@ struct WebSocketStateMachineTests {
                 == Self.ending(code, violation.reason, reply: code, replyReason: violation.reason, .end))
     }
 
-    @Test("every reason of ours fits a close frame, and a long one is cut between characters")
+    @Test("every internal reason fits a close frame, and a long one is truncated between characters")
     func payloads() {
         for violation in ProtocolViolation.allCases {
             #expect(ClosePayload(code: violation.code, reason: violation.reason).encoded.count <= 125)

@@ -5,12 +5,12 @@ import Testing
 import Transports
 @testable import WebSockets
 
-/// Parts of the protocol that decide by themselves, at their edges.
-@Suite("Parts of the protocol") struct WebSocketUnitTests {
+/// Protocol components without a connection, at their limits.
+@Suite("Protocol components") struct WebSocketUnitTests {
     // MARK: Closing
 
     @Test(
-        "codes that may stand in a close frame",
+        "valid close codes are accepted, others are not",
         arguments: [
             (999, false), (1_000, true), (1_003, true), (1_004, false), (1_005, false), (1_006, false), (1_007, true),
             (1_014, true),
@@ -37,7 +37,7 @@ import Transports
     }
 
     @Test(
-        "a close payload is nothing, or a code and a reason in UTF-8",
+        "a close payload is empty, or a code and a reason in UTF-8",
         arguments: [
             ([], .success(ClosePayload(code: .noStatus))), ([3], .failure(.closePayload)),
             ([3, 232], .success(ClosePayload(code: .normal))), ([3, 232, 0xC3], .failure(.invalidUTF8)),
@@ -49,7 +49,7 @@ import Transports
     }
 
     @Test(
-        "a reason is cut to 123 bytes, between two characters",
+        "a reason is truncated to 123 bytes, between two characters",
         arguments: [
             (String(repeating: "x", count: 123), 125), (String(repeating: "x", count: 124), 125),
             (String(repeating: "x", count: 122) + "\u{e9}", 124), (String(repeating: "x", count: 121) + "\u{e9}", 125),
@@ -61,7 +61,7 @@ import Transports
         #expect((try? bytes.withUnsafeBytes { ClosePayload.decode($0) }.get()) != nil)
     }
 
-    @Test("each violation has its code, and a reason of its own that fits into a close frame")
+    @Test("each violation has its code, and a distinct reason that fits into a close frame")
     func violations() {
         let codes = Dictionary(grouping: ProtocolViolation.allCases, by: \.code).mapValues { Set($0) }
         #expect(codes[.invalidPayload] == [.invalidUTF8, .badCompression])
@@ -77,7 +77,7 @@ import Transports
 
     private func address(_ text: String) -> SocketAddress? { SocketAddress(literal: text, port: 7) }
 
-    @Test("hosts are counted up to the limit, networks of IPv6 as one, this machine not at all")
+    @Test("hosts are counted up to the limit, IPv6 networks as one, loopback not at all")
     func addresses() throws {
         let counter = AddressCounter(limit: 2)
         func enter(_ text: String) -> CountedConnection?? {
@@ -105,7 +105,7 @@ import Transports
         #expect(counter.enter(nil as SocketAddress?).isUncounted)
     }
 
-    @Test("behind a proxy the client is known, and counts unless it is this machine")
+    @Test("a client behind a proxy is identified, and counts unless it is on loopback")
     func clients() throws {
         let counter = AddressCounter(limit: 1)
         let client = try #require(IPAddress("192.0.2.9"))
@@ -129,7 +129,7 @@ import Transports
     }
 
     @Test(
-        "an address is this machine's when it is in 127.0.0.0/8, or ::1",
+        "an address is loopback when it is in 127.0.0.0/8, or ::1",
         arguments: [
             ("127.0.0.1", true), ("127.255.0.3", true), ("126.255.255.255", false), ("128.0.0.0", false), ("::1", true),
             ("::2", false),
@@ -139,7 +139,7 @@ import Transports
         #expect(AddressKey(try #require(IPAddress(text))).isLoopback == isLoopback)
     }
 
-    @Test("one of IPv4 is the same in both ways to write it, and hosts differ by their addresses")
+    @Test("an IPv4 address is equal in both notations, and hosts differ by their addresses")
     func keys() throws {
         func key(_ text: String) throws -> AddressKey { AddressKey(try #require(IPAddress(text))) }
         #expect(try key("::ffff:192.0.2.1") == key("192.0.2.1"))
@@ -152,7 +152,7 @@ import Transports
         }
     }
 
-    @Test("newcomers are refused when a host, or all together, hold as much as they may; nobody else is")
+    @Test("new connections are rejected only when their host, or the server, is at its memory limit")
     func memory() throws {
         var limits = WebSocketLimits()
         limits.bufferedBytes = 1_000_000
@@ -175,7 +175,7 @@ import Transports
         #expect(memory.refusal(of: nil) == MemoryLimitExceeded(.server, 1_000_000))
         accounts = []
         #expect(memory.refusal(of: one) == nil)
-        // A quarter of all, unless it is said.
+        // A quarter of all, unless it is set.
         limits.bufferedBytesPerHost = nil
         let quarter = ServerMemory(limits, shared: MemoryBudget(limit: 400_000))
         let account = quarter.makeAccount(for: one)
@@ -205,7 +205,7 @@ import Transports
     }
 
     @Test(
-        "as many control frames as come on average in a beat are taken, and 16 at least",
+        "the control frames of an average beat are accepted, and at least 16",
         arguments: [
             (200, 1_000), (4, 20), (3, 16), (0, 16),
         ])
@@ -225,7 +225,7 @@ import Transports
         }
     }
 
-    @Test("a ping is overdue from the beat before it on, unless something was heard")
+    @Test("a ping is overdue from its preceding beat on, unless input arrived")
     func overdue() {
         let times = Keepalive.Times(WebSocketLimits())
         var keepalive = Keepalive()
@@ -241,7 +241,7 @@ import Transports
         #expect(!keepalive.isOverdue(times))
     }
 
-    @Test("a message that is not whole ends the connection after its time, and one that is begins anew")
+    @Test("an unfinished message ends the connection at its time limit, and a finished one restarts it")
     func unfinished() {
         let times = Keepalive.Times(WebSocketLimits())
         var keepalive = Keepalive()
@@ -260,7 +260,7 @@ import Transports
         #expect(actions == Array(repeating: .nothing, count: 5) + [.closeUnfinished])
     }
 
-    @Test("settings of compression are brought within what zlib can do")
+    @Test("settings of compression are clamped to zlib's range")
     func bounded() {
         for (given, bits, level, threshold) in [
             (-1, 9, 1, 1), (8, 9, 8, 8), (9, 9, 9, 9), (10, 10, 9, 10), (15, 15, 9, 15), (16, 15, 9, 16),
@@ -279,7 +279,7 @@ import Transports
     // MARK: Answers
 
     @Test(
-        "the first line of a refusal is shown, up to 200 bytes and without what is not to be seen",
+        "the first line of a rejection is sent, up to 200 bytes and without invisible characters",
         arguments: [
             ("text/plain", "no key\nand more", "no key"), (nil, "no key", "no key"),
             ("TEXT/PLAIN; charset=utf-8", " x \t", "x"),
@@ -293,7 +293,7 @@ import Transports
         #expect(Array(body.utf8).withUnsafeBytes { RejectionReason.text(headers, $0) } == text)
     }
 
-    @Test("a long reason is cut", arguments: [(200, 200), (201, 200), (1_000, 200)])
+    @Test("a long reason is truncated", arguments: [(200, 200), (201, 200), (1_000, 200)])
     func longReasons(count: Int, shown: Int) {
         let body = Array(repeating: UInt8(ascii: "x"), count: count)
         #expect(body.withUnsafeBytes { RejectionReason.text([:], $0) }?.utf8.count == shown)
@@ -303,7 +303,7 @@ import Transports
     }
 
     @Test(
-        "a reason is whole with its line, its length or 200 bytes",
+        "a reason ends with its line, its length or 200 bytes",
         arguments: [
             ([:], "abc", false), ([:], "abc\n", true), (["Content-Length": "3"], "abc", true),
             (["Content-Length": "4"], "abc", false),
@@ -314,7 +314,7 @@ import Transports
         #expect(Array(body.utf8).withUnsafeBytes { RejectionReason.isComplete(headers, $0) } == isWhole)
     }
 
-    @Test("an answer has its length and ends the connection; one to HEAD is its head alone, a 101 has neither")
+    @Test("a response has its length and ends the connection; one to HEAD has no body, and a 101 has neither")
     func answers() {
         var response = HTTPResponse(status: 404, text: "no")
         response.headers.add("X-Bad", "a\r\nb")
@@ -353,13 +353,13 @@ import Transports
         #expect(headers.list("A-Z") == ["1", "2", "3", "4"])
         headers.remove("a-z")
         #expect(headers["A-Z"] == nil && headers["B"] == "x" && headers.fields.count == 1)
-        // Letters alone have two cases.
+        // Only letters have two cases.
         let others: HTTPHeaders = ["@": "1", "[": "2", "Z": "3", "A": "4"]
         #expect(others["`"] == nil && others["{"] == nil && others["z"] == "3" && others["a"] == "4")
     }
 
     @Test(
-        "a header takes 2, 4 or 10 bytes, and 4 more for a key",
+        "a frame header has 2, 4 or 10 bytes, and 4 more for a key",
         arguments: [
             (0, 2), (125, 2), (126, 4), (65_535, 4), (65_536, 10),
         ])
@@ -369,7 +369,7 @@ import Transports
     }
 
     @Test(
-        "a payload of another length than was expected is framed as one that was",
+        "a payload of an unexpected length is framed like an expected one",
         arguments: [0, 125, 126, 65_535, 65_536], [0, 126, 70_000])
     func unexpected(payload: Int, expected: Int) {
         let bytes = (0..<payload).map { UInt8(truncatingIfNeeded: $0 &* 13) }

@@ -46,7 +46,7 @@ struct Draw {
     mutating func date() -> Date { Date(timeIntervalSince1970: Double(below(1 << 42) - 1 << 40) / 1000) }
 }
 
-/// A text with something else in the place of a part of it.
+/// Texts with one part replaced.
 enum DrawnFault {
     static func made(in text: String, _ draw: inout Draw) -> String {
         var bytes = Array(text.utf8)

@@ -5,8 +5,8 @@ import TrebuchetActors
 
 @testable import TrebuchetWire
 
-/// Types with `@Wire` and without it, given the same values and texts: each is written as the other, and reads what the other does.
-/// `TREBUCHET_CODING_SEEDS=1-100000 swift test --filter WireTests` tries more of them.
+/// Compares types with and without `@Wire`, given the same values and texts: both encode alike, and each decodes the other's output.
+/// `TREBUCHET_CODING_SEEDS=1-100000 swift test --filter WireTests` tries more seeds.
 @Suite("Types with @Wire and without it") struct WireTests {
     private static let seeds: ClosedRange<UInt64> = {
         let ends = ProcessInfo.processInfo.environment["TREBUCHET_CODING_SEEDS"]?.split(separator: "-").compactMap {
@@ -37,8 +37,7 @@ import TrebuchetActors
         try Array(text.utf8).withUnsafeBytes { try coder.decode(wire: type, from: $0) }
     }
 
-    /// The value as it is written, or the error, without the names of the types. Members are sorted: in which order a dictionary gives
-    /// its own depends on where it lies.
+    /// The encoded value, or the error without type names. Members are sorted, since the order of a dictionary is not deterministic.
     private func outcome(_ body: () throws -> String) -> String {
         do {
             let value = try JSONSerialization.jsonObject(with: Data(try body().utf8), options: .fragmentsAllowed)
@@ -49,7 +48,7 @@ import TrebuchetActors
         }
     }
 
-    @Test("values are the same JSON, by code that is made for them, within others, and as Codable")
+    @Test("values have the same JSON, through generated code, within other values and as Codable")
     func values() throws {
         for seed in Self.seeds {
             var draw = Draw(seed: seed)
@@ -70,7 +69,7 @@ import TrebuchetActors
         }
     }
 
-    @Test("the code that is made for a type reads what it writes, so that nothing is read twice")
+    @Test("generated code decodes its own output directly, without a second pass")
     func isTaken() throws {
         for seed in Self.seeds {
             var draw = Draw(seed: seed)
@@ -83,7 +82,7 @@ import TrebuchetActors
         }
     }
 
-    @Test("texts that are not quite a value's are taken and refused alike, with the same error")
+    @Test("almost valid texts are accepted and rejected alike, with the same error")
     func texts() throws {
         var (taken, refused) = (0, 0)
         for seed in Self.seeds {
@@ -103,7 +102,7 @@ import TrebuchetActors
     }
 
     @Test(
-        "members in another order, absent, null, unknown, twice and with white space",
+        "members in another order, absent, null, unknown, repeated and with white space are treated alike",
         arguments: [
             #"{"to":"b","from":"a","kilometres":1,"stops":2,"seats":[],"default":true}"#,
             #" { "from" : "a" , "to":"b","kilometres":1.5e3,"stops":2.0,"seats":[ 1 , null ],"default":true } "#,
@@ -124,7 +123,7 @@ import TrebuchetActors
         #expect(outcome { try plain(read(WireLeg.self, text)) } == one)
     }
 
-    @Test("what has no form in JSON is refused with the same error, and nothing of it is written")
+    @Test("a value without a JSON form is rejected with the same error, and leaves no partial output")
     func formless() throws {
         let text = #"{"from":"a","to":"b","kilometres":1,"stops":2,"seats":[],"default":true}"#
         var (wire, plainLeg) = (try read(WireLeg.self, text), try read(PlainLeg.self, text))
@@ -140,7 +139,7 @@ import TrebuchetActors
     }
 
     @Test(
-        "values that nest deep are the same, and too deep ones refused alike",
+        "deeply nested values are equal, and those over the limit are rejected alike",
         arguments: [1, 31, 32, 33, 100, 255, 256, 300])
     func depth(levels: Int) throws {
         var (wire, plainTree) = (WireTree(name: "a", children: []), PlainTree(name: "a", children: []))
@@ -157,7 +156,7 @@ import TrebuchetActors
         #expect(outcome { try plain(read([WireTree].self, "[\(one)]")) } == many)
     }
 
-    @Test("types without members, and with none that must be there")
+    @Test("types without members, and without required members, are treated alike")
     func empty() throws {
         #expect(try direct(WireNothing()) == "{}")
         #expect(try read(WireNothing.self, #"{"a":1}"#) == WireNothing())
@@ -167,7 +166,7 @@ import TrebuchetActors
         #expect(try readDirectly(WireOnlyMaybe.self, #"{"b":"c","a":null}"#) == WireOnlyMaybe(a: nil, b: "c"))
     }
 
-    @Test("one that others add members to, or take members out of, is an object like others")
+    @Test("a value whose object other code extends or reads in part has the same form")
     func shared() throws {
         let text = #"{"name":"a","children":[],"extra":7}"#
         let one = outcome { try plain(read(Wider<PlainTree>.self, text)) }
@@ -182,7 +181,7 @@ import TrebuchetActors
     }
 }
 
-/// Has its own members beside those of another value, in one object.
+/// Encodes further members beside those of another value, in one object.
 private struct Wider<Inner: Codable & Equatable>: Codable, Equatable {
     var inner: Inner
     var extra: Int
@@ -205,7 +204,7 @@ private struct Wider<Inner: Codable & Equatable>: Codable, Equatable {
     }
 }
 
-/// The same the other way round.
+/// Encodes its member before those of another value.
 private struct Behind<Inner: Codable>: Encodable {
     var inner: Inner
 

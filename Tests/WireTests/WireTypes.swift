@@ -1,7 +1,7 @@
 import Foundation
 import TrebuchetActors
 
-// Types with `@Wire`, and beside each one without it that has the same members.
+// Types with `@Wire`, each with a counterpart without it that has the same members.
 
 @Wire
 struct WireLeg: Equatable {
@@ -32,7 +32,7 @@ enum WireClass: UInt8, CaseIterable { case first = 1, second }
 
 enum PlainClass: UInt8, Codable, CaseIterable { case first = 1, second }
 
-/// What has no code made for it.
+/// A type without generated code.
 struct Extra: Codable, Equatable {
     var weights: [String: Double]
     var page: URL?
@@ -43,7 +43,7 @@ typealias Remark = String?
 
 @Wire
 struct WireTrip: Equatable {
-    /// Not read, as it has its value.
+    /// Not decoded, as it has its value.
     let version = 3
     static let longest = 10
     private(set) var id: UUID
@@ -94,7 +94,7 @@ struct PlainTrip: Codable, Equatable {
             data, count, changes
     }
 
-    // What the compiler makes, without a version.
+    // The compiler's decoder, without a version.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         id = try container.decode(UUID.self, forKey: .id)
@@ -134,7 +134,7 @@ struct PlainTrip: Codable, Equatable {
         flags = draw.list { draw in draw.list { $0.below(2) == 0 } }
         extra = Extra(&draw)
         more = draw.maybe { Extra(&$0) }
-        // One name at most, as the order of more is by chance.
+        // One name at most, as the order of several is random.
         named = draw.maybe { [$0.text(): PlainLeg(&$0)] } ?? [:]
         data = Data(draw.list { UInt8($0.below(256)) })
         count = Int(truncatingIfNeeded: draw.bits())
@@ -159,7 +159,7 @@ extension Extra {
     }
 }
 
-/// Nests as deep as one likes.
+/// Nests to any depth.
 @Wire
 struct WireTree: Equatable {
     var name: String

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A way to the disk that tells of what is written, and hands it on to the one below.
+// A VFS that reports operations and forwards them to the VFS below.
 struct way {
     sqlite3_vfs vfs;
     sqlite3_vfs *below;
@@ -13,11 +13,11 @@ struct way {
     char name[];
 };
 
-// An open file; that of the way below lies behind it.
+// An open file; the file of the VFS below follows it in memory.
 struct file {
     sqlite3_file base;
     struct way *way;
-    // NULL for files without a name, which nobody finds after a power cut. SQLite keeps the text while the file is open.
+    // NULL for files without a name, which are lost in a power cut. SQLite retains the text while the file is open.
     const char *path;
 };
 
@@ -47,7 +47,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
     return below(file)->pMethods->xTruncate(below(file), size);
 }
 
-// The disk is what was told; the real one is spared the work.
+// The simulated disk has the reported data; a real sync would be wasted.
 static int file_sync(sqlite3_file *file, int flags) {
     (void)flags;
     return tell(file, power_cut_sync, 0, NULL, 0) ? SQLITE_IOERR_FSYNC : SQLITE_OK;
@@ -67,7 +67,7 @@ static int file_reserved(sqlite3_file *file, int *result) {
 
 static int file_control(sqlite3_file *file, int operation, void *argument) {
     if (operation == SQLITE_FCNTL_PRAGMA) {
-        // Asked before SQLite reads the words itself, and they are its own to be read later: what is written here counts.
+        // Called before SQLite parses the words, which it owns and reads afterwards: a change here takes effect.
         char **words = argument;
         if (words[1] && words[2] && sqlite3_stricmp(words[1], "synchronous") == 0 && strlen(words[2]) >= 3 &&
             tell(file, power_cut_synchronous, 0, NULL, 0))
@@ -96,7 +96,7 @@ static int file_unmap(sqlite3_file *file, int delete_it) {
     return below(file)->pMethods->xShmUnmap(below(file), delete_it);
 }
 
-// Version 2: without it a log has no shared memory; with 3 there would be pages that are written behind our back.
+// Version 2: version 1 has no shared memory for the log; version 3 would write mapped pages without a report.
 static const sqlite3_io_methods methods = {
     2,             file_close,       file_read,        file_write,   file_truncate,
     file_sync,     file_size,        file_lock,        file_unlock,  file_reserved,
@@ -112,7 +112,7 @@ static int way_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
     own->path = flags & SQLITE_OPEN_DELETEONCLOSE ? NULL : path;
     if (tell(file, power_cut_open, 0, NULL, 0)) return SQLITE_CANTOPEN;
     int result = way->below->xOpen(way->below, path, below(file), flags, opened_flags);
-    // SQLite closes what has methods, also after a failure.
+    // SQLite closes every file with methods, also after a failure.
     if (below(file)->pMethods) own->base.pMethods = &methods;
     return result;
 }

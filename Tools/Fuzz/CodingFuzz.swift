@@ -1,19 +1,19 @@
 import Bytes
 import TrebuchetWire
 
-/// The coder of values: nothing crashes, what it takes is JSON, and what it writes of that is JSON and the same value.
+/// The value coder: it never crashes, accepts only JSON, and its output is JSON with an equal value.
 enum CodingFuzz {
     static func run(_ input: [UInt8]) {
         let coder = ValueCoder()
         func read(_ text: UnsafeRawBufferPointer) -> Anything? { try? coder.decode(Anything.self, from: text) }
         guard let value = input.withUnsafeBytes(read) else { return }
         var text = ByteBuffer()
-        do { try coder.encode(value, into: &text) } catch { fatalError("what was read is not written: \(error)") }
-        precondition(read(text.bytes) == value, "read again it is another value")
+        do { try coder.encode(value, into: &text) } catch { fatalError("a decoded value cannot be encoded: \(error)") }
+        precondition(read(text.bytes) == value, "a round trip changes the value")
     }
 }
 
-/// Any JSON, with members that are asked for in another order than theirs, and parts that are written by turns.
+/// Any JSON, whose members are decoded in another order, and whose parts are written alternately.
 private indirect enum Anything: Codable, Equatable {
     case null, bool(Bool), int(Int), double(Double), text(String), list([Anything]), table([String: Anything])
 

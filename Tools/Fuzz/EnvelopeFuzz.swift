@@ -1,7 +1,7 @@
 import Foundation
 import TrebuchetWire
 
-/// Envelopes: nothing crashes, every range lies in the message, and what is taken is JSON to Foundation too.
+/// Envelopes: the scanner never crashes, its ranges lie in the message, and Foundation accepts the same JSON.
 enum EnvelopeFuzz {
     static func run(_ input: [UInt8]) {
         var envelope = ScannedEnvelope()
@@ -13,10 +13,10 @@ enum EnvelopeFuzz {
             _ = envelope.string(envelope.callID, in: bytes)
             _ = envelope.string(envelope.actorID, in: bytes)
         }
-        // Foundation has limits of its own; only UTF-8 is compared.
+        // Foundation has other limits; only valid UTF-8 is compared.
         guard (try? input.withUnsafeBytes { try envelope.scan($0) }) != nil,
             String(validating: input, as: UTF8.self) != nil
         else { return }
-        precondition((try? JSONSerialization.jsonObject(with: Data(input))) != nil, "Foundation does not take it")
+        precondition((try? JSONSerialization.jsonObject(with: Data(input))) != nil, "Foundation rejects it")
     }
 }

@@ -1,7 +1,7 @@
 import Bytes
 import TrebuchetWire
 
-/// Filters of streams: nothing crashes, what is read is written as the same filter, and what it lets through of a state is JSON.
+/// Stream filters: they never crash, survive a round trip, and their result for a state is JSON.
 ///
 /// An input is a filter, a line break, and a state.
 enum FilterFuzz {
@@ -11,7 +11,7 @@ enum FilterFuzz {
         guard let filter = try? input[..<end].withUnsafeBytes({ try StreamFilter($0) }) else { return }
         var text = ByteBuffer()
         filter.append(to: &text)
-        precondition((try? StreamFilter(text.bytes)) == filter, "read again it is another filter")
+        precondition((try? StreamFilter(text.bytes)) == filter, "a round trip changes the filter")
         let state = Array(input[end...].dropFirst())
         guard JSONText.isValue(state) else { return }
         var evaluation = FilterEvaluation(filter)
@@ -20,11 +20,11 @@ enum FilterFuzz {
             parts.find(PointerSet(FilterEvaluation.pointers(of: filter)), in: state)
             guard evaluation.take(state, &parts) == .counts else { return }
             if let part = parts.part(evaluation.pointer, of: state) {
-                precondition(JSONText.isValue(Array(part)), "the part is no JSON")
+                precondition(JSONText.isValue(Array(part)), "the part is not valid JSON")
             }
             var again = FilterOperands()
             let outcome = evaluation.take(state, &again)
-            precondition(outcome == (filter.skipsEqual ? .same : .counts), "the same value came twice")
+            precondition(outcome == (filter.skipsEqual ? .same : .counts), "an equal value was sent twice")
         }
     }
 }

@@ -1,15 +1,15 @@
 import WebSockets
 
-/// Frames: what is read does not depend on how the network cuts the bytes.
+/// Frames: the result does not depend on how the network splits the bytes.
 enum FrameFuzz {
-    /// The first byte chooses the role and the cut, the rest is the connection.
+    /// The first byte selects the role and the split, the rest is the connection.
     static func run(_ input: [UInt8]) {
         guard let choice = input.first else { return }
         let bytes = Array(input.dropFirst())
         let role: WebSocketRole = choice & 1 == 0 ? .server : .client
         let whole = events(bytes, role, piece: bytes.count)
         let cut = events(bytes, role, piece: 1 + Int(choice >> 1) % 17)
-        precondition(whole == cut, "in one piece \(whole), cut \(cut)")
+        precondition(whole == cut, "in one piece \(whole), split \(cut)")
     }
 
     private static func events(_ bytes: [UInt8], _ role: WebSocketRole, piece: Int) -> [String] {
@@ -28,7 +28,7 @@ enum FrameFuzz {
                 while true {
                     switch reader.next(&rest) {
                     case .needsMore:
-                        precondition(rest.isEmpty, "bytes were left although more were wanted")
+                        precondition(rest.isEmpty, "the decoder requests more bytes, but leaves some unread")
                         return false
                     case .message(let opcode, let payload): found.append("\(opcode) \(Array(payload))")
                     case .control(let opcode, let payload): found.append("\(opcode) \(Array(payload))")

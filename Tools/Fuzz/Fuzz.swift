@@ -1,13 +1,13 @@
 import Glibc
 
-/// What libFuzzer calls with each input. `FUZZ_TARGET` says which part of the code gets it.
+/// Called by libFuzzer with each input. `FUZZ_TARGET` selects the tested code.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     Fuzz.run(Array(UnsafeBufferPointer(start: start, count: count)))
     return 0
 }
 
-/// Properties of the code that meets bytes from the network. Each traps when its property does not hold.
+/// Properties of the code that processes bytes from the network. A violation traps.
 enum Fuzz {
     static let targets: [String: @Sendable ([UInt8]) -> Void] = [
         "frames": FrameFuzz.run, "http": HTTPFuzz.run, "envelope": EnvelopeFuzz.run,
@@ -19,7 +19,7 @@ enum Fuzz {
     static let run: @Sendable ([UInt8]) -> Void = {
         let name = getenv("FUZZ_TARGET").map { String(cString: $0) } ?? "frames"
         guard let target = targets[name] else {
-            fatalError("no target '\(name)'; there are: \(targets.keys.sorted().joined(separator: ", "))")
+            fatalError("unknown target '\(name)'; targets: \(targets.keys.sorted().joined(separator: ", "))")
         }
         return target
     }()

@@ -1,7 +1,6 @@
 import WebSockets
 
-/// HTTP heads: what is read does not depend on how the network cuts the bytes, and a head that is taken has no line break
-/// inside of a field.
+/// HTTP headers: the result does not depend on how the network splits the bytes, and an accepted field has no line break.
 enum HTTPFuzz {
     static func run(_ input: [UInt8]) {
         var whole = HTTPHeadScanner(limits: WebSocketLimits())

@@ -1,9 +1,9 @@
 import Foundation
 import TrebuchetWire
 
-/// Patches: nothing crashes, what comes of JSON is JSON within the limit, and a difference makes one text the other.
+/// Patches: they never crash, their result for JSON is JSON within the limit, and a difference turns one text into the other.
 enum PatchFuzz {
-    /// A document and a patch, with a zero byte between them.
+    /// A document and a patch, separated by a zero byte.
     static func apply(_ input: [UInt8]) {
         let (document, patch) = halves(input)
         let limit = 2 * document.count + 64
@@ -13,7 +13,7 @@ enum PatchFuzz {
         precondition(JSONText.isValue(result), "no JSON: \(String(decoding: result, as: UTF8.self))")
     }
 
-    /// Two texts, with a zero byte between them.
+    /// Two texts, separated by a zero byte.
     static func difference(_ input: [UInt8]) {
         let (old, new) = halves(input)
         let limit = 4 * new.count + 64
@@ -21,8 +21,8 @@ enum PatchFuzz {
             new.withUnsafeBytes { JSONPatch.difference(from: old, to: $0, maximumBytes: limit) }
         }
         guard let patch else { return }
-        precondition(patch.count < limit, "\(patch.count) bytes, not less than \(limit)")
-        // A name that comes twice in an object is beyond what a patch can say.
+        precondition(patch.count < limit, "\(patch.count) bytes, at least \(limit)")
+        // A patch cannot express a repeated name in an object.
         guard JSONText.isValue(old), JSONText.isValue(new), hasUniqueNames(old), hasUniqueNames(new) else { return }
         let text = String(decoding: patch, as: UTF8.self)
         guard let result = applying(patch, to: old, .max) else { preconditionFailure("refused: \(text)") }
@@ -41,7 +41,7 @@ enum PatchFuzz {
         }
     }
 
-    /// Whether Foundation, which keeps one member of each name, finds as many as there are colons.
+    /// True if Foundation, which keeps one member of each name, finds as many members as there are colons.
     private static func hasUniqueNames(_ text: [UInt8]) -> Bool {
         guard let value = try? JSONSerialization.jsonObject(with: Data(text), options: .fragmentsAllowed) else {
             return false

@@ -1,14 +1,14 @@
 import TrebuchetRedis
 
-/// Answers of a Redis server: what is read does not depend on how the network cuts the bytes, and little is kept.
+/// Responses of a Redis server: the result does not depend on how the network splits the bytes, and little is buffered.
 enum RESPFuzz {
-    /// The first byte chooses the cut, the rest is the connection.
+    /// The first byte selects the split, the rest is the connection.
     static func run(_ input: [UInt8]) {
         guard let choice = input.first else { return }
         let bytes = Array(input.dropFirst())
         let whole = values(bytes, piece: bytes.count)
         let cut = values(bytes, piece: 1 + Int(choice) % 17)
-        precondition(whole == cut, "in one piece \(whole), cut \(cut)")
+        precondition(whole == cut, "in one piece \(whole), split \(cut)")
     }
 
     private static func values(_ bytes: [UInt8], piece: Int) -> [String] {
@@ -27,9 +27,9 @@ enum RESPFuzz {
             let isOver = part.withUnsafeBytes { part in
                 var rest = part
                 do {
-                    // By their text, in which one NaN is like another.
+                    // Compared as text, since NaN does not equal itself.
                     while let value = try parser.next(&rest) { found.append("\(value)") }
-                    precondition(rest.isEmpty, "bytes were left although more were wanted")
+                    precondition(rest.isEmpty, "the parser requests more bytes, but leaves some unread")
                     return false
                 } catch {
                     found.append("\(error)")

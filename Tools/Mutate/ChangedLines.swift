@@ -5,7 +5,7 @@ struct ChangedLines {
     private var lines: [String: Set<Int>] = [:]
     private var wholeFiles: Set<String> = []
 
-    /// - Parameter base: a commit, or "" for where the branch left main (on main itself, the commit before).
+    /// - Parameter base: a commit, or "" for the branch point from main (on main itself, the previous commit).
     init(since base: String, root: String) throws {
         let commit = try Self.commit(base, root)
         let diff = try Command(
@@ -41,7 +41,7 @@ struct ChangedLines {
         }
         if base != "" {
             guard try resolve(base) != nil else {
-                throw Failure(description: "--changed: git knows no commit '\(base)'")
+                throw Failure(description: "--changed: git has no commit '\(base)'")
             }
             return try fork(from: base) ?? base
         }
@@ -50,7 +50,7 @@ struct ChangedLines {
             if let left = try fork(from: main), left != head { return left }
         }
         guard let before = try resolve("HEAD~1") else {
-            throw Failure(description: "--changed: there is no commit to compare with; name one with --changed=BASE")
+            throw Failure(description: "--changed: no commit to compare with; pass one with --changed=BASE")
         }
         return before
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program that runs to its end, and what it printed.
+/// A program that runs to its end, and its output.
 struct Command {
     let status: Int32
     let output: String
@@ -23,7 +23,7 @@ struct Command {
     }
 }
 
-/// The run cannot go on.
+/// An error that ends the run.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 }

@@ -4,7 +4,7 @@ import Mutations
 import Synchronization
 import ToolOptions
 
-/// Makes one slip at a time and tells which of them the tests do not notice; scripts/mutate runs it.
+/// Applies one mutant at a time and reports those that the tests do not detect; scripts/mutate runs it.
 @main
 enum Mutate {
     static func main() async {
@@ -20,7 +20,7 @@ enum Mutate {
             for source in signals { source.cancel() }
             exit(found ? 1 : 0)
         } catch let wrong as WrongUse {
-            tell("\(wrong); --help shows the options")
+            tell("\(wrong); see --help")
             exit(2)
         } catch {
             tell("\(error)")
@@ -63,7 +63,7 @@ struct Session {
         let slip: Mutant
         let source: String
 
-        /// The same as long as its function's text is, more or less.
+        /// An identity that survives most changes outside of the mutant's function.
         var key: String {
             let bytes = Array(source.utf8)[slip.change]
             let from = String(decoding: bytes, as: UTF8.self)
@@ -84,12 +84,12 @@ struct Session {
         changes = try options.changedSince.map { try ChangedLines(since: $0, root: options.root) }
         let all = try FileManager.default.contentsOfDirectory(atPath: options.root + "/Sources")
         for module in options.modules ?? [] where !all.contains(module) {
-            throw WrongUse("there is no module '\(module)' in Sources")
+            throw WrongUse("Sources has no module '\(module)'")
         }
         for module in options.modules ?? [] {
             for target in TestTargets.targets(of: module)
             where !FileManager.default.fileExists(atPath: options.root + "/Tests/" + target) {
-                throw WrongUse("module '\(module)' has no tests: there is no Tests/\(target)")
+                throw WrongUse("module '\(module)' has no tests: Tests/\(target) is missing")
             }
         }
         let changed = changes.map { changes in
@@ -105,7 +105,7 @@ struct Session {
         workshop = try Workshop(root: options.root)
     }
 
-    /// - Returns: whether a slip survived.
+    /// - Returns: true if a mutant survived.
     func run() async throws -> Bool {
         let started = ContinuousClock.now
         Mutate.printLine("seed \(options.seed), \(modules.joined(separator: ", "))")
@@ -117,14 +117,14 @@ struct Session {
             }
             return false
         }
-        guard !drawn.isEmpty else { throw Failure(description: "there is nothing to slip in") }
+        guard !drawn.isEmpty else { throw Failure(description: "no mutants found") }
         let targets = Array(Set(drawn.map(\.module).flatMap(TestTargets.targets))).sorted()
-        // Numbered before those that do not compile go, so that the same draw is the same build.
+        // Numbered before the ones that do not compile are dropped, so that an equal sample gives an equal build.
         let numbered = Dictionary(uniqueKeysWithValues: drawn.enumerated().map { ($0.offset, $0.element) })
             .filter { !known.contains($0.value.key) }
         let dropped = try workshop.build(numbered.mapValues(\.slip), targets: targets) { Mutate.printLine($0) }
         try rememberUncompilable(known.union(dropped.compactMap { numbered[$0]?.key }))
-        // One of each module, then the next of each: a run that is ended early has seen something of all.
+        // One of each module, then the next of each: an aborted run has covered all modules.
         let chosen =
             modules.flatMap { module in
                 numbered.filter { $0.value.module == module && !dropped.contains($0.key) }
@@ -134,7 +134,7 @@ struct Session {
             .sorted { ($0.turn, $0.number) < ($1.turn, $1.number) }
             .map { (number: $0.number, candidate: $0.candidate) }
         guard FileManager.default.changeCurrentDirectoryPath(workshop.currentFolder) else {
-            throw Failure(description: "cannot go to \(workshop.currentFolder)")
+            throw Failure(description: "cannot change the directory to \(workshop.currentFolder)")
         }
         let reach = try await Reach.record(
             targets, in: workshop, highest: drawn.count, jobs: options.jobs
@@ -155,7 +155,7 @@ struct Session {
         let open = report.lines.count { $0.outcome == nil && $0.reason == nil }
         Mutate.printLine(
             "\nseed \(options.seed), \((ContinuousClock.now - started).components.seconds) s, \(dropped.count) did not compile"
-                + (open > 0 ? "; \(open) not tried yet, go on with --resume" : ""))
+                + (open > 0 ? "; \(open) not tested yet, continue with --resume" : ""))
         return !report.survivors.isEmpty
     }
 
@@ -166,9 +166,9 @@ struct Session {
         Mutate.printLine(change.unified(file: slip.file))
     }
 
-    // MARK: - Which slips
+    // MARK: - Selecting mutants
 
-    /// More than asked for, since some will not compile.
+    /// Draws more than requested, since some will not compile.
     private func draw(_ module: String) throws -> [Candidate] {
         let folder = options.root + "/Sources/" + module
         let paths = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
@@ -186,7 +186,7 @@ struct Session {
             }
         }
         let drawn = Sample.draw(options.count + options.count / 4 + 1, from: slips, seed: options.seed)
-        Mutate.printLine("\(module): \(slips.count) slips can be made")
+        Mutate.printLine("\(module): \(slips.count) possible mutants")
         return drawn.map { Candidate(module: module, slip: $0, source: sources[$0.file] ?? "") }
     }
 
@@ -202,7 +202,7 @@ struct Session {
         try keys.sorted().joined(separator: "\u{0}").write(toFile: uncompilablePath, atomically: true, encoding: .utf8)
     }
 
-    // MARK: - Trying
+    // MARK: - Running tests
 
     private func tryAll(
         _ chosen: [(number: Int, candidate: Candidate)], _ reach: Reach, until deadline: ContinuousClock.Instant?
@@ -272,7 +272,7 @@ struct Session {
     }
 }
 
-/// Tells how far the run is.
+/// Prints the progress of the run.
 private final class Progress: Sendable {
     private let total: Int
     private let started = ContinuousClock.now

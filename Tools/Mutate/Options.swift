@@ -2,12 +2,12 @@ import Foundation
 import Mutations
 import ToolOptions
 
-/// What the command line says.
+/// The options of the command line.
 struct Options: Sendable {
     var modules: [String]?
     var count = 40
     var seed = UInt64.random(in: 1...999_999)
-    /// The commit whose differences from the work tree count.
+    /// The commit to compare the work tree with.
     var changedSince: String?
     var isListing = false
     var jobs = 2
@@ -19,25 +19,25 @@ struct Options: Sendable {
         usage: scripts/mutate [--module M]… [--count N] [--seed S] [--changed[=BASE]] [--list]
                               [--jobs N] [--seconds N] [--resume] [--help]
 
-        Makes one slip at a time in a copy of the package (a comparison turned or moved by one, a guard
+        Applies one mutant at a time to a copy of the package (a comparison turned or moved by one, a guard
         dropped, a call left out, a branch swapped, a constant changed), runs the tests of its module
-        that come by, and lists the slips that no test notices.
+        that reach it, and lists the mutants that no test detects.
 
-          --module M       only this module; may be given again (\(TestTargets.usual.joined(separator: ", ")))
-          --count N        so many slips in each module (40)
-          --seed S         which ones; a run prints its own
-          --changed[=BASE] only slips on lines that differ from BASE, as far as it is an ancestor: by
-                           default from where the branch left main, or from HEAD~1 on main itself; in all
+          --module M       only this module; may be repeated (\(TestTargets.usual.joined(separator: ", ")))
+          --count N        mutants for each module (40)
+          --seed S         seed of the sample; a run prints its seed
+          --changed[=BASE] only mutants on lines that differ from the merge base with BASE: by
+                           default the branch point from main, or HEAD~1 on main itself; in all
                            modules that have tests
-          --list           prints the slips with their diffs, and neither builds nor runs anything
-          --jobs N         so many slips at once (2); one that only a time limit noticed is tried alone again
-          --seconds N      begins no further slip after this time; --resume takes up where it ended
-          --resume         takes the outcomes of earlier runs of the same slips; those that had survived are
-                           tried again if tests or sources have changed since
+          --list           print the mutants with their diffs, without building or running anything
+          --jobs N         concurrent mutants (2); one detected only by a time limit is repeated alone
+          --seconds N      start no further mutant after this time; continue with --resume
+          --resume         reuse the outcomes of earlier runs of the same mutants; survivors are
+                           tested again if tests or sources have changed since
 
-        The copy and its build stay in .build/mutations. Slips that change nothing are listed, with the
+        The copy and its build stay in .build/mutations. Equivalent mutants are listed, with the
         reason, in Tools/equivalent-mutants.txt, and not counted.
-        Exits with 0 when all was noticed, 1 when a slip survived, 2 after a wrong use, 3 when it could not run.
+        Exits with 0 when all mutants were detected, 1 when one survived, 2 after wrong usage, 3 on failure.
         """
 
     init(_ arguments: [String]) throws(WrongUse) {

@@ -1,13 +1,13 @@
 import Foundation
 import Mutations
 
-/// Which suite of tests comes by which slips, and how long it takes.
+/// The test suites that reach each mutant, and their durations.
 struct Reach: Codable {
     struct Suite: Codable {
         let name: String
         let milliseconds: Int
         let slips: [Int]
-        /// Why it cannot be used: it fails with no slip made.
+        /// The failure of the suite without a mutant, which makes it unusable.
         let failure: String?
     }
 
@@ -21,7 +21,7 @@ struct Reach: Codable {
 
     func suites(of target: String) -> [Suite] { targets[target]?.suites ?? [] }
 
-    /// Runs each suite alone, with no slip made; takes what is known if neither sources nor tests have changed.
+    /// Runs each suite alone, without a mutant; reuses earlier results if neither sources nor tests have changed.
     static func record(
         _ names: [String], in workshop: Workshop, highest: Int, jobs: Int,
         progress: @escaping @Sendable (String) -> Void
@@ -39,7 +39,7 @@ struct Reach: Codable {
             [workshop.binary, "--testing-library", "swift-testing", "--list-tests"], in: workshop.currentFolder)
         for target in names {
             let fingerprint = workshop.fingerprint(["Tests/" + target])
-            // What has failed may have failed because the machine was busy.
+            // A failure may have been caused by a busy machine.
             let known = reach.targets[target].flatMap { $0.fingerprint == fingerprint ? $0.suites : nil } ?? []
             let good = known.filter { $0.failure == nil }
             let suites = Set(
@@ -61,7 +61,7 @@ struct Reach: Codable {
                 }
                 return try await group.reduce(into: []) { $0 += $1 }
             }
-            // One that failed beside another gets a chance alone.
+            // A suite that failed beside another one is repeated alone.
             var all = good
             for one in found {
                 all.append(one.failure == nil ? one : try await suite(one.name, in: workshop, highest: highest))
@@ -69,7 +69,7 @@ struct Reach: Codable {
             reach.targets[target] = Target(fingerprint: fingerprint, suites: all.sorted { $0.name < $1.name })
             progress("\(target): \(suites.count) suites in \((ContinuousClock.now - started).components.seconds) s")
             for one in all {
-                if let failure = one.failure { progress("left out, it fails as it is: \(one.name): \(failure)") }
+                if let failure = one.failure { progress("skipped, it fails without a mutant: \(one.name): \(failure)") }
             }
             try JSONEncoder().encode(reach).write(to: URL(filePath: path))
         }

@@ -8,7 +8,7 @@ struct Report {
         let slip: Mutant
         let change: LineChange
         let outcome: Outcome?
-        /// Why the slip changes nothing, as the list of such says.
+        /// The reason in the list of equivalent mutants.
         let reason: String?
     }
 
@@ -42,7 +42,7 @@ struct Report {
                     ].map(String.init) + [rate])
         }
         let head = row([
-            "", "slips", "expectation", "crash", "waiting", "survived", "unreached", "equivalent", "noticed",
+            "", "mutants", "expectation", "crash", "waiting", "survived", "unreached", "equivalent", "detected",
         ])
         let modules = Dictionary(grouping: lines, by: \.module).sorted { $0.key < $1.key }.map { row($0.key, $0.value) }
         let kinds = Dictionary(grouping: lines, by: \.slip.kind.rawValue).sorted { $0.key < $1.key }

@@ -3,7 +3,7 @@ import Glibc
 import Mutations
 import Synchronization
 
-/// Some tests, run in a process of its own that is ended at its first failure.
+/// A test run in a separate process, which is ended at its first failure.
 struct TestRun {
     enum End: Equatable {
         case passed
@@ -16,16 +16,16 @@ struct TestRun {
     let duration: Duration
 
     static let markName = "TREBUCHET_MUTATION_RUN"
-    /// Starts with the process of this program: what other runs left is theirs.
+    /// Starts with this program's process id, to distinguish processes of other runs.
     static let markValue = "\(getpid())-"
     static let mark = "\(markName)=\(markValue)"
     private static let numbers = Counter()
 
     /// - Parameters:
-    ///   - filter: a regular expression, as `swift test --filter` takes it.
-    ///   - skipped: such expressions for `--skip`.
-    ///   - slip: the number of the slip to make, or nil.
-    ///   - reached: a file for what is reached.
+    ///   - filter: a regular expression for `swift test --filter`.
+    ///   - skipped: regular expressions for `--skip`.
+    ///   - slip: the number of the applied mutant, or nil.
+    ///   - reached: a file for the reached mutants.
     init(
         binary: String, filter: String, skipped: [String] = [], slip: Int?, reached: String? = nil, limit: Duration
     ) async throws {
@@ -84,7 +84,7 @@ struct TestRun {
         return .crashed(signal != 0 ? "signal \(signal) \(last)" : "exit \(status >> 8) \(last)")
     }
 
-    /// In a session of its own, so that all of it can be ended.
+    /// Starts a session, so that all of its processes can be ended.
     private static func spawn(_ arguments: [String], environment: [String], output: String) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -106,7 +106,7 @@ struct TestRun {
         return pid
     }
 
-    /// Ends what inherited the environment of a run, also servers that left its session.
+    /// Ends the processes with the run's environment, including servers that left its session.
     static func killProcesses(with mark: String) {
         for _ in 0..<20 {
             var found = false
@@ -176,7 +176,7 @@ private struct EventReader {
     }
 }
 
-/// Numbers for names, one after the other.
+/// Sequential numbers for names.
 final class Counter: Sendable {
     private let value = Mutex(0)
     func next() -> Int {

@@ -2,11 +2,11 @@ import Foundation
 import Mutations
 import Synchronization
 
-/// What came of one slip.
+/// The outcome of one mutant.
 struct Outcome: Codable {
     enum Kind: String, Codable, CaseIterable {
         case expectation, crash, waiting, survived
-        /// No test of the module comes by.
+        /// No test of the module reaches it.
         case unreached
     }
 
@@ -14,7 +14,7 @@ struct Outcome: Codable {
     let detail: String
 }
 
-/// Tries slips, in parts of their module's tests, the quickest first.
+/// Tests mutants with parts of their module's tests, the fastest first.
 struct Trial: Sendable {
     struct Part: Sendable {
         let suites: [String]
@@ -25,7 +25,7 @@ struct Trial: Sendable {
     let number: Int
     let parts: [Part]
 
-    /// - Parameter targets: of the slip's module, the nearest first.
+    /// - Parameter targets: the test targets of the mutant's module, the nearest first.
     init(binary: String, number: Int, targets: [String], reach: Reach) {
         self.binary = binary
         self.number = number
@@ -35,7 +35,7 @@ struct Trial: Sendable {
                 .sorted { $0.milliseconds < $1.milliseconds }
             var (names, sum): ([String], Int) = ([], 0)
             func end() {
-                // Suites run at once in a part: their sum, alone, is more than they need.
+                // Suites of a part run concurrently: the sum of their separate durations is more than they need.
                 if !names.isEmpty { parts.append(Part(suites: names, limit: .milliseconds(8_000 + 3 * sum))) }
                 (names, sum) = ([], 0)
             }
@@ -51,12 +51,12 @@ struct Trial: Sendable {
 
     enum Verdict {
         case outcome(Outcome)
-        /// Only a time limit noticed it, beside another run: try again from this part, alone.
+        /// Only a time limit detected it, beside another run: repeat from this part, alone.
         case again(part: Int)
     }
 
     func run(from first: Int = 0, isAlone: Bool) async throws -> Verdict {
-        if parts.isEmpty { return .outcome(Outcome(kind: .unreached, detail: "no test comes by")) }
+        if parts.isEmpty { return .outcome(Outcome(kind: .unreached, detail: "no test reaches it")) }
         for (index, part) in parts.enumerated().dropFirst(first) {
             let filter = Reach.filter(part.suites)
             var doubtful: [String] = []
@@ -65,7 +65,7 @@ struct Trial: Sendable {
                 switch try await run(filter, doubtful, slip: number, part.limit) {
                 case .passed: break trying
                 case .crashed(let how):
-                    // Somebody else may have ended it: what comes of the slip comes again.
+                    // Another process may have ended it: an effect of the mutant is reproducible.
                     if how.hasPrefix("signal \(SIGKILL) "), !wasKilled {
                         wasKilled = true
                         continue trying
@@ -76,7 +76,7 @@ struct Trial: Sendable {
                     return .outcome(
                         Outcome(kind: .waiting, detail: test.isEmpty ? part.suites.joined(separator: ", ") : test))
                 case .failed(let test, let message):
-                    // An issue of a thread that belongs to no test is looked for among all of them.
+                    // An issue of a thread outside of any test is searched among all tests.
                     if try await isConfirmed(test.isEmpty ? filter : Self.filter(test), part.limit) {
                         return .outcome(Outcome(kind: .expectation, detail: "\(Self.name(test)): \(message)"))
                     }
@@ -85,11 +85,11 @@ struct Trial: Sendable {
                 }
             }
         }
-        return .outcome(Outcome(kind: .survived, detail: "\(parts.reduce(0) { $0 + $1.suites.count }) suites come by"))
+        return .outcome(Outcome(kind: .survived, detail: "\(parts.reduce(0) { $0 + $1.suites.count }) suites reach it"))
     }
 
-    /// Whether the tests fail with the slip alone: twice with it, and twice not without it, in turn. A busy machine makes
-    /// some tests fail now and then.
+    /// True if the tests fail with the mutant: twice with it, and not without it, in alternation. A busy machine makes some tests fail
+    /// occasionally.
     private func isConfirmed(_ filter: String, _ limit: Duration) async throws -> Bool {
         for _ in 0..<2 {
             if try await run(filter, [], slip: number, limit) == .passed { return false }
@@ -102,7 +102,7 @@ struct Trial: Sendable {
         try await TestRun(binary: binary, filter: filter, skipped: skipped, slip: slip, limit: limit).end
     }
 
-    /// Without the place in the source that a test's identity ends with.
+    /// Without the source location that a test's identity ends with.
     private static func name(_ test: String) -> String {
         let words = test.split(separator: "/")
         return (words.last?.contains(".swift:") == true ? words.dropLast() : words[...]).joined(separator: "/")
@@ -113,7 +113,7 @@ struct Trial: Sendable {
     }
 }
 
-/// Things to do, handed to whoever is free.
+/// A work queue for several consumers.
 final class Queue<Element: Sendable>: Sendable {
     private let elements: Mutex<[Element]>
     init(_ elements: [Element]) { self.elements = Mutex(elements.reversed()) }

@@ -1,7 +1,7 @@
 import Foundation
 import Mutations
 
-/// A copy of the package with slips compiled in, below `.build/mutations`.
+/// A copy of the package with mutants compiled in, below `.build/mutations`.
 struct Workshop {
     let root: String
     let folder: String
@@ -22,16 +22,16 @@ struct Workshop {
     var binary: String { folder + "/build/debug/TrebuchetPackageTests.xctest" }
     var currentFolder: String { package }
 
-    /// Builds the tests with all slips that compile.
+    /// Builds the tests with all mutants that compile.
     ///
-    /// - Parameter slips: with their numbers.
+    /// - Parameter slips: the mutants by number.
     /// - Returns: the numbers of those that do not compile.
     func build(_ slips: [Int: Mutant], targets: [String], progress: (String) -> Void) throws -> Set<Int> {
         var slips = slips
         var dropped: Set<Int> = []
         for round in 1...40 {
             let schemata = try write(slips)
-            progress("building with \(slips.count) slips compiled in (round \(round))")
+            progress("building with \(slips.count) mutants (round \(round))")
             let started = ContinuousClock.now
             let build = try Command(
                 [
@@ -68,7 +68,7 @@ struct Workshop {
         return suspects
     }
 
-    /// Makes the copy what the package is, with the slips; leaves alone what is so already.
+    /// Updates the copy from the package, with the mutants; skips unchanged files.
     private func write(_ slips: [Int: Mutant]) throws -> [String: Schemata] {
         let files = FileManager.default
         var wanted: Set<String> = []
@@ -124,7 +124,7 @@ struct Workshop {
         }.sorted()
     }
 
-    /// A number for all that is in folders of the copy.
+    /// A hash of the content of folders of the copy.
     func fingerprint(_ folders: [String]) -> String {
         let paths = Self.paths(below: package).filter { path in folders.contains { path.hasPrefix($0 + "/") } }
         var hash = Fingerprint()

@@ -1,4 +1,4 @@
-/// The slips that change nothing, as a file of the repository lists them with their reasons.
+/// The equivalent mutants, as a file of the repository lists them with their reasons.
 ///
 /// An entry is a paragraph: the file and the function, the lines of the diff, and the reason.
 ///
@@ -10,12 +10,12 @@ public struct EquivalentMutants: Sendable {
     public struct Entry: Sendable {
         public let file: String
         public let function: String
-        /// Without the spaces around them.
+        /// Without surrounding spaces.
         public let before: [String]
         public let after: [String]
         public let reason: String
 
-        /// - Parameter source: of the slip's file.
+        /// - Parameter source: the source of the mutant's file.
         func describes(_ slip: Mutant, in source: String) -> Bool {
             guard file == slip.file, function == slip.function else { return false }
             let change = slip.difference(in: source)
@@ -53,14 +53,14 @@ public struct EquivalentMutants: Sendable {
         guard head.count == 2, !before.isEmpty, !reason.isEmpty else {
             throw MalformedEntry(
                 description:
-                    "an entry is a line 'FILE FUNCTION', lines with - and +, and a reason; this is none: \(lines[0])")
+                    "an entry is a line 'FILE FUNCTION', lines with - and +, and a reason; invalid entry: \(lines[0])")
         }
         return Entry(
             file: String(head[0]), function: String(head[1]), before: trimmed(before.map { $0.dropFirst() }),
             after: trimmed(after.map { $0.dropFirst() }), reason: reason)
     }
 
-    /// - Parameter source: of the slip's file.
+    /// - Parameter source: the source of the mutant's file.
     public func entry(for slip: Mutant, in source: String) -> Entry? {
         entries.first { $0.describes(slip, in: source) }
     }

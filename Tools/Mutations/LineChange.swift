@@ -1,4 +1,4 @@
-/// Lines of a source that a slip changes, and what they become.
+/// The source lines that a mutant changes, and their replacements.
 public struct LineChange: Equatable, Sendable {
     /// The number of the first changed line, from 1.
     public let line: Int
@@ -22,7 +22,7 @@ public struct LineChange: Equatable, Sendable {
         line = first + 1
         before = Array(old[first..<(old.count - last)])
         new = Array(new[first..<(new.count - last)])
-        // A line of which nothing is left goes away with it.
+        // A line without remaining text is removed.
         after = new.filter { line in line.contains { !$0.isWhitespace } }
         leading = Array(old[max(0, first - 2)..<first])
         trailing = Array(old[(old.count - last)..<min(old.count, old.count - last + 2)])
@@ -32,7 +32,7 @@ public struct LineChange: Equatable, Sendable {
         String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// As `diff -u` shows it.
+    /// Formatted like `diff -u`.
     public func unified(file: String) -> String {
         let from = line - leading.count
         let (old, new) = (leading.count + before.count + trailing.count, leading.count + after.count + trailing.count)

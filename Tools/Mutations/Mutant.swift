@@ -1,4 +1,4 @@
-/// One small mistake that could be made at one place of a source file.
+/// One small mistake at one position of a source file.
 public struct Mutant: Hashable, Sendable {
     public enum Kind: String, CaseIterable, Sendable {
         /// `a < b` became `a >= b`, `a == b` became `a != b`, `a && b` became `a || b`.
@@ -11,36 +11,36 @@ public struct Mutant: Hashable, Sendable {
         case constant = "a constant changed"
     }
 
-    /// Text of the rewritten source: words of its own, or a part of the old source, with the slips in it.
+    /// Text of the rewritten source: new text, or a part of the old source with its mutants.
     enum Piece: Hashable, Sendable {
         case text(String)
         case source(Range<Int>)
     }
 
     public let kind: Kind
-    /// Below the repository's root.
+    /// Relative to the repository's root.
     public let file: String
-    /// The declarations it stands in, such as `ByteChannel.flush`.
+    /// The enclosing declarations, such as `ByteChannel.flush`.
     public let function: String
     /// From 1.
     public let line: Int
-    /// What it changes in the plain source, in bytes, and what would stand there instead.
+    /// The changed range of the plain source, in bytes, and its replacement.
     public let change: Range<Int>
     public let replacement: String
     /// The syntax that the rewritten source replaces, in bytes.
     let range: Range<Int>
-    /// What stands there then, with `Mutant.switchMark` where its number belongs.
+    /// The replacement, with `Mutant.switchMark` for the mutant's number.
     let pieces: [Piece]
 
-    /// Stands for the question whether a slip is the one of this process.
+    /// A placeholder for the condition that selects this process's mutant.
     static let switchMark = "\u{1}"
 
-    /// What the slip does to the lines of the plain source.
+    /// The effect of the mutant on the lines of the plain source.
     public func difference(in source: String) -> LineChange {
         LineChange(of: source, change, replacement)
     }
 
-    /// Orders slips by chance: the same seed always in the same way, whatever else stands in the sources.
+    /// A pseudo-random order: reproducible for a seed, whatever else the sources contain.
     public func rank(seed: UInt64) -> UInt64 {
         var hash = StableHash(seed: seed)
         hash.combine(file)
@@ -51,11 +51,11 @@ public struct Mutant: Hashable, Sendable {
         return hash.value
     }
 
-    /// Which of the slips that are alike in the same function it is.
+    /// The index among equal mutants of a function.
     public let occurrence: Int
 }
 
-/// FNV-1a, finished with SplitMix64's mixing: the same in every process, as `Hasher` is not.
+/// FNV-1a, finished with SplitMix64's mixing: the same in every process, unlike `Hasher`.
 struct StableHash {
     private var state: UInt64
 

@@ -2,10 +2,10 @@ import SwiftOperators
 import SwiftParser
 import SwiftSyntax
 
-/// Finds the slips that can be made in a source file.
+/// Finds the possible mutants of a source file.
 ///
-/// Left alone are bodies that are compiled into other modules, attributes and what macros read, patterns, default arguments,
-/// `#if`, the words of messages, what only saves time (`reserveCapacity`), and the program's own assertions.
+/// Not mutated: bodies that are compiled into other modules, attributes and macro input, patterns, default arguments, `#if`, message
+/// texts, pure optimizations (`reserveCapacity`), and the program's own assertions.
 public enum MutantFinder {
     public static func slips(in source: String, file: String) -> [Mutant] {
         let parsed = Parser.parse(source: source)
@@ -20,12 +20,12 @@ public enum MutantFinder {
         "||": "&&",
     ]
     static let moved = ["<": "<=", "<=": "<", ">": ">=", ">=": ">"]
-    /// Calls that are neither left out nor looked into.
+    /// Calls that are neither removed nor mutated inside.
     static let ignoredCalls: Set<String> = [
         "fatalError", "precondition", "preconditionFailure", "assert", "assertionFailure", "reserveCapacity", "print",
         "debugPrint", "withKnownIssue", "init",
     ]
-    /// Calls that pass on what their closure returns: as a single expression they may well be the value of a function.
+    /// Calls that return their closure's result: as a single expression they may be the value of a function.
     static let valueFunctions: Set<String> = [
         "map", "flatMap", "compactMap", "allSatisfy", "contains", "reduce", "filter",
     ]
@@ -34,7 +34,7 @@ public enum MutantFinder {
     static let openAttributes: Set<String> = ["inlinable", "_transparent", "_alwaysEmitIntoClient", "inline"]
 }
 
-/// Walks through a tree whose operators are folded; its positions are those of the source.
+/// Visits a tree with folded operators; its positions are those of the source.
 private final class MutantVisitor: SyntaxVisitor {
     var slips: [Mutant] = []
     private let file: String
@@ -51,7 +51,7 @@ private final class MutantVisitor: SyntaxVisitor {
         super.init(viewMode: .sourceAccurate)
     }
 
-    // MARK: - Where it stands
+    // MARK: - Context
 
     private func enter(_ name: String, _ attributes: AttributeListSyntax) -> SyntaxVisitorContinueKind {
         names.append(name)
@@ -122,7 +122,7 @@ private final class MutantVisitor: SyntaxVisitor {
         MutantFinder.ignoredLabels.contains(node.label?.text ?? "") ? .skipChildren : .visitChildren
     }
 
-    // MARK: - Slips
+    // MARK: - Mutations
 
     override func visit(_ node: InfixOperatorExprSyntax) -> SyntaxVisitorContinueKind {
         guard let binary = node.operator.as(BinaryOperatorExprSyntax.self) else { return .visitChildren }
@@ -187,7 +187,7 @@ private final class MutantVisitor: SyntaxVisitor {
     }
 
     private func invert(_ condition: ExprSyntax) {
-        // A comparison that is turned is the same slip.
+        // A negated comparison is the same mutant.
         if let infix = condition.as(InfixOperatorExprSyntax.self),
             let sign = infix.operator.as(BinaryOperatorExprSyntax.self)?.operator.text,
             MutantFinder.turned[sign] != nil, sign != "&&", sign != "||"
@@ -225,12 +225,12 @@ private final class MutantVisitor: SyntaxVisitor {
         return .visitChildren
     }
 
-    /// False where a single expression is the value of a function, an accessor or a closure whose caller wants one.
+    /// False for a single expression that is the value of a function, an accessor or a closure with a used result.
     private func isStatement(_ node: CodeBlockItemSyntax) -> Bool {
         guard let list = node.parent?.as(CodeBlockItemListSyntax.self), list.count == 1 else { return true }
         if list.parent?.is(AccessorBlockSyntax.self) == true { return false }
         if let closure = list.parent?.as(ClosureExprSyntax.self) {
-            // Of a call that is a statement itself nobody takes a value.
+            // The value of a call that is a statement is unused.
             var call: Syntax? = closure.parent
             while let part = call, !part.is(FunctionCallExprSyntax.self) {
                 guard part.is(LabeledExprSyntax.self) || part.is(LabeledExprListSyntax.self) else { return false }
@@ -248,7 +248,7 @@ private final class MutantVisitor: SyntaxVisitor {
         return true
     }
 
-    /// The last word of what is called, if the expression is a call whose result nobody takes.
+    /// The last name of the callee, if the expression is a call with an unused result.
     private static func calledName(_ expression: ExprSyntax) -> String? {
         if let attempt = expression.as(TryExprSyntax.self) { return calledName(attempt.expression) }
         if let wait = expression.as(AwaitExprSyntax.self) { return calledName(wait.expression) }
@@ -275,7 +275,7 @@ private final class MutantVisitor: SyntaxVisitor {
             digits.hasPrefix("0x")
             ? (16, digits.dropFirst(2)) : digits.hasPrefix("0b") ? (2, digits.dropFirst(2)) : (10, digits[...])
         guard let value = UInt64(body.filter { $0 != "_" }, radix: radix) else { return .skipChildren }
-        // A mask of ones would not fit its type if it grew.
+        // A larger mask of ones might not fit its type.
         let isMask = value > 2 && (value & (value &+ 1)) == 0
         let other = isMask ? value - 1 : value + 1
         let prefix = radix == 16 ? "0x" : radix == 2 ? "0b" : ""
@@ -301,7 +301,7 @@ private final class MutantVisitor: SyntaxVisitor {
             [.text("(\(Mutant.switchMark) ? \(other) : \(text(place)))")])
     }
 
-    // MARK: - Keeping them
+    // MARK: - Recording mutants
 
     private func range(_ node: some SyntaxProtocol) -> Range<Int> {
         node.positionAfterSkippingLeadingTrivia.utf8Offset..<node.endPositionBeforeTrailingTrivia.utf8Offset

@@ -1,12 +1,12 @@
-/// Slips drawn by a seed, spread over files and kinds.
+/// Mutants sampled by a seed, distributed over files and kinds.
 public enum Sample {
-    /// - Returns: up to `count` slips, the more from a file the more it has, of as many kinds as there are.
+    /// - Returns: up to `count` mutants, in proportion to their number in each file, and of as many kinds as possible.
     ///
-    /// A change of the sources changes the draw only where slips came or went, more or less.
+    /// A change of the sources changes the sample mostly where mutants were added or removed.
     public static func draw(_ count: Int, from slips: [Mutant], seed: UInt64) -> [Mutant] {
         guard count > 0, !slips.isEmpty else { return [] }
         let files = Dictionary(grouping: slips, by: \.file).sorted { rank($0.key, seed) < rank($1.key, seed) }
-        // Points at even distances along all slips, file after file: each file gets those that fall into it.
+        // Points at equal distances along all mutants, file after file: each file gets those within it.
         let offset = Double(rank("offset", seed) % 1_000) / 1_000
         let distance = Double(slips.count) / Double(count)
         var drawn: [Mutant] = []
@@ -15,14 +15,14 @@ public enum Sample {
             end += candidates.count
             let points = min(count, Int((Double(end) / distance - offset).rounded(.up)))
             drawn += kinds(of: candidates, seed).prefix(max(0, points - drawn.count))
-            // One expression can be rewritten in one way only.
+            // One expression can be rewritten in only one way.
             var places: Set<Range<Int>> = []
             drawn.removeAll { $0.file == file && !places.insert($0.range).inserted }
         }
         return drawn.sorted { $0.rank(seed: seed) < $1.rank(seed: seed) }
     }
 
-    /// One of each kind first, then the second of each, in an order of chance.
+    /// One of each kind first, then the second of each, in pseudo-random order.
     private static func kinds(of slips: [Mutant], _ seed: UInt64) -> [Mutant] {
         Dictionary(grouping: slips, by: \.kind).values
             .flatMap { alike in

@@ -1,10 +1,10 @@
-/// A source file with slips compiled in, each behind the question whether it is the one of this process.
+/// A source file with mutants compiled in, each behind a condition that selects the mutant of the process.
 public struct Schemata: Sendable {
     public let text: String
-    /// The lines of `text` that hold each numbered slip, the innermost last.
+    /// The lines of `text` with each numbered mutant, the innermost last.
     private let places: [(number: Int, lines: ClosedRange<Int>)]
 
-    /// - Parameter slips: of this file, with their numbers.
+    /// - Parameter slips: the mutants of this file, by number.
     public init(source: String, slips: [Int: Mutant]) {
         let bytes = Array(source.utf8)
         let sorted = slips.sorted { left, right in
@@ -17,7 +17,7 @@ public struct Schemata: Sendable {
         places = writer.places
     }
 
-    /// Those of its slips that an error of the compiler in this line can come from: around it, or else the nearest.
+    /// The mutants that can cause a compiler error in this line: those around it, or else the nearest.
     public func suspects(line: Int) -> [Int] {
         let around = places.filter { $0.lines.contains(line) }
         if !around.isEmpty { return around.map(\.number) }
@@ -28,10 +28,10 @@ public struct Schemata: Sendable {
         min(abs(line - lines.lowerBound), abs(line - lines.upperBound))
     }
 
-    /// The file that each rewritten module gets beside its own.
+    /// An additional file for each rewritten module.
     ///
-    /// The slip of this process is `TREBUCHET_SLIP`; `TREBUCHET_SLIPS_REACHED` names a file in which the byte of each slip
-    /// that is come by becomes 1, also when the process is killed.
+    /// `TREBUCHET_SLIP` selects the mutant of a process. `TREBUCHET_SLIPS_REACHED` names a file in which the byte of each reached mutant
+    /// becomes 1, also when the process is killed.
     public static let support = """
         internal import Glibc
 
@@ -62,7 +62,7 @@ public struct Schemata: Sendable {
         var line = 1
         var places: [(number: Int, lines: ClosedRange<Int>)] = []
 
-        /// Writes a part of the old source, with the slips in it that come at `index` or later.
+        /// Writes a part of the old source, with its mutants from `index` on.
         mutating func write(_ range: Range<Int>, from index: Int) {
             var position = range.lowerBound
             var index = index

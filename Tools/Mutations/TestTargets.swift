@@ -1,6 +1,6 @@
-/// Which test targets are a module's tests, the quickest and nearest first.
+/// The test targets of a module, the fastest and nearest first.
 public enum TestTargets {
-    /// The modules of a run that names none: where strangers come in, and what they reach.
+    /// The default modules of a run: those that process input from the network, and the modules that these reach.
     public static let usual = [
         "Networking", "WebSockets", "TrebuchetWire", "Trebuchet", "TrebuchetServices", "TrebuchetStore",
     ]

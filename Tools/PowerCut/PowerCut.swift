@@ -3,7 +3,7 @@ import PowerCuts
 import ToolOptions
 import TrebuchetStore
 
-/// `scripts/power-cuts`: what is left of a store whose disk loses its power, by seeds.
+/// `scripts/power-cuts`: the state of a store after its disk loses power, by seeds.
 @main
 enum PowerCut {
     static func main() async {
@@ -21,7 +21,7 @@ enum PowerCut {
         }
     }
 
-    /// Whether nothing was found.
+    /// True without findings.
     private static func run(_ options: Options) async throws -> Bool {
         var sum = Outcome()
         for seed in options.seeds {
@@ -30,10 +30,10 @@ enum PowerCut {
                     seed: UInt64(seed), durability, options.honesty, keepsFiles: true
                 ).run()
                 sum.add(outcome)
-                print("seed \(seed), \(durability): cut when \(outcome.cut); \(outcome)")
+                print("seed \(seed), \(durability): cut at \(outcome.cut); \(outcome)")
                 guard outcome.findings.isEmpty else {
                     for finding in outcome.findings { print("seed \(seed), \(durability), found: \(finding)") }
-                    if let kept = outcome.kept { print("what the disk had: \(kept)") }
+                    if let kept = outcome.kept { print("files of the disk: \(kept)") }
                     let disk = options.honesty == .honest ? "" : " --disk \(options.honesty)"
                     print("again: scripts/power-cuts --seed \(seed)\(disk)")
                     return false
@@ -42,14 +42,14 @@ enum PowerCut {
         }
         let cuts = options.seeds.count * SQLiteStore.Durability.allCases.count
         print(
-            "all \(options.seeds.count) seeds: \(cuts) power cuts, \(sum.cutsWhileMoving) of them while pages went into the "
-                + "file, \(sum.batches.count) stores looked at; \(sum)")
+            "all \(options.seeds.count) seeds: \(cuts) power cuts, \(sum.cutsWhileMoving) of them during page writes to the "
+                + "database file, \(sum.batches.count) stores checked; \(sum)")
         print("nothing found")
         return true
     }
 }
 
-/// What the command line says.
+/// The options of the command line.
 struct Options: Sendable {
     var seeds: ClosedRange<Int> = 1...500
     var honesty = Honesty.honest
@@ -57,12 +57,12 @@ struct Options: Sendable {
     static let help = """
         usage: PowerCut [--seeds 1-500] [--seed N] [--disk honest]
 
-          --seeds FROM-TO   which seeds, one after the other (1-500)
-          --seed N          this one alone
-          --disk KIND       honest; or lying: it says that it has synced, and has not; or unsynced: SQLite does not ask it to
-                            (honest). With the others something must be found
+          --seeds FROM-TO   seeds to run (1-500)
+          --seed N          run only this seed
+          --disk KIND       honest; lying: reports a sync without doing it; or unsynced: SQLite requests no sync
+                            (honest). With the last two a finding is expected
 
-        exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
+        Exits with 0 without a finding, 1 after a finding, 2 after wrong usage.
         """
 
     init(_ arguments: [String]) throws(WrongUse) {

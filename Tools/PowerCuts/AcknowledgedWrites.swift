@@ -1,17 +1,17 @@
 import Synchronization
 
-/// What the writers were told while there was power.
+/// The acknowledgements that the writers received while there was power.
 final class AcknowledgedWrites: Sendable {
     struct Entry: Sendable {
         let begun: Int
-        /// When it was acknowledged, with power still there.
+        /// The time of the acknowledgement, with power still on.
         var acknowledged: Int?
     }
 
     private struct State {
         var now = 0
         var entries: [[Entry]]
-        /// By the writer, the epochs that its log has had: clients may have seen versions of each.
+        /// The epochs of each writer's log: clients may have seen versions of each.
         var epochs: [Set<String>]
 
         mutating func tick() -> Int {
@@ -28,7 +28,7 @@ final class AcknowledgedWrites: Sendable {
                 entries: Array(repeating: [], count: writers), epochs: Array(repeating: ["e"], count: writers)))
     }
 
-    /// The batches of each writer, in their order.
+    /// The batches of each writer, in order.
     var entries: [[Entry]] { state.withLock { $0.entries } }
 
     /// By the writer.

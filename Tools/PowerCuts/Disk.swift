@@ -3,22 +3,22 @@ import Glibc
 import Platform
 import Synchronization
 
-/// A disk that is told all that SQLite does to its files, loses its power at some moment, and knows what is left then.
+/// A simulated disk that receives SQLite's file operations, loses power at one moment, and knows the remaining data.
 final class Disk: Sendable {
     private struct State {
         var files: [String: DiskFile] = [:]
-        /// Files that were deleted, whose folder was not synced since.
+        /// Deleted files whose folder was not synced since.
         var deleted: [String: DiskFile] = [:]
         var events = 0
-        /// Of these, writes of pages into the database's own file.
+        /// The number of page writes to the database file among them.
         var moves = 0
-        /// What was asked for when the power went.
+        /// The operation that the power cut prevented.
         var cut: String?
     }
 
     private static let numbers = Atomic<Int>(0)
 
-    /// By which SQLite finds the way to it.
+    /// The name of its SQLite VFS.
     let name: String
     private let honesty: Honesty
     private let cutAt: Int
@@ -26,8 +26,8 @@ final class Disk: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - cutAt: the number of the write, truncation, sync or deletion that finds no power any more.
-    ///   - cutMove: the same for writes of pages from the log into the database's own file alone.
+    ///   - cutAt: the number of the write, truncation, sync or deletion that the power cut prevents.
+    ///   - cutMove: the number of the page write from the log into the database file that it prevents.
     init(_ honesty: Honesty, cutAt: Int, cutMove: Int? = nil) {
         name = "power-cut-\(Self.numbers.add(1, ordering: .relaxed).newValue)"
         self.honesty = honesty
@@ -35,9 +35,9 @@ final class Disk: Sendable {
         self.cutMove = cutMove
     }
 
-    /// Lets SQLite reach it meanwhile. What `body` opens has to be closed when it returns.
+    /// Makes the disk available to SQLite during `body`, which must close everything that it opens.
     func use<Value>(_ body: () async throws -> Value) async throws -> Value {
-        // Not retained: this object lives at least until the way to it is taken away.
+        // Not retained: this object lives at least until its VFS is removed.
         let context = Unmanaged.passUnretained(self).toOpaque()
         let way = power_cut_register(name, context) { context, kind, path, offset, bytes, count in
             guard let context, let path else { return 1 }
@@ -45,22 +45,22 @@ final class Disk: Sendable {
             let bytes = UnsafeRawBufferPointer(start: bytes, count: Int(count))
             return disk.told(Int(kind), String(cString: path), Int(offset), bytes) ? 0 : 1
         }
-        guard let way else { throw Failure(description: "SQLite takes no way to a disk") }
+        guard let way else { throw Failure(description: "SQLite rejected the VFS of the simulated disk") }
         defer { power_cut_unregister(way) }
         return try await body()
     }
 
     var isCut: Bool { state.withLock { $0.cut != nil } }
 
-    /// What was asked for when the power went; nil while it is there.
+    /// The operation that the power cut prevented; nil while there is power.
     var cut: String? { state.withLock { $0.cut } }
 
     var events: Int { state.withLock { $0.events } }
 
-    /// The power goes now, if it has not gone before.
+    /// Cuts the power now, unless it is cut already.
     func cutNow() { state.withLock { if $0.cut == nil { $0.cut = "at rest" } } }
 
-    /// Whether what is asked for can be done; of `synchronous`, whether it stays as it is.
+    /// True if the operation can be done; for `synchronous`, true if the setting stays.
     private func told(_ kind: Int, _ path: String, _ offset: Int, _ bytes: UnsafeRawBufferPointer) -> Bool {
         if kind == Int(power_cut_synchronous.rawValue) { return honesty != .unsynced || isDraft(path) }
         return state.withLock { state in
@@ -92,7 +92,7 @@ final class Disk: Sendable {
         Int(power_cut_sync.rawValue): "syncing", Int(power_cut_delete.rawValue): "deleting",
     ]
 
-    /// A new store is made under another name, and renamed before it is opened; the folder is synced by then.
+    /// A new store is created under another name, and renamed before it is opened; the folder is synced by then.
     private func isDraft(_ path: String) -> Bool { path.contains(".db-new") }
 
     private func open(_ path: String, _ state: inout State) {
@@ -101,17 +101,17 @@ final class Disk: Sendable {
     }
 
     private func sync(_ path: String, _ state: inout State) {
-        // The draft is safe in any case, so that what a lie costs is seen in what was written, not in a store without a beginning.
+        // The draft is always durable, so that the effect of a lying disk shows in written data, not in a missing store.
         guard honesty != .lying || isDraft(path) else { return }
-        // SQLite syncs the folder with a file that it has just made.
+        // SQLite syncs the folder with a file that it has just created.
         if state.files[path]?.synced == nil { state.deleted = [:] }
         state.files[path]?.sync()
     }
 
-    /// Files of which something was written and not synced when the power went.
+    /// Files with writes that were not synced before the power cut.
     var unsynced: [String] { state.withLock { state in state.files.filter { !$0.value.changes.isEmpty }.map(\.key) } }
 
-    /// Puts into a folder what is found after the power cut, and tells what became of what was not synced.
+    /// Writes the files after the power cut into a folder, and returns the fate of unsynced writes.
     func rebuild(in folder: String, using random: inout RandomSource) throws -> Damage.Tally {
         let (files, deleted) = state.withLock { ($0.files, $0.deleted) }
         let damage = Damage(using: &random)
@@ -140,17 +140,17 @@ final class Disk: Sendable {
     }
 }
 
-/// What a disk makes of being asked to sync.
+/// The behavior of a disk when a sync is requested.
 package enum Honesty: String, Sendable, CaseIterable {
-    /// It does.
+    /// The disk syncs.
     case honest
-    /// It says that it did, and did not: some disks are built so.
+    /// The disk reports a sync without doing it, as some disks do.
     case lying
-    /// It is not asked: SQLite runs with `synchronous=OFF`, whatever the store wants.
+    /// No sync is requested: SQLite runs with `synchronous=OFF`, whatever the store sets.
     case unsynced
 }
 
-/// What keeps a trial from being made.
+/// An error that prevents a trial.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 }

@@ -1,16 +1,16 @@
 import Platform
 
-/// One file as a disk has it: what is safe, and what was written since.
+/// One file of a disk: its durable content, and the writes since.
 struct DiskFile: Sendable {
     enum Change: Sendable {
         case write(at: Int, [UInt8])
         case truncate(Int)
     }
 
-    /// What a write is torn at.
+    /// The unit of torn writes.
     static let sector = 512
 
-    /// As it was when it was synced last; nil when it never was, and its name may be lost too.
+    /// The content at the last sync; nil before the first one, when its name may be lost too.
     private(set) var synced: [UInt8]?
     private(set) var changes: [Change] = []
 
@@ -37,12 +37,12 @@ struct DiskFile: Sendable {
         }
     }
 
-    /// A file may have its new length before what is written there: zeros.
+    /// A file may have its new length before its new content: zeros.
     private static func extend(_ bytes: inout [UInt8], to size: Int) {
         if size > bytes.count { bytes += repeatElement(0, count: size - bytes.count) }
     }
 
-    /// What is found of it after a power cut; nil when it is not there.
+    /// The content after a power cut; nil when the file is missing.
     func remains(_ damage: Damage, _ tally: inout Damage.Tally, using random: inout RandomSource) -> [UInt8]? {
         if synced == nil, !damage.keeps(using: &random) { return nil }
         var bytes = synced ?? []
@@ -73,7 +73,7 @@ struct DiskFile: Sendable {
     }
 }
 
-/// What a power cut does to writes that were not synced.
+/// The effect of a power cut on unsynced writes.
 struct Damage: Sendable {
     enum Fate: Sendable { case whole, torn, dropped }
 
@@ -97,9 +97,9 @@ struct Damage: Sendable {
         }
     }
 
-    /// Whether all up to some moment were written, as by a disk that keeps their order.
+    /// True if all writes up to one moment were done, as by a disk that keeps their order.
     private let keepsOrder: Bool
-    /// Of the writes of a disk that does not, so many in ten are written whole, and so many are torn.
+    /// For other disks, the number of writes in ten that are whole, and torn.
     private let whole: Int
     private let torn: Int
 
@@ -111,7 +111,7 @@ struct Damage: Sendable {
 
     func keeps(using random: inout RandomSource) -> Bool { Int.random(in: 0..<10, using: &random) < max(5, whole) }
 
-    /// The changes in the order in which they reach the disk, with what becomes of each.
+    /// The changes in the order in which they reach the disk, with their fates.
     func fates(of changes: [DiskFile.Change], using random: inout RandomSource) -> [(DiskFile.Change, Fate)] {
         if keepsOrder {
             let last = Int.random(in: 0...changes.count, using: &random)

@@ -1,17 +1,17 @@
 import Trebuchet
 import TrebuchetStore
 
-/// What must not be after a power cut.
+/// A fault of a store after a power cut.
 package enum Finding: Sendable, Equatable, CustomStringConvertible {
     /// The store does not open, or fails.
     case refused(String)
     /// Acknowledged batches of a writer are missing.
     case lost(String)
-    /// A batch is there in part.
+    /// A batch is present in part.
     case torn(String)
-    /// A batch is missing that was acknowledged before one began that is there.
+    /// A batch is missing that was acknowledged before a present one began.
     case disordered(String)
-    /// Clients would go on in a history that the store does not have.
+    /// Clients would resume in a history that the store does not have.
     case resumed(String)
 
     package var description: String {
@@ -22,12 +22,12 @@ package enum Finding: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Looks at what is left in a store, and holds it against what its writers did and were told.
+/// Compares the remaining data of a store with its writers' batches and acknowledgements.
 struct Judge {
     let plan: Plan
     let durability: SQLiteStore.Durability
     let ledger: [[AcknowledgedWrites.Entry]]
-    /// By the writer, the epochs of its log so far, those of earlier looks too.
+    /// The epochs of each writer's log so far, including earlier checks.
     private(set) var epochs: [Set<String>]
 
     init(plan: Plan, durability: SQLiteStore.Durability, _ ledger: AcknowledgedWrites) {
@@ -35,12 +35,12 @@ struct Judge {
         (self.ledger, epochs) = (ledger.entries, ledger.epochs)
     }
 
-    /// - Returns: what is wrong, and how many batches are there.
+    /// - Returns: the findings, and the number of present batches.
     mutating func look(at path: String) async -> (findings: [Finding], batches: Int) {
         do {
             let store = try SQLiteStore(path: path)
             let outcome = try await look(into: store)
-            // It can be worked with.
+            // The store is usable.
             try await store.put([1], StateKey("after", "the cut"))
             await store.close()
             await (try SQLiteStore(path: path)).close()
@@ -58,7 +58,7 @@ struct Judge {
             let mark = marks.first { $0.key == Plan.mark(writer) }
             counts.append(mark.flatMap { Int(String(decoding: $0.value, as: UTF8.self)) } ?? 0)
             let begun = ledger[writer].count
-            if counts[writer] > begun { findings.append(.torn("writer \(writer) has a batch that it never wrote")) }
+            if counts[writer] > begun { findings.append(.torn("writer \(writer) has a batch that was never written")) }
             counts[writer] = min(begun, counts[writer])
         }
         findings += lost(counts) + disordered(counts)
@@ -79,22 +79,23 @@ struct Judge {
         if let shared = try await store.get(Plan.shared) {
             let numbers = String(decoding: shared, as: UTF8.self).split(separator: " ").compactMap { Int($0) }
             if numbers.count != 2 || !(1...max(1, counts[numbers[0]])).contains(numbers[1]) {
-                findings.append(.torn("what all write is of batch \(numbers), of which nothing else is there"))
+                findings.append(.torn("the shared values are of batch \(numbers), the rest of which is missing"))
             }
         }
         return (findings, counts.reduce(0, +))
     }
 
-    /// The history may have moved back, so that the log must have begun another epoch, and no earlier one may go further than the log.
+    /// The history may have moved back, so the log must have started another epoch, and no earlier epoch may exceed the log.
     private mutating func resumed(_ writer: Int, _ count: Int, _ log: StoredLog) -> [Finding] {
         var findings: [Finding] = []
         if !epochs[writer].insert(log.snapshot.epoch).inserted {
-            findings.append(.resumed("writer \(writer): its log goes on in an epoch that it has had"))
+            findings.append(.resumed("writer \(writer): its log continues an earlier epoch"))
         }
         for life in log.earlierIncarnations where life.lastVersion > count {
             findings.append(
                 .resumed(
-                    "writer \(writer): an earlier epoch leads to version \(life.lastVersion), and the log has \(count)")
+                    "writer \(writer): an earlier epoch extends to version \(life.lastVersion), and the log has \(count)"
+                )
             )
         }
         return findings
@@ -105,22 +106,23 @@ struct Judge {
         return ledger.enumerated().compactMap { writer, entries in
             let acknowledged = entries.count { $0.acknowledged != nil }
             guard counts[writer] < acknowledged else { return nil }
-            return .lost("writer \(writer) was told of \(acknowledged) batches, and \(counts[writer]) are there")
+            return .lost(
+                "writer \(writer): \(acknowledged) batches were acknowledged, and \(counts[writer]) are present")
         }
     }
 
-    /// Of batches under way at once either may have been the first; of others the store's order is that of time.
+    /// Concurrent batches may come in any order; the store's order of others is that of time.
     private func disordered(_ counts: [Int]) -> [Finding] {
         let lastBegun = zip(ledger, counts).map { $1 > 0 ? $0[$1 - 1].begun : 0 }.max() ?? 0
         return zip(ledger, counts).enumerated().compactMap { writer, batches in
             let (entries, count) = batches
             guard count < entries.count, let told = entries[count].acknowledged, told < lastBegun else { return nil }
             return .disordered(
-                "batch \(count + 1) of writer \(writer) is missing, and one that began after it had ended is there")
+                "batch \(count + 1) of writer \(writer) is missing, and a later one is present")
         }
     }
 
-    /// The writer's values must be those that its first batches make.
+    /// The writer's values must be those of its first batches.
     private func torn(_ writer: Int, _ count: Int, _ entries: [StateEntry]) -> [Finding] {
         var expected: [StateKey: Batch.Write] = [:]
         for number in 0..<count {
@@ -129,9 +131,9 @@ struct Judge {
         let name = "writer \(writer), \(count) batches"
         var findings: [Finding] = entries.compactMap { entry in
             guard let write = expected.removeValue(forKey: entry.key) else {
-                return .torn("\(name): \(entry.key) is there, and should not be")
+                return .torn("\(name): \(entry.key) is present unexpectedly")
             }
-            return write.value == entry.value ? nil : .torn("\(name): the value of \(entry.key) is another batch's")
+            return write.value == entry.value ? nil : .torn("\(name): \(entry.key) has the value of another batch")
         }
         findings += expected.keys.sorted().map { .torn("\(name): \($0) is missing") }
         return findings

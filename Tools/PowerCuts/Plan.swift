@@ -1,7 +1,7 @@
 import Platform
 import Trebuchet
 
-/// What is written in a trial, and when the power goes: all of it drawn from the seed.
+/// The writes of a trial, and the time of the power cut, drawn from the seed.
 struct Plan: Sendable {
     static let values = "values"
     static let marks = "marks"
@@ -10,12 +10,12 @@ struct Plan: Sendable {
 
     let seed: UInt64
     let writers: Int
-    /// How many batches each writer writes, each time the store is opened.
+    /// The number of batches of each writer, for each time the store is opened.
     let lives: [Int]
     let cutAt: Int
-    /// In one of three trials the power goes when pages are moved from the log into the file, which is rare otherwise.
+    /// In one of three trials the power is cut while pages are moved from the log into the file, which is rare otherwise.
     let cutMove: Int?
-    /// For what is left.
+    /// For the remaining data.
     private(set) var random: RandomSource
 
     init(seed: UInt64) {
@@ -23,7 +23,7 @@ struct Plan: Sendable {
         var random = RandomSource(seed: seed)
         writers = Int.random(in: 1...6, using: &random)
         lives = (0..<6).map { _ in Int.random(in: 1...40, using: &random) }
-        // From the first steps of a new store to some megabytes, which SQLite moves from the log into the file more than once.
+        // From the first steps of a new store to some megabytes, which SQLite moves from the log into the file repeatedly.
         let step = Int.random(in: 1...(64 << Int.random(in: 0...7, using: &random)), using: &random)
         let isMoving = Int.random(in: 0..<3, using: &random) == 0
         cutAt = isMoving ? .max : step
@@ -31,7 +31,7 @@ struct Plan: Sendable {
         self.random = random
     }
 
-    /// What a writer writes at once. Batches count from 1.
+    /// The writes of one batch. Batches count from 1.
     func batch(_ writer: Int, _ number: Int) -> Batch { Batch(seed: seed, writer: writer, number: number) }
 
     func log(_ writer: Int) -> PlannedLog { PlannedLog(seed: seed, writer: writer) }
@@ -39,13 +39,13 @@ struct Plan: Sendable {
     static func mark(_ writer: Int) -> StateKey { StateKey(marks, "\(writer)") }
 }
 
-/// Writes that are done together: some values of the writer's own, a change of its log, and which batch it is.
+/// Atomic writes: some values of the writer, a change of its log, and the number of the batch.
 struct Batch: Sendable {
     struct Write: Sendable {
         let key: StateKey
         /// Nil deletes.
         let size: Int?
-        /// What the value is made of.
+        /// The seed of the value.
         let seed: UInt64
 
         var value: [UInt8]? {

@@ -1,8 +1,8 @@
 import Platform
 import Trebuchet
 
-/// What a writer does to its log: each batch appends a change, every seventh takes a snapshot whose part the batch before
-/// has brought, and every thirteenth begins anew, as events do behind a write that failed.
+/// A writer's changes of its log: each batch appends a change, every seventh takes a snapshot with a part from the previous batch, and
+/// every thirteenth starts a new epoch, as event logs do after a failed write.
 struct PlannedLog: Sendable {
     private static let cycle = 7
     private static let renewal = 13
@@ -40,7 +40,7 @@ struct PlannedLog: Sendable {
         }
     }
 
-    /// The log after so many batches.
+    /// The log after the given number of batches.
     func expected(_ batches: Int) -> StoredLog? {
         guard batches > 0 else { return nil }
         let last = (1...batches).last { [.first, .anew, .snapshot].contains(step($0)) } ?? 1
@@ -53,7 +53,7 @@ struct PlannedLog: Sendable {
         }
     }
 
-    /// As a log of events begins.
+    /// The initial snapshot of an event log.
     private func empty(_ number: Int) -> LogSnapshot {
         LogSnapshot(epoch: "e", version: UInt64(number - 1), bytes: [])
     }

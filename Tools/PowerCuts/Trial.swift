@@ -3,12 +3,12 @@ import Platform
 import Trebuchet
 package import TrebuchetStore
 
-/// One load with one power cut, and what is left of the store, several times by chance.
+/// One load with one power cut, and several random outcomes of it.
 package struct Trial: Sendable {
     private let plan: Plan
     private let durability: SQLiteStore.Durability
     private let honesty: Honesty
-    /// Whether the files that something is wrong with stay.
+    /// True if the files of a finding are preserved.
     private let keepsFiles: Bool
 
     package init(
@@ -29,7 +29,7 @@ package struct Trial: Sendable {
         return try await judge(disk, ledger, lock: folder.path + "/data.db-lock")
     }
 
-    /// Until the power goes, or all is written.
+    /// Writes until the power cut, or until all batches are written.
     private func write(_ disk: Disk, _ path: String, _ ledger: AcknowledgedWrites) async throws {
         var options = SQLiteStore.Options()
         options.durability = durability
@@ -45,7 +45,7 @@ package struct Trial: Sendable {
                 await store.close()
             }
         } catch {
-            guard disk.isCut else { throw Failure(description: "with power there the store fails: \(error)") }
+            guard disk.isCut else { throw Failure(description: "the store fails before the power cut: \(error)") }
         }
         disk.cutNow()
     }
@@ -58,15 +58,15 @@ package struct Trial: Sendable {
             let number = ledger.begin(writer)
             let writes = plan.batch(writer, number).stateWrites
             guard (try? await store.write(inLife(of: plan.log(writer).key, writes, store))) != nil else { return }
-            // Looked at after the answer: what was told before the cut must be there.
+            // Checked after the response: an acknowledgement before the cut must hold.
             guard !disk.isCut else { return }
             ledger.acknowledge(writer, number)
-            // One who reads keeps SQLite from beginning its log anew, for a while.
+            // A reader prevents SQLite from restarting its log for a while.
             if number % 10 == 0 { _ = try? await store.get([Plan.mark(writer), Plan.shared]) }
         }
     }
 
-    /// Each opening of a store begins a life of its logs, to which the snapshots that are written belong.
+    /// Each opening of a store starts an incarnation of its logs, which its snapshots belong to.
     private func inLife(
         of key: StateKey, _ writes: [StateWrite], _ store: SQLiteStore
     ) async throws(StateStoreError) -> [StateWrite] {
@@ -87,7 +87,7 @@ package struct Trial: Sendable {
         return changed
     }
 
-    /// - Parameter lock: the store's lock, which comes back beside one of the files.
+    /// - Parameter lock: the store's lock, which reappears beside one of the files.
     private func judge(_ disk: Disk, _ ledger: AcknowledgedWrites, lock: String) async throws -> Outcome {
         var outcome = Outcome()
         outcome.cut = disk.cut ?? ""
@@ -113,7 +113,7 @@ package struct Trial: Sendable {
         return outcome
     }
 
-    /// The same files once more: a look changes them.
+    /// Writes the same files again, since a check changes them.
     private func keep(_ disk: Disk, _ random: RandomSource) throws -> String {
         let folder = try Folder()
         var random = random
@@ -122,22 +122,22 @@ package struct Trial: Sendable {
     }
 }
 
-/// What came of a trial, or of many.
+/// The outcome of one trial, or of many.
 package struct Outcome: Sendable, CustomStringConvertible {
     package var findings: [Finding] = []
-    /// What SQLite was about to do when the power went.
+    /// The operation that the power cut prevented.
     package var cut = ""
     package var events = 0
     package var acknowledged = 0
-    /// Batches that are there, each time that the files were made anew.
+    /// The numbers of present batches, for each set of files.
     package var batches: [Int] = []
-    /// Power cuts while pages went from the log into the file.
+    /// Power cuts while pages were moved from the log into the file.
     package var cutsWhileMoving = 0
     package var whole: Int { tally.whole }
     package var torn: Int { tally.torn }
     package var dropped: Int { tally.dropped }
     var tally = Damage.Tally()
-    /// Where files are that something is wrong with.
+    /// The folder of the files of a finding.
     package var kept: String?
 
     package init() {}
@@ -156,14 +156,14 @@ package struct Outcome: Sendable, CustomStringConvertible {
     }
 }
 
-/// A folder of its own, until it is removed.
+/// A temporary folder, until it is removed.
 private struct Folder {
     let path: String
 
     init() throws {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/trebuchet-power-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw Failure(description: "no folder in \(parent)") }
+        guard mkdtemp(&template) != nil else { throw Failure(description: "cannot create a folder in \(parent)") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 

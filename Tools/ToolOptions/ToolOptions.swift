@@ -1,7 +1,7 @@
 /// The options of a command line, one after the other.
 package struct ToolOptions {
     private var rest: ArraySlice<String>
-    /// The one that `next` gave last.
+    /// The last result of `next`.
     private var option = ""
 
     package init(_ arguments: [String]) { rest = arguments[...] }
@@ -13,7 +13,7 @@ package struct ToolOptions {
         return next
     }
 
-    /// What stands behind the option.
+    /// The value of the option.
     package mutating func value() throws(WrongUse) -> String {
         guard let value = rest.popFirst(), !value.hasPrefix("--") else { throw WrongUse("\(option) needs a value") }
         return value
@@ -26,11 +26,11 @@ package struct ToolOptions {
             "\(option) must be a number between \(range.lowerBound) and \(range.upperBound), not '\(text)'")
     }
 
-    /// Nobody knows the option.
+    /// The error for an unknown option.
     package var unknown: WrongUse { WrongUse("unknown option '\(option)'") }
 }
 
-/// The command line says what cannot be done.
+/// An error in the command line.
 package struct WrongUse: Error, CustomStringConvertible {
     package let description: String
 

@@ -4,7 +4,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetCLI
 
-/// A run: chapters of hostile courses drawn from the seed, each followed by a look at the servers.
+/// A run: rounds of hostile scenarios drawn from the seed, each followed by a check of the servers.
 final class AdversarialClient {
     private let options: Options
     private var honest: [any ControlClient] = []
@@ -21,10 +21,10 @@ final class AdversarialClient {
 
     func run() async throws -> Bool {
         print(
-            "torments for \(options.seconds) s with --seed \(options.seed)\(options.isTLS ? " --tls" : ""): "
+            "attacking for \(options.seconds) s with --seed \(options.seed)\(options.isTLS ? " --tls" : ""): "
                 + options.families.map(\.rawValue).joined(separator: ", "))
         let siege = try await AttackRun(options, lines: options.lines) { try await self.befriend($0) }
-        // So that what is made once is made when memory is looked at first.
+        // Covers one-time allocations before the first memory measurement.
         let warmUp = min(120, Double(options.seconds) / 5)
         var base: [Daemon.Memory]?
         var late: [Daemon.Memory]?
@@ -33,7 +33,7 @@ final class AdversarialClient {
             let (finding, courses, suspect) = await chapter(siege)
             if let finding { return await report(finding, before + courses, siege, suspect) }
             before = courses
-            // Resident memory goes up and down with what lies beside what: its level is the lowest of a while.
+            // Resident memory varies with fragmentation: its level is the minimum of a period.
             let now = try await siege.memory()
             switch elapsed {
             case ..<warmUp: break
@@ -51,13 +51,13 @@ final class AdversarialClient {
                 return await report(finding, before, siege)
             }
         }
-        // What was set up for later, such as limits of time for connections that end.
+        // Waits for scheduled work, such as time limits of closing connections.
         _ = await eventually(within: .seconds(7)) { siege.death != nil }
         if let finding = siege.death ?? slowness { return await report(finding, before, siege) }
         for client in honest { await client.stop() }
         if let finding = await siege.endInOrder() { return await report(finding, before, siege) }
         await siege.stop()
-        print("\(source.count) courses in \(Int(elapsed)) s, and nothing found; honest clients: \(times)")
+        print("\(source.count) scenarios in \(Int(elapsed)) s without findings; honest clients: \(times)")
         return true
     }
 
@@ -80,7 +80,7 @@ final class AdversarialClient {
         for client in honest {
             let isQuiet = await client.pause()
             if let problem = client.ledger.problems.first { return .honest(problem) }
-            if !isQuiet { return .honest("\(client.ledger.name): a call has not ended in 30 s") }
+            if !isQuiet { return .honest("\(client.ledger.name): a call did not end in 30 s") }
         }
         return nil
     }
@@ -96,14 +96,14 @@ final class AdversarialClient {
     private var slowness: Finding? {
         guard let limit = options.p99 else { return nil }
         for client in honest where client.ledger.times.microseconds(0.99) > Double(limit) * 1_000 {
-            return .slow("\(client.ledger.name): the p99 of calls is over \(limit) ms: \(times)")
+            return .slow("\(client.ledger.name): the p99 of calls exceeds \(limit) ms: \(times)")
         }
         return nil
     }
 
-    // MARK: A chapter
+    // MARK: A run
 
-    /// Some seconds of hostility, then a look at the servers with all at rest.
+    /// Runs hostile clients for some seconds, then checks the idle servers.
     private func chapter(_ siege: AttackRun) async -> (Finding?, [Scenario], suspect: Scenario?) {
         for client in honest { client.resume() }
         let left = Double(options.seconds) - elapsed
@@ -120,12 +120,12 @@ final class AdversarialClient {
         if ContinuousClock.now - lastWord > .seconds(9) || finding != nil {
             lastWord = ContinuousClock.now
             let memory = ((try? await siege.memory()) ?? []).map(\.description).joined(separator: ", ")
-            print("\(Int(elapsed)) s: \(source.count) courses, \(memory); \(times)")
+            print("\(Int(elapsed)) s: \(source.count) scenarios, \(memory); \(times)")
         }
         return (finding, outcome.courses, outcome.complaint?.course)
     }
 
-    // MARK: A finding
+    // MARK: Findings
 
     private func report(_ finding: Finding, _ courses: [Scenario], _ siege: AttackRun, _ suspect: Scenario? = nil) async
         -> Bool
@@ -135,20 +135,21 @@ final class AdversarialClient {
         )
         for daemon in siege.daemons {
             let last = daemon.program.lines.dropFirst(3).suffix(12)
-            if !last.isEmpty { print("\(daemon.name) said last:" + last.map { "\n    \($0.prefix(300))" }.joined()) }
+            if !last.isEmpty { print("\(daemon.name) printed last:" + last.map { "\n    \($0.prefix(300))" }.joined()) }
         }
         for client in honest { await client.stop() }
         await siege.stop()
         guard options.shrinkSeconds > 0 else { return false }
         let laboratory = TestEnvironment(options, finding)
-        print("looks for the smallest of \(courses.count) courses, for at most \(options.shrinkSeconds) s")
+        print(
+            "searching for the smallest schedule of \(courses.count) scenarios, for at most \(options.shrinkSeconds) s")
         if let schedule = await laboratory.smallest(of: courses, suspect: suspect) {
             print(
-                "it comes again; the smallest of \(laboratory.experiments) schedules that show it in \(options.repeats) repeats:"
+                "reproduced; the smallest of \(laboratory.experiments) schedules that show it in \(options.repeats) repeats:"
             )
             print("scripts/torment --replay '\(schedule)'")
         } else {
-            print("the courses since the look before did not show it again")
+            print("the scenarios since the last check did not show it again")
         }
         return false
     }

@@ -9,10 +9,10 @@ enum AdversarialTest {
     static func main() async {
         setvbuf(stdout, nil, _IOLBF, 0)
         signal(SIGPIPE, SIG_IGN)
-        // A crash is to be seen at once, not after the system's own look at it.
+        // Shows a crash at once, without the system's own report.
         setenv("SWIFT_BACKTRACE", "enable=no", 0)
         setenv("ASAN_OPTIONS", "detect_leaks=0:quarantine_size_mb=16:handle_segv=1", 0)
-        // A run takes long, and who looks at a file of it wants to see how far it is.
+        // A run takes long, and its output file must show the progress.
         setvbuf(stdout, nil, _IOLBF, 0)
         let arguments = Array(CommandLine.arguments.dropFirst())
         if arguments.contains("--help") || arguments.contains("-h") { return print(Options.help) }
@@ -31,10 +31,10 @@ enum AdversarialTest {
         }
     }
 
-    /// Whether nothing was found.
+    /// True without findings.
     private static func run(_ options: Options) async throws -> Bool {
         guard let schedule = options.replay else { return try await AdversarialClient(options).run() }
-        print("replays \(schedule.courses.count) course(s), \(options.repeats) times")
+        print("replaying \(schedule.courses.count) scenario(s), \(options.repeats) times")
         let finding = try await TestEnvironment.run(schedule, repeats: options.repeats, options)
         guard let finding else {
             print("nothing found")

@@ -1,7 +1,7 @@
 import Foundation
 import ToolOptions
 
-/// What the command line says.
+/// The options of the command line.
 struct Options: Sendable {
     var seconds = 600
     var seed = UInt64.random(in: 1...999_999)
@@ -20,21 +20,21 @@ struct Options: Sendable {
         usage: Torment --tool FILE [--seconds N] [--seed N] [--tls] [--only FAMILIES] [--without FAMILIES]
                        [--replay SCHEDULE] [--repeats N] [--shrink-seconds N] [--p99 MS] [--python FILE] [--sanitized]
 
-          --seconds N        how long hostile clients come (600)
-          --seed N           their chance; a run prints its own
+          --seconds N        duration of the attacks (600)
+          --seed N           seed of the hostile clients; a run prints its seed
           --tls              also a server with TLS
           --only FAMILIES    only these, separated by commas
           --without FAMILIES all but these
-          --replay SCHEDULE  a line that a finding printed, instead of chance
-          --repeats N        how often a schedule is repeated to see a finding again (20)
-          --shrink-seconds N how long the smallest schedule of a finding is looked for (240)
-          --p99 MS           a finding when calls of honest clients took longer; else their times are only told
-          --python FILE      an interpreter with 'websockets' for the foreign client; without it there is none
+          --replay SCHEDULE  the schedule that a finding printed, instead of random ones
+          --repeats N        repetitions of a schedule to reproduce a finding (20)
+          --shrink-seconds N maximum time to search for the smallest schedule of a finding (240)
+          --p99 MS           report slower calls of honest clients as a finding, instead of only their times
+          --python FILE      an interpreter with 'websockets' for the foreign client; none without it
           --tool FILE        the executable 'trebuchet'
-          --sanitized        it was built with a sanitizer: memory is told and not judged, and all may take longer
+          --sanitized        built with a sanitizer: memory is reported without a check, and time limits are longer
 
         families: \(Family.allCases.map(\.rawValue).joined(separator: ", "))
-        exits with 0 when nothing was found, 1 after a finding, 2 after a wrong use
+        Exits with 0 without a finding, 1 after a finding, 2 after wrong usage.
         """
 
     init(_ arguments: [String]) throws(WrongUse) {
@@ -51,7 +51,7 @@ struct Options: Sendable {
             case "--replay":
                 let line = try rest.value()
                 guard let schedule = Schedule(reading: line) else {
-                    throw WrongUse("--replay: this is no schedule")
+                    throw WrongUse("--replay: invalid schedule")
                 }
                 replay = schedule
             case "--repeats": repeats = try rest.number(1...10_000)
@@ -67,9 +67,9 @@ struct Options: Sendable {
         }
         families = (only ?? Family.allCases).filter { !without.contains($0) && (isTLS || $0 != .tls) }
         if replay?.courses.contains(where: { [.tls, .bare].contains($0.line) }) == true { isTLS = true }
-        guard !families.isEmpty else { throw WrongUse("no family is left") }
+        guard !families.isEmpty else { throw WrongUse("--only and --without leave no family") }
         guard FileManager.default.isExecutableFile(atPath: tool) else {
-            throw WrongUse("--tool \(tool): there is no such executable")
+            throw WrongUse("--tool \(tool): not an executable")
         }
     }
 
@@ -77,18 +77,18 @@ struct Options: Sendable {
         var families: [Family] = []
         for name in list.split(separator: ",") {
             guard let family = Family(rawValue: String(name)) else {
-                throw WrongUse("\(option): there is no family '\(name)'")
+                throw WrongUse("\(option): unknown family '\(name)'")
             }
             families.append(family)
         }
         return families
     }
 
-    /// The lines of the servers that these families need.
+    /// The ports of the servers that these families need.
     var lines: Set<Scenario.PortKind> {
         Set([.plain] + (isTLS ? [.tls, .bare] : []) + (families.contains(.output) ? [.full, .closed] : []))
     }
 
-    /// What an answer may take beyond the limit of its call.
+    /// The time that a response may take beyond its call's limit.
     var patience = Duration.seconds(12)
 }

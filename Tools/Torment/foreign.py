@@ -1,5 +1,5 @@
-"""An honest client with the JSON of the protocol typed by hand. Arguments: the server's URL, the name of an actor of its own, and
-for wss whom to trust. It prints what is wrong, and how long its calls took in microseconds; 'pause' and 'go' come on its input."""
+"""An honest client with hand-written JSON of the protocol. Arguments: the server's URL, the name of a dedicated actor, and
+for wss the trusted certificate. It prints faults and the durations of its calls in microseconds; it reads 'pause' and 'go'."""
 import asyncio, json, ssl, sys, time
 import websockets
 
@@ -91,7 +91,7 @@ class Client:
             await self.check(n + 5, "sum(_:_:)", n, 5)
             await self.check("ü" * (n % 500), "echo(_:)", "ü" * (n % 500))
             await self.check(n, "set(_:)", n)
-            # What a call changed comes before its answer.
+            # The changes of a call arrive before its response.
             if self.state is None or self.state["number"] != n:
                 say(f"after set({n}) the state is {self.state}")
             self.total += n

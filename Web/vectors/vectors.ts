@@ -53,7 +53,7 @@ export interface Keys {
 /** Whole numbers, given and implied. */
 export type Level = -1 | 0 | 10 | 11
 
-/** Only numbers, texts and booleans stand alone as raw values. */
+/** Only numbers, texts and booleans are encoded as bare raw values. */
 export interface Moment {
     rawValue: Date
 }
@@ -90,10 +90,10 @@ export function Rights(value: number): Rights {
     return value as Rights
 }
 
-/** Keys of objects, unlike those of ``Colour``. */
+/** Object keys, unlike those of ``Colour``. */
 export type Size = "small" | "large"
 
-/** Optionals in a struct are left out, what is in two of them may be null. */
+/** Nil optionals of a struct are omitted; a nil in two optionals may be null. */
 export interface Sparse {
     a?: number
     b?: Date
@@ -186,7 +186,7 @@ const UnusualCodec: Codec<Unusual> = /*#__PURE__*/ struct({
     in: /*#__PURE__*/ array(date),
 })
 
-/** A value of each row, by the name of the method that takes it and gives it back. */
+/** A value of each row, under the name of the method that receives and returns it. */
 export const Vectors = /*#__PURE__*/ actorType<{
     methods: {
         text(value: string, options?: CallOptions): Call<string>

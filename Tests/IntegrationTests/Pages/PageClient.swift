@@ -5,7 +5,7 @@ import Platform
 import Testing
 import Transports
 
-/// One connection over which pages are asked for, and what came of it.
+/// One connection for page requests, and its responses.
 final class PageClient: Sendable {
     struct Reply: Sendable {
         var status = 0
@@ -18,7 +18,7 @@ final class PageClient: Sendable {
 
     private let descriptor: Int32
 
-    /// - Parameter address: where to; IPv4.
+    /// - Parameter address: the server's address; IPv4.
     init(_ address: SocketAddress, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var limit = timeval(tv_sec: 40, tv_usec: 0)
@@ -49,7 +49,7 @@ final class PageClient: Sendable {
         }
     }
 
-    /// Asks, and does not read.
+    /// Sends a request without reading.
     func ask(_ path: String, _ headers: [String: String] = [:], method: String = "GET", host: String = "localhost")
         throws
     {
@@ -85,7 +85,7 @@ final class PageClient: Sendable {
     }
 }
 
-/// A folder for one test, gone with it.
+/// A folder for one test, removed when it is released.
 final class TemporaryFolder: Sendable {
     let path: String
 

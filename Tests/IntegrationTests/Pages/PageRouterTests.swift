@@ -43,7 +43,7 @@ import TrebuchetTesting
         return folder
     }
 
-    @Test("files, folders, types and versions; a connection for all of it")
+    @Test("files, folders, types and versions are served over one connection")
     func files() async throws {
         let folder = try makeFolder()
         try await withServer([try .folder(folder.path)]) { _, address in
@@ -71,7 +71,7 @@ import TrebuchetTesting
                 #expect(reply.status == 404 && reply.text == "there is no such page\n", "\(path)")
             }
             #expect(try await client.get("/%zz").status == 400)
-            // Whether there is something newer.
+            // Asks for a newer version.
             let tag = try #require(script.fields["etag"])
             let same = try await client.get("/app/main.js", ["If-None-Match": tag])
             #expect(same.status == 304 && same.fields["etag"] == tag && same.fields["content-length"] == nil)
@@ -86,7 +86,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("no way leads out of the folder, to what begins with a dot, or to what is no file")
+    @Test("no path leads out of the folder, to hidden files or to special files")
     func outside() async throws {
         let folder = try makeFolder()
         let other = try TemporaryFolder()
@@ -101,7 +101,7 @@ import TrebuchetTesting
         try folder.link("process", to: "/proc/self/environ")
         try folder.link("inside.html", to: "index.html")
         #expect(mkfifo(folder.path + "/fifo", 0o600) == 0)
-        // A folder whose name begins with that of ours.
+        // A folder whose name starts with the name of the served one.
         let beside = folder.path + "-beside"
         try FileManager.default.createDirectory(atPath: beside, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: beside) }
@@ -132,8 +132,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "a volume of Kubernetes, whose files are links through a hidden folder, has its pages, also when it is changed")
+    @Test("a Kubernetes volume with links through a hidden folder is served, also after a change")
     func mountedVolume() async throws {
         let folder = try TemporaryFolder()
         try folder.write("..2026_05_01/index.html", "<p>one</p>".utf8)
@@ -175,8 +174,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "/healthz is answered whatever the name of the host is, and pages are not; pages of other origins get neither")
+    @Test("/healthz accepts any host name, and pages do not; pages of other origins get neither")
     func health() async throws {
         let folder = try makeFolder()
         try await withServer([try .folder(folder.path)]) { _, address in
@@ -189,7 +187,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what was given first has precedence, and leaves to others what it does not have")
+    @Test("the first page source has precedence, and the next ones serve what it lacks")
     func precedence() async throws {
         let folder = try makeFolder()
         try folder.write("shared.txt", "folder".utf8)
@@ -219,7 +217,7 @@ import TrebuchetTesting
         #expect(throws: TransportError.self) { try PageSource.folder(folder.path + "/index.html") }
     }
 
-    @Test("a link to the newest release may be set to another while the server runs")
+    @Test("a link to the newest release may be changed while the server runs")
     func releases() async throws {
         let folder = try TemporaryFolder()
         for name in ["one", "two"] { try folder.write("\(name)/index.html", name.utf8) }
@@ -233,7 +231,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a large file comes whole, its descriptor is open only meanwhile, and there is a limit to them")
+    @Test("a large file arrives completely, its descriptor is open only meanwhile, and descriptors are limited")
     func descriptors() async throws {
         let folder = try TemporaryFolder()
         var large = Data((0..<4_093).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 4) })
@@ -264,7 +262,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("health is told as ever, and a server without pages answers 426")
+    @Test("health stays available, and a server without pages answers 426")
     func without() async throws {
         try await withServer([]) { _, address in
             let reply = try await PageClient(address).get("/")
@@ -278,7 +276,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("pages of other origins and names that were made to lead here get no page")
+    @Test("other origins and rebound host names get no page")
     func origins() async throws {
         try await withServer([try .page("/x.txt", Array("x".utf8))]) { _, address in
             let rebound = try await PageClient(address).get("/x.txt", host: "evil.example")
@@ -288,7 +286,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what is hosted is told to this machine, to everybody when asked for, and to nobody unless it is")
+    @Test("the schema is served to loopback, to everyone on request, and otherwise not at all")
     func schema() async throws {
         let page = [try PageSource.page("/x.txt", Array("x".utf8))]
         try await withServer(page) { _, address in

@@ -3,7 +3,7 @@ import Dispatch
 import TestSupport
 import Trebuchet
 
-/// Methods that tell where they run, and what a factory made.
+/// Methods that report their thread, and the factory's record.
 @Trebuchet
 distributed actor ActivationTestActor {
     @StreamedState var visits: Visits = Visits()
@@ -43,7 +43,7 @@ distributed actor ActivationTestActor {
     @Idempotent
     distributed func enterOnce() -> Int { enter() }
 
-    /// The threads of the method, and of what it awaits: a function, a plain actor, a concurrent function, another actor.
+    /// The threads of the method and of its awaited calls: a function, a plain actor, a concurrent function, another actor.
     distributed func threads() async -> [String] {
         let own = Threads.name
         let system = actorSystem
@@ -57,7 +57,7 @@ distributed actor ActivationTestActor {
     struct Stubborn: Error {}
 }
 
-/// An actor that no reactor has.
+/// An actor outside of all reactors.
 @Trebuchet(executor: .concurrent)
 distributed actor ConcurrentWorker {
     distributed func thread() -> String { Threads.name }
@@ -67,7 +67,7 @@ actor PlainWorker {
     func thread() -> String { Threads.name }
 }
 
-/// An actor with an executor of its own.
+/// An actor with a custom executor.
 @Trebuchet
 distributed actor OwnExecutor {
     private static let queue = OwnQueue()
@@ -97,7 +97,7 @@ final class OwnQueue: SerialExecutor {
 }
 
 enum Threads {
-    /// The name of the thread of now: `reactor-0`, for one.
+    /// The name of the current thread, for example `reactor-0`.
     @inline(never)
     static var name: String {
         var name = [CChar](repeating: 0, count: 16)
@@ -110,7 +110,7 @@ enum Threads {
 }
 
 extension AccessPolicy {
-    /// Permits nothing, and notes what was asked for.
+    /// A policy that rejects everything, and records the requests.
     static func refusing(_ asked: Journal) -> AccessPolicy {
         AccessPolicy(authorize: { _, actor, target in
             asked.record("\(actor) \(target)")

@@ -6,7 +6,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Actors that were made on demand and go again.
+/// Activation and deactivation of on-demand actors.
 @Suite(.timeLimit(.minutes(5))) struct IdleActorTests {
     private func withLobbies(
         discarding: Bool = false, limits: ServerLimits = ServerLimits(), link: TestLink = .webSocket,
@@ -25,12 +25,12 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor without calls and streams goes after its time, and the next call makes another")
+    @Test("an actor without calls and streams is deactivated after its idle time, and the next call activates another")
     func goes() async throws {
         try await withLobbies { (client, server, journal) async throws -> Void in
             let lobby = try client.resolve(ActivationTestActor.self, id: "lobbies/1")
             #expect(try await lobby.look() == 0)
-            // The first look may find that it was used since the one before: its rest begins then.
+            // The first check may find that it was used since the previous check: its idle time starts then.
             for _ in 0..<2 { await server.advanceIdleTime(by: .seconds(301)) }
             await journal.wait(for: "lobbies/1 goes")
             #expect(await eventually { server.actorCount == 0 })
@@ -39,7 +39,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a changed state that no store keeps holds its actor, unless it may be lost", arguments: [false, true])
+    @Test("a changed state without a store keeps its actor active, unless it is transient", arguments: [false, true])
     func changedState(discarding: Bool) async throws {
         try await withLobbies(discarding: discarding) { (client, server, journal) async throws -> Void in
             let lobby = try client.resolve(ActivationTestActor.self, id: "lobbies/1")
@@ -50,7 +50,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a persisted state holds its actor at a server without a store, and lets it go, and is there again, with one")
+    @Test("a persisted state keeps its actor active without a store; with one it is deactivated and restored")
     func persisted() async throws {
         for store in [nil, MemoryStore()] {
             let log = Mutex<[String]>([])
@@ -71,14 +71,14 @@ import TrebuchetTesting
             if store != nil { #expect(await eventually { server.actorCount == 0 }) }
             #expect(try await keeper.add() == 2)
             #expect(made.entries.count == (store == nil ? 1 : 2))
-            // Of each type once in a process.
+            // One line for each type in a process.
             #expect(log.withLock { $0.count } <= 1)
             await client.close()
             await server.shutdown(drain: .zero)
         }
     }
 
-    @Test("who observes an actor keeps it; it goes when he has gone, and he finds another epoch when he comes back")
+    @Test("a subscriber keeps its actor active; a later subscriber finds another epoch")
     func observed() async throws {
         try await withLobbies { (client, server, journal) async throws -> Void in
             let peer = try await RawPeer.connect(try #require(server.address))
@@ -102,7 +102,7 @@ import TrebuchetTesting
         message.firstRange(of: #""epoch":""#).map { message[$0.upperBound...].prefix(8) }
     }
 
-    @Test("calls that come while an actor goes wait for the next one")
+    @Test("calls that arrive during a deactivation wait for the next activation")
     func waiting() async throws {
         try await withLobbies { (client, server, journal) async throws -> Void in
             let lobby = try client.resolve(ActivationTestActor.self, id: "lobbies/slow")
@@ -119,7 +119,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor that throws when it is let go is let go, and the log says so")
+    @Test("an actor whose deactivate() throws is deactivated, and the log names it")
     func stubborn() async throws {
         let log = Mutex<[String]>([])
         let journal = Journal()
@@ -140,7 +140,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "one client gets its share of the actors on demand, others still make theirs, and after their time all have gone"
+        "one client has a quota of on-demand actors, other clients still activate theirs, and all are deactivated when idle"
     )
     func share() async throws {
         var limits = ServerLimits()
@@ -178,7 +178,7 @@ import TrebuchetTesting
         }
     }
 
-    /// It measures the whole process, so it runs only where no other test does: `scripts/test` has a part for that.
+    /// Measures the whole process, so it runs only where no other test does: `scripts/test` has a part for that.
     @Test(
         "an idle actor of ten methods and a state costs at most 1.5 KB",
         .enabled(if: ProcessInfo.processInfo.environment["TREBUCHET_ALONE"] == "1"))
@@ -196,7 +196,7 @@ import TrebuchetTesting
             }
             try await make(0..<2_048)
             let before = allocated_bytes()
-            // Four times as many, so that tables have grown as far as they do for each.
+            // Four times as many, so that table growth is in proportion.
             try await make(2_048..<8_192)
             let measured = (allocated_bytes() - before) / 6_144
             print("bytes for an idle actor: \(measured)")

@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 import WebSockets
 
-/// Clients that hand over references, and mean no good.
+/// Misbehaving clients that pass references.
 @Suite(.timeLimit(.minutes(5))) struct StrangeHostTests {
     private static let identity = "an-identity-that-nobody-guesses"
 
@@ -44,12 +44,12 @@ import WebSockets
         peer.send(#"{"type":"response","payload":{"callID":"\#(callID)","result":\#(result)}}"#)
     }
 
-    @Test("a reference is taken of a client that has said who it is, and has a name")
+    @Test("a reference is accepted from a client with an identity, and needs a name")
     func introduced() async throws {
         try await withHost { _, address, server in
             let stranger = try await peer(address, as: nil)
             #expect(try await enter(stranger)?.code == "invalidArguments")
-            // An identity that can be guessed is none.
+            // An identity that can be guessed is rejected.
             stranger.introduce("short")
             #expect(try await stranger.next()?.type == "error")
             #expect(try await enter(stranger)?.code == "invalidArguments")
@@ -58,7 +58,7 @@ import WebSockets
                 #expect(try await enter(known, name)?.code == "invalidArguments")
             }
             #expect(try await enter(known) == nil)
-            // One connection, one client.
+            // One client for one connection.
             known.introduce(Self.identity)
             #expect(try await known.next()?.type == "hello")
             known.introduce("another-identity-that-nobody-guesses")
@@ -68,7 +68,7 @@ import WebSockets
         }
     }
 
-    @Test("who makes up an identity, or is somebody else, gets no call of another client")
+    @Test("a client with a forged identity gets no call of another client")
     func madeUp() async throws {
         let keys = ["a": Principal(id: "Ada"), "b": Principal(id: "Bob")]
         var options = TrebuchetClient.Options()
@@ -77,7 +77,7 @@ import WebSockets
             host, address, server in
             let ada = try await peer(address, key: "a")
             #expect(try await enter(ada) == nil)
-            // The very same, of another principal, and others.
+            // The same identity with another principal, and other identities.
             let strangers = [
                 try await peer(address, key: "b"), try await peer(address, as: Self.identity + "x", key: "a"),
                 try await peer(address, as: Self.identity.uppercased(), key: "a"),
@@ -89,7 +89,7 @@ import WebSockets
             let callID = try #require(asked.payload.callID)
             for stranger in strangers {
                 answer(stranger, callID, "666")
-                #expect(try await stranger.next()?.type == "error", "nothing came before, and it was never asked")
+                #expect(try await stranger.next()?.type == "error", "no call was received before the error")
             }
             answer(ada, callID, "7")
             #expect(try await call.value == ["7"])
@@ -97,7 +97,7 @@ import WebSockets
         }
     }
 
-    @Test("an actor of a client is none of the server's, nor of another client's, whatever it is called")
+    @Test("an actor of a client is separate from the server's and other clients' actors of equal names")
     func names() async throws {
         try await withHost { host, address, server in
             let first = try await peer(address)
@@ -113,7 +113,7 @@ import WebSockets
         }
     }
 
-    @Test("answers to calls that were never made end the connection of who sends them, and late ones are nothing")
+    @Test("responses to unknown calls end the sender's connection, and late ones are ignored")
     func unasked() async throws {
         try await withHost { host, address, _ in
             let peer = try await peer(address)
@@ -140,7 +140,7 @@ import WebSockets
         }
     }
 
-    @Test("an answer that is too large or makes no sense ends its call alone")
+    @Test("an oversized or malformed response fails only its call")
     func answers() async throws {
         var limits = ServerLimits()
         limits.clientResponseSize = 1_000
@@ -160,7 +160,7 @@ import WebSockets
             answer(peer, try #require(await peer.next()?.payload.callID), "3")
             #expect(try await third.value == ["3"])
             peer.close()
-            // One that knows the limit does not send what is too large.
+            // A client that knows the limit does not send more.
             let client = TrebuchetClient(transport: .webSocket(host: address.host, port: address.port))
             try await client.connect()
             let visitor = CalledClientActor(actorSystem: client.actorSystem)
@@ -173,7 +173,7 @@ import WebSockets
         }
     }
 
-    @Test("so many references are held for a client, and for all; an error names limit and setting")
+    @Test("the references of one client, and of all, are limited; the error names limit and setting")
     func references() async throws {
         var limits = ServerLimits()
         limits.clientActorsPerClient = 2
@@ -196,7 +196,7 @@ import WebSockets
         }
     }
 
-    /// A server where two of a kind may be of one party, and a way to come to it as somebody from somewhere.
+    /// Runs `body` with a server that admits two of a kind for each party, and a function that connects as a principal from a host.
     private func withShares(
         _ whose: String, _ limits: ServerLimits,
         _ body: (ClientReferenceHolder, TrebuchetServer, (_ client: Int, _ party: Int) async throws -> RawPeer)
@@ -218,7 +218,7 @@ import WebSockets
     }
 
     @Test(
-        "so many references are held for all clients of a principal, and of a host, and others have theirs",
+        "the references of a principal's clients, and of a host's, are limited separately",
         arguments: ["Principal", "Host"])
     func shares(whose: String) async throws {
         let setting = "clientActorsPer\(whose)"
@@ -234,12 +234,12 @@ import WebSockets
                 #expect(refusal?.code == "rateLimited")
                 #expect(refusal?.message.contains("ServerLimits.\(setting))") == true, "\(refusal?.message ?? "")")
             }
-            // One that it has already counts once.
+            // A reference that it already has counts once.
             #expect(try await enter(first) == nil)
             let other = try await peer(4, 1)
             #expect(try await enter(other) == nil)
             #expect(server.clientActorCount == 3)
-            // When they are let go of there is room again.
+            // Their release makes room again.
             try await host.leaveAll()
             #expect(await eventually { server.clientActorCount == 0 })
             for each in [third, first] { #expect(try await enter(each, "another") == nil) }
@@ -248,7 +248,7 @@ import WebSockets
     }
 
     @Test(
-        "so many calls may be under way to all clients of a principal, and of a host, and others have theirs",
+        "the in-flight calls to a principal's clients, and to a host's, are limited separately",
         arguments: ["Principal", "Host"])
     func callShares(whose: String) async throws {
         let setting = "callsToClientsPer\(whose)"
@@ -257,7 +257,7 @@ import WebSockets
         try await withShares(whose, limits) { host, server, peer in
             var peers: [RawPeer] = []
             var waiting: [Task<[String], any Error>] = []
-            // The host calls who entered last.
+            // The host calls the newest entrant.
             for client in 1...2 {
                 let next = try await peer(client, 0)
                 #expect(try await enter(next) == nil)
@@ -283,7 +283,7 @@ import WebSockets
     }
 
     @Test(
-        "so many calls, and bytes of them, may be under way to one client, and to all",
+        "the in-flight calls to one client and to all, and their bytes, are limited",
         arguments: [
             "callsPerClient", "callsToClients", "callBytesPerClient", "bufferedBytes",
         ])
@@ -307,7 +307,7 @@ import WebSockets
             do {
                 outcome = try await host.tell(text)
             } catch let error as TrebuchetError where setting == "bufferedBytes" {
-                // A message that comes in pieces is held while it is not whole, and may be what is refused.
+                // A fragmented message is buffered until it is complete, and may be the one rejected.
                 outcome = [error.code.description, error.message]
             }
             #expect(outcome.first == "rateLimited")
@@ -319,7 +319,7 @@ import WebSockets
         }
     }
 
-    @Test("a client that does not read is not sent more than it takes; the calls wait, and end at their deadline")
+    @Test("a client that does not read is sent no more than it accepts; the calls wait, and end at their deadline")
     func unread() async throws {
         var limits = ServerLimits()
         limits.callsPerClient = 40
@@ -342,14 +342,14 @@ import WebSockets
                     answer(peer, callID, "1")
                 }
             }
-            // The limit of a second is for each call, and what was told meanwhile may take longer to read.
+            // The limit of a second applies to each call, and reading the earlier messages may take longer.
             #expect(await eventually { (try? await host.tell("now")) == ["1"] })
             peer.close()
             try await answering.value
         }
     }
 
-    @Test("a client that leaves is not called any more, and hands over nothing")
+    @Test("a client that leaves receives no more calls, and its references are rejected")
     func leaves() async throws {
         try await withHost { host, address, server in
             let peer = try await peer(address)

@@ -5,9 +5,9 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// Calls of those who mean no good, or know no better.
+/// Calls of malicious or faulty clients.
 @Suite(.timeLimit(.minutes(5))) struct StrangerCallTests {
-    /// A server with a lobby, and lobbies on demand that wait for the test's word.
+    /// Runs `body` with a server with a lobby, and on-demand lobbies that wait for the test's signal.
     private func withLobbies(
         reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
         _ body: (RawPeer, TrebuchetServer, Journal) async throws -> Void
@@ -34,7 +34,8 @@ import TrebuchetTesting
 
     private func message(_ peer: RawPeer) async throws -> Message.Payload { try #require(await peer.next()).payload }
 
-    @Test("a mangled name of any depth is no method, and the server goes on", arguments: ["lobby", "lobbies/1"])
+    @Test(
+        "a mangled name of any depth is an unknown method, and the server continues", arguments: ["lobby", "lobbies/1"])
     func deepName(actor: String) async throws {
         let deep = "$s4main1AC1fyySi" + String(repeating: "Sg", count: 45_000) + "FTE"
         let long = "$s" + String(repeating: "x", count: 200_000)
@@ -53,7 +54,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stream of an actor that cannot be made ends with the reason, after one try")
+    @Test("a stream of an actor whose activation fails ends with the reason, after one attempt")
     func resumeOfNothing() async throws {
         try await withLobbies { (peer, _, journal) async throws -> Void in
             for number in 1...3 {
@@ -66,7 +67,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who may not observe a state may not resume a stream of it either, and its actor is not made")
+    @Test("a caller that may not observe a state may not resume its stream either, and its actor is not activated")
     func resumeWithoutPermission() async throws {
         let asked = Journal()
         try await withLobbies(access: .refusing(asked)) { (peer, _, journal) async throws -> Void in
@@ -97,7 +98,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("no client sets a deadline beyond the server's longest")
+    @Test("a client cannot set a deadline beyond the server's maximum")
     func longestDeadline() async throws {
         var limits = ServerLimits()
         limits.maximumCallTimeout = .milliseconds(50)
@@ -125,7 +126,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an idempotent call that is cancelled while it waits for its actor keeps nothing, and can be made again")
+    @Test("an idempotent call cancelled while it waits for its actor leaves no record, and can be repeated")
     func cancelledOnce() async throws {
         try await withLobbies { (peer, server, journal) async throws -> Void in
             peer.call("1", "lobbies/1", "enterOnce()")
@@ -167,7 +168,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what the server holds for all has a limit, and nothing that is there ends at it")
+    @Test("the server's buffered memory has a limit, and existing work survives it")
     func heldBytes() async throws {
         var limits = ServerLimits()
         limits.bufferedBytes = 8_000
@@ -187,7 +188,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("nothing of the app runs, is made or is named for a caller that may not call")
+    @Test("user code does not run, activate or disclose anything for an unauthorized caller")
     func refused() async throws {
         let asked = Journal()
         try await withLobbies(access: .refusing(asked)) { (peer, server, journal) async throws -> Void in
@@ -216,7 +217,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call of wrong shape makes no actor")
+    @Test("a malformed call activates no actor")
     func wrongShape() async throws {
         try await withLobbies { (peer, _, journal) async throws -> Void in
             peer.invoke("1", "lobbies/1", "enter()", "[1]")
@@ -233,7 +234,7 @@ import TrebuchetTesting
     func names() async throws {
         try await withLobbies { (peer, server, journal) async throws -> Void in
             journal.record("go")
-            // é in one character, and in two.
+            // é as one code point and as two.
             for name in ["lobbies/caf\u{E9}", "lobbies/cafe\u{301}"] {
                 peer.invoke("1", name, "enter()")
                 #expect(try await message(peer).result == 1)
@@ -242,7 +243,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("as many calls as a client likes may run in place, whichever reactor its connection is on")
+    @Test("calls that run in place are not limited, on either reactor")
     func sameOnEachReactor() async throws {
         try await withLobbies(reactors: 2) { (_, server, _) async throws -> Void in
             var seen: Set<UInt64> = []
@@ -261,7 +262,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("calls from another reactor make no more versions than those from the actor's own")
+    @Test("calls from another reactor cause no more versions than those from the actor's own")
     func versionsOfATurn() async throws {
         try await withLobbies(reactors: 2) { (observer, server, _) async throws -> Void in
             observer.invoke("o", "lobby", "observeVisits")
@@ -308,7 +309,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what an actor of a reactor awaits elsewhere runs elsewhere")
+    @Test("functions that a reactor's actor awaits run on their own executors")
     func threads() async throws {
         try await withTestServer(reactors: 1) { server in
             await server.expose(ActivationTestActor(journal: Journal(), actorSystem: server.actorSystem), as: "lobby")
@@ -319,7 +320,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor with an executor of its own runs there alone")
+    @Test("an actor with a custom executor runs there alone")
     func ownExecutor() async throws {
         try await withTestServer(reactors: 1) { server in
             await server.expose(OwnExecutor(actorSystem: server.actorSystem), as: "own")
@@ -330,9 +331,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an actor of a reactor that its server does not have is called all the same")
+    @Test("an actor of a reactor outside of its server's reactors is called nevertheless")
     func foreignReactor() async throws {
-        // On the second reactor of the process, at a server that has the first one alone.
+        // On the second reactor of the process, at a server that has only the first one.
         let large = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let lobbies = (0..<2).map { _ in ActivationTestActor(journal: Journal(), actorSystem: large.actorSystem) }
         try await withTestServer(reactors: 1) { server in
@@ -351,7 +352,7 @@ import TrebuchetTesting
         return try await message(peer)
     }
 
-    @Test("a server that shuts down sends streams away, and refuses the calls of who goes on calling")
+    @Test("a server that shuts down ends streams, and rejects the calls of clients that continue to call")
     func drain() async throws {
         try await withLobbies { (peer, server, journal) async throws -> Void in
             peer.invoke("1", "lobbies/1", "enter()")

@@ -1,7 +1,7 @@
 import Synchronization
 import Testing
 
-/// What happened, in order.
+/// Recorded values, in order.
 final class Log<Value: Sendable>: Sendable {
     private let entries = Mutex<[Value]>([])
 
@@ -10,7 +10,7 @@ final class Log<Value: Sendable>: Sendable {
     func clear() { entries.withLock { $0 = [] } }
 }
 
-/// Something that one task waits for until another one says so.
+/// A latch that one task awaits until another opens it.
 actor Latch {
     private var isOpen = false
     private var waiting: [CheckedContinuation<Void, Never>] = []

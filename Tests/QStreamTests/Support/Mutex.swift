@@ -1,6 +1,6 @@
 #if TREBUCHET_THREAD_SANITIZER
     import Relays
 
-    /// Found before the one of the same name in Synchronization, whose lock ThreadSanitizer does not see.
+    /// Takes precedence over the type of the same name in Synchronization, whose lock ThreadSanitizer does not support.
     typealias Mutex<Value: ~Copyable> = SanitizedMutex<Value>
 #endif

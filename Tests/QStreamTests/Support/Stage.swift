@@ -2,17 +2,17 @@ import QStream
 import Synchronization
 import Testing
 
-/// Where a marble test plays: a clock and an executor that both go by hand, so that nothing depends on real time or on
-/// the order in which threads run.
+/// The environment of a marble test: a manual clock and a manual executor, so that nothing depends on real time or on the order in which
+/// threads run.
 ///
-/// One character of a diagram is one tick. `-` is a tick in which nothing happens, `(ab)` is one tick with two values.
+/// One character of a diagram is one tick. `-` is a tick without events, `(ab)` is one tick with two values.
 final class Stage: Sendable {
     static let tick = Duration.seconds(1)
     let clock = TestClock()
     private let executor = TestExecutor()
     private let held = Mutex<[any Sendable]>([])
 
-    /// Does the work on the stage and returns when all that it causes now has been done.
+    /// Runs the work on the stage and returns when all its immediate effects are done.
     func perform(_ work: @escaping @Sendable () async -> Void) {
         _ = Task.detached(executorPreference: executor, operation: work)
         executor.runUntilIdle()
@@ -30,7 +30,7 @@ final class Stage: Sendable {
     }
 
     func keep(_ something: any Sendable) { held.withLock { $0.append(something) } }
-    /// Releases what was kept: subscriptions, chains.
+    /// Releases the retained subscriptions and chains.
     func release() {
         let released = held.withLock { held in
             let released = held
@@ -41,11 +41,11 @@ final class Stage: Sendable {
         executor.runUntilIdle()
     }
 
-    /// Plays a diagram per relay and gives the diagram of what came out of the chain.
+    /// Plays a diagram per relay and returns the diagram of the chain's output.
     ///
     /// In each tick the clock is set first, then the values of the tick are sent.
     ///
-    /// - Parameter busy: how many ticks the subscriber needs for each value; a value shows where it begins.
+    /// - Parameter busy: the number of ticks that the subscriber needs for each value; a value appears at its start.
     func play<S: Stream<String>>(
         _ inputs: String..., taking busy: Int = 0, build: @escaping @Sendable ([Relay<String>], TestClock) async -> S
     ) -> String {
@@ -74,7 +74,7 @@ final class Stage: Sendable {
     }
 }
 
-/// What came out, tick by tick.
+/// The output, tick by tick.
 private final class Ticks: Sendable {
     private let ticks = Mutex<[[String]]>([[]])
 

@@ -1,13 +1,13 @@
 @testable import QStream
 import Synchronization
 
-/// One who reads a few values in one way or another, and checks that each is the successor of the one before.
+/// A reader that takes a few values in one of several ways, and checks that each is newer than the one before.
 struct StressReader: Sendable {
     enum Kind: CaseIterable {
         case chain, diamond, sharedSum, queue, sequence, waiting
     }
 
-    /// What was read. A fault stays.
+    /// The values read so far. A fault stays.
     struct Record {
         fileprivate(set) var count = 0
         fileprivate(set) var fault: String?
@@ -17,7 +17,7 @@ struct StressReader: Sendable {
     let kind: Kind
     let wires: StressWires
 
-    /// Leaves after `limit` values, or where `patience` is even, after so many turns.
+    /// Leaves after `limit` values, or, for an even `patience`, after that number of turns.
     func read(limit: Int, patience: Int) async -> Record {
         let log = Notes()
         switch kind {

@@ -1,19 +1,19 @@
 @testable import QStream
 import Synchronization
 
-/// A value that says by whom it was written, and how much everybody had written by then.
+/// A value with the write counts of all writers at its time.
 struct StressSample: Sendable {
     var version = 0
     var written: [Int]
 }
 
-/// What the writers of a stress test write to, and what all its readers share.
+/// The streams of a stress test: inputs of the writers, and streams shared by all readers.
 final class StressWires: Sendable {
     let left: Subject<StressSample>
     let right: Subject<StressSample>
-    /// Made once, so that waves of all writers meet in it.
+    /// Created once, so that waves of all writers meet in it.
     let sum: Streams.Derived<(left: Int, right: Int)>
-    /// What `sum` takes of each side.
+    /// The number of inlets that `sum` uses on each side.
     let ownInlets = 1
     private let ended = Atomic(false)
 
@@ -23,7 +23,7 @@ final class StressWires: Sendable {
         sum = await left.combineLatest(right).map { (left: $0.version, right: $1.version) }
     }
 
-    /// Whether the writers may go home.
+    /// True if the writers may stop.
     var isOver: Bool { ended.load(ordering: .relaxed) }
     func end() { ended.store(true, ordering: .relaxed) }
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock that goes when it is told to.
+/// A clock that advances on request.
 final class TestClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         let offset: Duration
@@ -24,9 +24,9 @@ final class TestClock: Clock, Sendable {
 
     var now: Instant { state.withLock { $0.now } }
     var minimumResolution: Duration { .nanoseconds(1) }
-    /// How many tasks sleep.
+    /// The number of sleeping tasks.
     var sleeperCount: Int { state.withLock { $0.sleepers.count } }
-    /// When the first of them is to be woken.
+    /// The deadline of the first of them.
     var nextWakeUp: Instant? { state.withLock { $0.sleepers.values.map(\.until).min() } }
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
@@ -50,7 +50,7 @@ final class TestClock: Clock, Sendable {
         }
     }
 
-    /// Sets the time and wakes those whose time has come, the earliest first.
+    /// Sets the time and wakes the due sleepers, the earliest first.
     func set(to new: Instant) {
         let woken = state.withLock { state in
             state.now = max(state.now, new)

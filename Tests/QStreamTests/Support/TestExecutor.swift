@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Runs tasks when it is told to, on the calling thread, and knows when there is nothing left to do.
+/// Runs tasks on request, on the calling thread, and knows when none is left.
 final class TestExecutor: TaskExecutor, Sendable {
     private let jobs = Mutex<[UnownedJob]>([])
 

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `docker-compose.yml`, and `scripts/cluster` that runs the same as processes.
+/// `docker-compose.yml`, and `scripts/cluster`, which runs the same nodes as processes.
 @Suite(.timeLimit(.minutes(5))) struct ClusterDeploymentTests {
     private static let compose = "/usr/bin/docker-compose"
     private static let root = URL(filePath: #filePath)
@@ -21,7 +21,7 @@ import Testing
         let owners: [String: String]
     }
 
-    /// The names of options in a command line, but for those of the operators' address, for which processes have no use.
+    /// The option names in a command line, except those of the admin endpoint, which the processes do not use.
     private func options(_ words: some Sequence<Substring>) -> [Substring] {
         words.filter { $0.hasPrefix("--") && !$0.hasPrefix("--admin") }
     }
@@ -35,14 +35,14 @@ import Testing
         return try JSONDecoder().decode(Status.self, from: try await URLSession.shared.data(from: url).0)
     }
 
-    /// Lines `command: …` of the file as docker-compose reads it.
+    /// The `command: …` lines of the file as docker-compose reads it.
     private func composed() async throws -> ChildProcess.Outcome {
         let file = Self.root.appending(path: "docker-compose.yml").path
         return try await ChildProcess(Self.compose, ["-f", file, "config"], error: .merged).finish()
     }
 
     @Test(
-        "docker-compose reads docker-compose.yml, with three nodes of one engine behind nginx",
+        "docker-compose reads docker-compose.yml, with three nodes of one coordination store behind nginx",
         .enabled(if: access(compose, X_OK) == 0, "there is no docker-compose: apt-get install docker-compose"))
     func config() async throws {
         let outcome = try await composed()
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "scripts/cluster runs what docker-compose.yml says: calls go through nginx to any node, and a node that is drained goes",
+        "scripts/cluster runs the nodes of docker-compose.yml: nginx forwards calls to any node, and a drained node leaves",
         .enabled(
             if: NginxProcess.program != nil && access("/usr/bin/redis-server", X_OK) == 0,
             "there is no nginx or no redis-server: scripts/bootstrap --proxy --redis"))
@@ -76,7 +76,7 @@ import Testing
             let call = try await trebuchet("call", "--url", "ws://127.0.0.1:\(port)", "counters/a", "add(_:)", "1")
             #expect(call.output == "\(count)\n")
         }
-        // They share the slots in small steps: it may just be moving.
+        // The nodes balance the slots in small steps: the owner may be changing.
         var owner = ""
         let isTold = try await eventually {
             owner = try await status(port, "counters/a").owners["counters/a"] ?? "nobody"
@@ -115,7 +115,7 @@ import Testing
         #expect(await cluster.finish().status == 0)
     }
 
-    @Test("what scripts/cluster does is for pages of this machine alone")
+    @Test("scripts/cluster accepts commands only from pages of this machine")
     func refusals() async throws {
         let port = freePorts(1)[0]
         let folder = Self.root.appending(path: "Examples/cluster").path

@@ -7,7 +7,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What Docs/Guides/Deployment.md shows, run as it stands there.
+/// Runs the configuration of Docs/Guides/Deployment.md as documented.
 @Suite(.timeLimit(.minutes(5))) struct DeploymentTests {
     private static let nginxIsThere: Comment =
         "there is no nginx: apt-get install nginx-light, or name one in TREBUCHET_NGINX (Docs/Internals/Testing.md)"
@@ -15,7 +15,7 @@ import TrebuchetTesting
 
     private static var page: DocumentedPage { get throws { try DocumentedPage("Guides/Deployment.md") } }
 
-    /// The unit, with the program that was built and a file of the test's own.
+    /// The unit, with the built program and a temporary file.
     private static func unit(data: String) throws -> ServiceUnit {
         try ServiceUnit.ofPage(data: data, rules: data + ".rules.json")
     }
@@ -28,7 +28,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "systemd-analyze verify has nothing to say of the unit",
+        "systemd-analyze verify reports no problem in the unit",
         .enabled(if: access(verifier, X_OK) == 0, "there is no systemd-analyze: apt-get install systemd"))
     func verify() async throws {
         try await withFolder { folder in
@@ -36,29 +36,28 @@ import TrebuchetTesting
             let file = folder + "/trebuchet@.service"
             try unit.text.write(toFile: file, atomically: true, encoding: .utf8)
             let outcome = try await ChildProcess(Self.verifier, ["verify", "--man=no", file], error: .merged).finish()
-            // It goes on to look at units of the system, of which this machine may have fewer.
+            // It also checks units of the system, some of which may be missing on this machine.
             let findings = outcome.output.split(separator: "\n").filter { $0.contains("trebuchet@") }
             #expect(findings.isEmpty, "\(outcome.output)")
 
             let spoiled = unit.text.replacingOccurrences(of: "LimitNOFILE=", with: "LimitNOFILES=")
             try spoiled.write(toFile: file, atomically: true, encoding: .utf8)
             let other = try await ChildProcess(Self.verifier, ["verify", "--man=no", file], error: .merged).finish()
-            #expect(other.output.contains("LimitNOFILES"), "what is wrong is seen: \(other.output)")
+            #expect(other.output.contains("LimitNOFILES"), "a wrong setting is reported: \(other.output)")
         }
     }
 
-    @Test(
-        "what the unit starts answers its health check and drains at SIGTERM; the second one stands by and takes over")
+    @Test("the service of the unit passes its health check and drains at SIGTERM; the standby takes over")
     func standby() async throws {
         try await withFolder { folder in
             let unit = try Self.unit(data: folder + "/data.db")
             #expect(unit["KillSignal"] == "SIGTERM")
-            #expect(Int(unit["TimeoutStopSec"] ?? "").map { $0 > 10 } == true, "longer than serve drains")
+            #expect(Int(unit["TimeoutStopSec"] ?? "").map { $0 > 10 } == true, "longer than the drain time of serve")
             let ports = freePorts(2)
             let first = try unit.start(instance: "\(ports[0])", error: .captured)
             #expect(await first.nextLine()?.contains("on ws://127.0.0.1:\(ports[0]) ") == true)
             #expect(await health(ports[0]) == "ok")
-            // What keeps strangers out is in force.
+            // The access restrictions are in force.
             #expect(await first.nextLine()?.hasPrefix("state: persisted in ") == true)
             #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, collections: 1,") == true)
             #expect(await first.nextLine()?.hasPrefix("admin: at \(folder)/data.db.admin,") == true)
@@ -69,9 +68,9 @@ import TrebuchetTesting
             var line = await second.nextLine()
             while let text = line, !text.contains("standing by: ") { line = await second.nextLine() }
             #expect(line?.contains("is in use by process \(first.processID)") == true, "\(line ?? "ended")")
-            #expect(await health(ports[1]) == nil, "who stands by does not listen")
+            #expect(await health(ports[1]) == nil, "the standby does not listen")
 
-            // The first ends as by an accident.
+            // The first process is killed, as in a crash.
             first.signal(SIGKILL)
             _ = await first.finish()
             line = await second.nextLine()
@@ -83,13 +82,13 @@ import TrebuchetTesting
             line = await third.nextLine()
             while let text = line, !text.contains("standing by: ") { line = await third.nextLine() }
             third.signal(SIGTERM)
-            #expect(await third.finish().status == 0, "who stands by ends in order too")
+            #expect(await third.finish().status == 0, "the standby drains as well")
             second.signal(SIGTERM)
             #expect(await second.finish().status == 0)
         }
     }
 
-    @Test("the program of one's own is the one that is compiled here")
+    @Test("the custom program on the page is the one compiled here")
     func ownProgram() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "OwnServerExample.swift")
         func lines(_ text: String) -> [Substring] {
@@ -101,7 +100,7 @@ import TrebuchetTesting
         for line in shown { #expect(compiled.contains(line), "\(line)") }
     }
 
-    @Test("--standby needs a file to wait for")
+    @Test("--standby requires a file")
     func standbyOfNothing() async throws {
         let outcome = try await ChildProcess(ServeProcess.tool, ["serve", "--standby"], error: .captured).finish()
         #expect(outcome.status == 2)
@@ -109,7 +108,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "clients behind nginx call and observe all the time while one process takes over from the other, and lose nothing",
+        "clients behind nginx call and observe without losses while one process takes over from the other",
         .enabled(if: NginxProcess.program != nil, nginxIsThere))
     func rollingRestart() async throws {
         try await withFolder { folder in
@@ -131,7 +130,7 @@ import TrebuchetTesting
             await run.value
             #expect(callers.failures == [], "\(site.log)")
             #expect(
-                try await observer.value == callers.answered, "who observes sees what was answered, and nothing else")
+                try await observer.value == callers.answered, "the observer sees exactly the acknowledged titles")
             await client.close()
 
             let fresh = try await ChildProcess(
@@ -145,7 +144,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "nginx hands on health checks, and what a client writes into X-Forwarded-For comes to nothing",
+        "nginx forwards health checks, and a client's X-Forwarded-For has no effect",
         .enabled(if: NginxProcess.program != nil, nginxIsThere))
     func headers() async throws {
         try await withFolder { folder in
@@ -167,7 +166,7 @@ import TrebuchetTesting
         }
     }
 
-    /// The first line of the answer of `/healthz`; nil when nobody listens.
+    /// The first line of the response of `/healthz`; nil without a listener.
     private func health(_ port: Int) async -> String? {
         guard let url = URL(string: "http://127.0.0.1:\(port)/healthz") else { return nil }
         return try? await URLSession.shared.data(from: url).0.split(separator: UInt8(ascii: "\n")).first.map {

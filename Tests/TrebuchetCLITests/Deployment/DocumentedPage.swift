@@ -1,6 +1,6 @@
 import Foundation
 
-/// The blocks of code of a page in `Docs`, which tests run as they stand there.
+/// The code blocks of a page in `Docs`, which tests run as documented.
 struct DocumentedPage {
     private struct Block {
         let language: String
@@ -34,23 +34,23 @@ struct DocumentedPage {
         self.blocks = blocks
     }
 
-    /// The blocks in a language, as they stand there.
+    /// The blocks in a language, unchanged.
     func blocks(_ language: String) -> [String] { blocks.filter { $0.language == language }.map(\.text) }
 }
 
-/// What a page's file has to be changed in to be run here; a piece that is not there any more is a finding.
-struct MissingPiece: Error, CustomStringConvertible {
+/// Text of the page that a test replaces, but that is no longer on the page.
+struct MissingText: Error, CustomStringConvertible {
     let piece: String
 
     var description: String { "the page does not have '\(piece)' any more, which the test replaces" }
 }
 
 extension String {
-    /// - Parameter pieces: what stands on the page, and what is put in its place.
+    /// - Parameter pieces: text on the page, and its replacement.
     func filledIn(_ pieces: KeyValuePairs<String, String>) throws -> String {
         var text = self
         for (piece, value) in pieces {
-            guard text.contains(piece) else { throw MissingPiece(piece: piece) }
+            guard text.contains(piece) else { throw MissingText(piece: piece) }
             text = text.replacingOccurrences(of: piece, with: value)
         }
         return text

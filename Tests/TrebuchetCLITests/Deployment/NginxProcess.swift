@@ -3,9 +3,9 @@ import Glibc
 import TestCertificates
 import TestSupport
 
-/// A real nginx with a configuration from the page, in a folder of its own.
+/// A real nginx with a configuration from the page, in a temporary folder.
 final class NginxProcess {
-    /// Where nginx is: `TREBUCHET_NGINX` (empty for nowhere), or on the `PATH` or where Debian has it; nil when it is nowhere.
+    /// The path of nginx: `TREBUCHET_NGINX` (empty for none), or on the `PATH`, or in Debian's location; nil if there is none.
     static let program: String? = {
         let environment = ProcessInfo.processInfo.environment
         if let path = environment["TREBUCHET_NGINX"] { return path.isEmpty ? nil : path }
@@ -23,17 +23,17 @@ final class NginxProcess {
     private let process: ChildProcess
 
     /// - Parameters:
-    ///   - site: what goes into `conf.d`.
-    ///   - folder: an empty one.
+    ///   - site: the content of a file in `conf.d`.
+    ///   - folder: an empty folder.
     /// - Throws: `Refused` when `nginx -t` finds a fault.
     init(site: String, port: Int, folder: String) async throws {
         guard let program = Self.program else { throw Refused(output: "there is no nginx") }
         self.port = port
         self.folder = folder
-        // What Debian's nginx.conf has around it, but for the places.
+        // The surrounding configuration from Debian's nginx.conf, with other paths.
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "    \($0)_temp_path \(folder)/\($0);\n" }.joined()
-        // Started by root, its workers would be somebody who may not read the folder.
+        // Started by root, its workers would run as a user who may not read the folder.
         let user = getuid() == 0 ? "user root;\n" : ""
         try """
         \(user)worker_processes 1;
@@ -52,7 +52,7 @@ final class NginxProcess {
         process = try ChildProcess(program, arguments, error: .merged)
     }
 
-    /// What it has logged.
+    /// Its log.
     var log: String { (try? String(contentsOfFile: folder + "/error.log", encoding: .utf8)) ?? "" }
 
     func stop() async {
@@ -61,7 +61,7 @@ final class NginxProcess {
     }
 }
 
-/// Ports that are free now, all different.
+/// Distinct ports that are free now.
 func freePorts(_ count: Int) -> [Int] {
     var sockets: [Int32] = []
     defer { for socket in sockets { close(socket) } }

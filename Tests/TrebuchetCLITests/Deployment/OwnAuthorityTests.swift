@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Trebuchet
 
-/// The private certificate authority of Docs/Guides/HowTo.md, made with the commands of the page.
+/// The private certificate authority of Docs/Guides/HowTo.md, created with the commands of the page.
 @Suite(.timeLimit(.minutes(5))) struct OwnAuthorityTests {
     @Test("a client with the authority of the page trusts its server, and no server of another authority")
     func certificates() async throws {

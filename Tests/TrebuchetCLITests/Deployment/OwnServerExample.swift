@@ -1,7 +1,7 @@
 import Trebuchet
 import TrebuchetStore
 
-/// The `main.swift` of Docs/Guides/Deployment.md; it is compiled, and not run: its file and its port are those of a real server.
+/// The `main.swift` of Docs/Guides/Deployment.md; it is compiled, but not run: its file and its port are those of a real server.
 func ownServer() async throws {
     let store = try await SQLiteStore.waitUntilAvailable(path: "/var/lib/trebuchet/trebuchet.db")
     var access = AccessPolicy(origins: ["https://app.example"])

@@ -1,10 +1,10 @@
 import Foundation
 import TestSupport
 
-/// The unit of the page, as far as a test does what systemd does with it.
+/// The unit of the page, executed by a test as systemd would.
 struct ServiceUnit {
     let text: String
-    /// `KillSignal` and so on; of settings that come more than once the last one.
+    /// `KillSignal` and so on; the last value of a repeated setting.
     private let settings: [String: String]
 
     init(_ text: String) {
@@ -18,7 +18,7 @@ struct ServiceUnit {
         self.settings = settings
     }
 
-    /// The unit of the page with files of the test's own, and with the example actors, which the tests call.
+    /// The unit of the page with temporary files, and with the example actors, which the tests call.
     static func ofPage(data: String, rules: String) throws -> ServiceUnit {
         try #"{"collections":{"*":{"create":"signed-in"}}}"#.write(toFile: rules, atomically: true, encoding: .utf8)
         let text = try DocumentedPage("Guides/Deployment.md").blocks("ini").first ?? ""
@@ -31,7 +31,7 @@ struct ServiceUnit {
 
     subscript(setting: String) -> String? { settings[setting] }
 
-    /// Starts what `ExecStart` says for an instance.
+    /// Runs `ExecStart` for an instance.
     func start(instance: String, error: ChildProcess.ErrorOutput) throws -> ChildProcess {
         let words = (self["ExecStart"] ?? "").replacingOccurrences(of: "%i", with: instance)
             .split(separator: " ").map(String.init)

@@ -6,7 +6,7 @@ import Testing
 import Trebuchet
 import TrebuchetTesting
 
-/// What the page sets up: two processes of the unit, one of which serves, behind nginx with TLS.
+/// The setup of the page: two processes of the unit, one of which serves, behind nginx with TLS.
 final class Site {
     let port: Int
     private let unit: ServiceUnit
@@ -48,7 +48,7 @@ final class Site {
             options: options)
     }
 
-    /// `systemctl restart` of one of the two; the exit code of the old process.
+    /// Runs `systemctl restart` of one of the two and returns the exit code of the old process.
     func restart(_ index: Int) async throws -> Int32 {
         processes[index].signal(SIGTERM)
         let status = await processes[index].finish().status

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Trebuchet
 
-/// Clients of the actor `todos` that add one after the other until they are told to stop, each with a title of its own.
+/// Clients that add todos in sequence until they are stopped, each with a unique title.
 final class TodoCallers: Sendable {
     private struct State {
         var isStopping = false
@@ -17,7 +17,7 @@ final class TodoCallers: Sendable {
     var answered: Set<String> { state.withLock { $0.answered } }
     func stop() { state.withLock { $0.isStopping = true } }
 
-    /// What is added last.
+    /// The title of the last todo.
     private static let end = "end"
 
     func run(_ client: TrebuchetClient, count: Int) async {
@@ -49,7 +49,7 @@ final class TodoCallers: Sendable {
         }
     }
 
-    /// Reads the state until it has what was added last, and returns the titles of then.
+    /// Reads the state until it has the last todo, and returns the titles at that point.
     func observe(_ client: TrebuchetClient) async throws -> Set<String> {
         var seen: Set<String> = []
         for try await value in client.observe(actor: "todos", stream: "observeState") {

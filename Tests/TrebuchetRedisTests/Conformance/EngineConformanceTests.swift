@@ -4,10 +4,10 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// What every engine does.
+/// The behaviour common to all engines.
 @Suite(.hasRedis, .redisServer, .serialized)
 struct EngineConformanceTests {
-    @Test("each course of steps goes as the table says", arguments: EngineKind.allCases, EngineScenario.all)
+    @Test("each scenario has the outcomes in its steps", arguments: EngineKind.allCases, EngineScenario.all)
     func scenarios(_ kind: EngineKind, _ scenario: EngineScenario) async throws {
         let rig = try EngineRig(kind, limits: scenario.limits)
         let player = try EnginePlayer(rig.one)
@@ -20,7 +20,9 @@ struct EngineConformanceTests {
         }
     }
 
-    @Test("any course goes with others as in memory", arguments: [EngineKind.redis, .sqlite], 0..<4 as Range<UInt64>)
+    @Test(
+        "any random scenario has the same outcomes as with the memory engine", arguments: [EngineKind.redis, .sqlite],
+        0..<4 as Range<UInt64>)
     func random(_ kind: EngineKind, _ seed: UInt64) async throws {
         var limits = ClusterEngineLimits()
         (limits.entriesPerLog, limits.repliesPerLog, limits.readBytes) = (12, 3, 20)
@@ -37,11 +39,11 @@ struct EngineConformanceTests {
             course.note(outcomes[0], of: step)
         }
         extendLifetime(rigs)
-        // Enough of it came to something.
+        // Enough of its appends succeeded.
         #expect(course.top > 20)
     }
 
-    @Test("of nodes that ask at once one gets the slot", arguments: EngineKind.allCases)
+    @Test("one of several nodes that acquire a slot concurrently succeeds", arguments: EngineKind.allCases)
     func race(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let nodes = try (0..<4).map { try ClusterNode(name: "n\($0)") }
@@ -66,14 +68,14 @@ struct EngineConformanceTests {
         }
     }
 
-    @Test("nodes live as long as they say so", arguments: EngineKind.allCases)
+    @Test("nodes are live for as long as they announced", arguments: EngineKind.allCases)
     func nodes(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let (a, b) = (try ClusterNode(name: "a"), try ClusterNode(name: "b"))
         #expect(try await rig.one.nodes() == [])
         try await rig.one.renewNode(b, info: [0, 255], duration: EngineRig.short)
         try await rig.one.renewNode(a, info: [], duration: EngineRig.long)
-        // The same name again is another node.
+        // A new incarnation of the name is another node.
         let again = try ClusterNode(name: "a")
         try await rig.other.renewNode(again, info: [1], duration: EngineRig.long)
         try await rig.passNode(b)
@@ -86,7 +88,8 @@ struct EngineConformanceTests {
         #expect(try await rig.other.nodes().map(\.node) == [a, b])
     }
 
-    @Test("a message reaches who listens, and the sender hears whether somebody does", arguments: EngineKind.allCases)
+    @Test(
+        "a message reaches its subscriber, and the sender learns whether there is one", arguments: EngineKind.allCases)
     func inbox(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let (node, earlier) = (try ClusterNode(name: "a"), try ClusterNode(name: "a"))
@@ -95,7 +98,7 @@ struct EngineConformanceTests {
         let subscription = try await rig.other.subscribeToInbox(of: node) { heard.record("\($0)") }
         #expect(try await rig.one.sendMessage([0, 13, 10, 255], to: node))
         #expect(try await rig.one.sendMessage([], to: node))
-        // An earlier life of the same name is another node.
+        // An earlier incarnation of the name is another node.
         #expect(try await rig.one.sendMessage([3], to: earlier) == false)
         await heard.wait { $0.count == 2 }
         #expect(heard.entries == ["message([0, 13, 10, 255])", "message([])"])
@@ -104,7 +107,7 @@ struct EngineConformanceTests {
     }
 
     @Test(
-        "who watches a log gets its entries in order, and after a gap reads what is missing",
+        "a log subscriber receives its entries in order, and after a gap reads the missing ones",
         arguments: EngineKind.allCases)
     func watching(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
@@ -130,7 +133,7 @@ struct EngineConformanceTests {
         for offset in 2...10 as ClosedRange<UInt64> { try await append(offset) }
         await heard.wait { $0.count == 9 }
         #expect(heard.entries == (2...10).map { "1:\($0) [\($0), 58, 0]" })
-        // What is refused is not published, nor what only records a reply.
+        // Refused appends are not published, nor are those that only record a reply.
         _ = try await rig.one.append(LogAppend([1], expectedHead: 3), to: log, lease: lease)
         _ = try await rig.one.append(
             LogAppend(nil, expectedHead: 10, call: .init(id: "c", reply: [])), to: log, lease: lease)
@@ -145,7 +148,7 @@ struct EngineConformanceTests {
         #expect(heard.entries.filter { $0.hasPrefix("1:") }.count <= 11)
     }
 
-    @Test("what is too large or makes no sense is refused before it is asked", arguments: EngineKind.allCases)
+    @Test("oversized and invalid arguments are refused before a request is sent", arguments: EngineKind.allCases)
     func limits(_ kind: EngineKind) async throws {
         var limits = ClusterEngineLimits()
         (limits.payloadBytes, limits.snapshotBytes, limits.infoBytes, limits.nameBytes, limits.callIDBytes) = (
@@ -190,7 +193,7 @@ struct EngineConformanceTests {
         }
     }
 
-    @Test("a closed engine says so, and ends who listens", arguments: EngineKind.allCases)
+    @Test("operations on a closed engine fail, and its subscriptions end", arguments: EngineKind.allCases)
     func closing(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let node = try ClusterNode(name: "a")

@@ -6,7 +6,7 @@ import TrebuchetStore
 
 @testable import TrebuchetRedis
 
-/// Engines that are to do the same.
+/// The engines under test, which must behave identically.
 enum EngineKind: CaseIterable, Sendable {
     case memory
     case redis
@@ -15,9 +15,9 @@ enum EngineKind: CaseIterable, Sendable {
     static let withTables: [EngineKind] = [.memory, .redis]
 }
 
-/// One engine for one test, as two nodes have it.
+/// One engine for one test, as seen by two nodes.
 final class EngineRig: Sendable {
-    /// Leases that are to run out, and those that are not.
+    /// The duration of leases that are to expire, and of those that are not.
     static let short = Duration.milliseconds(30)
     static let long = Duration.seconds(3_600)
 
@@ -25,7 +25,7 @@ final class EngineRig: Sendable {
     let other: any ClusterEngine
     private let clock: ManualEngineClock?
     private let server: RedisServer?
-    /// Of a store's file.
+    /// The folder of a store's file.
     private let folder: URL?
 
     init(_ kind: EngineKind, limits: ClusterEngineLimits = ClusterEngineLimits()) throws {
@@ -54,35 +54,35 @@ final class EngineRig: Sendable {
 
     deinit { if let folder { try? FileManager.default.removeItem(at: folder) } }
 
-    /// Returns when a short lease has run out.
+    /// Returns when a short lease has expired.
     func passLease(of slot: ClusterSlot) async throws {
         clock?.advance(by: Self.short)
         #expect(try await eventually { try await one.owner(of: slot) == nil })
     }
 
-    /// Returns when a node that was announced for a short time is forgotten.
+    /// Returns when a node announced for a short time is no longer listed.
     func passNode(_ node: ClusterNode) async throws {
         clock?.advance(by: Self.short)
         #expect(try await eventually { try await one.nodes().allSatisfy { $0.node != node } })
     }
 
-    /// Returns when what was lent for a short time is gone.
-    func passLoans(_ names: [String], of table: ClusterTable) async throws {
+    /// Returns when values put for a short time have expired.
+    func waitForExpiry(_ names: [String], of table: ClusterTable) async throws {
         clock?.advance(by: Self.short)
         #expect(try await eventually { try await one.values(names, of: table).allSatisfy { $0 == nil } })
     }
 
-    /// With a clock of its own a short time is over; with a server's it comes to that by itself.
+    /// Lets the short duration pass: advances a manual clock; a server's clock advances anyway.
     func passTime() { clock?.advance(by: Self.short) }
 
-    /// The engine forgets all that it has of this test.
+    /// Deletes all data of the engine.
     func loseEverything() async throws {
         (one as? MemoryEngine)?.loseEverything()
-        // The tests of a suite come one after another.
+        // The tests of a suite run one after another.
         try await server?.cli("FLUSHALL")
     }
 
-    /// Whoever listens may have missed something, of whichever test.
+    /// Interrupts all subscriptions of the server, also those of other tests, so that messages may be missed.
     func breakSubscriptions() async throws {
         (one as? MemoryEngine)?.breakSubscriptions()
         (one as? SQLiteEngine)?.breakSubscriptions()

@@ -1,6 +1,6 @@
 import TrebuchetCluster
 
-/// Courses of steps that go the same way with every engine.
+/// Sequences of steps with the same outcomes for every engine.
 struct EngineScenario: Sendable, CustomStringConvertible {
     let description: String
     var limits = ClusterEngineLimits()
@@ -24,7 +24,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
 
     private static let slots = [
         EngineScenario(
-            "a slot has one owner, and the fence rises with the next",
+            "a slot has one owner, and the fence increases with the next one",
             [
                 .holder("nobody"), .acquire("a", "acquired 1"), .holder("a 1"), .acquire("b", "held by a 1"),
                 .acquire("a", "acquired 1"),
@@ -36,21 +36,21 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .holder("b 3"),
             ]),
         EngineScenario(
-            "a lease that ran out is taken by another",
+            "an expired lease is acquired by another node",
             [
                 .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass, .acquire("b", "acquired 2"),
                 .acquire("a", "held by b 2"),
                 .renew("a", fence: 1, "false"), .release("a", fence: 1, "false"), .holder("b 2"),
             ]),
         EngineScenario(
-            "a lease that ran out and was not taken is renewed",
+            "an expired lease that no other node has acquired is renewed",
             [
                 .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass, .renew("a", fence: 1, "true"),
                 .holder("a 1"),
                 .acquire("b", "held by a 1"),
             ]),
         EngineScenario(
-            "its owner takes it again with the same fence",
+            "the owner acquires the slot again with the same fence",
             [
                 .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass, .acquire("a", "acquired 1"),
                 .holder("a 1"),
@@ -59,7 +59,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
 
     private static let losses = [
         EngineScenario(
-            "who has a higher fence than the engine knows of is told that it has lost what it kept",
+            "a node with a higher fence than the engine's receives data loss",
             [
                 .renew("a", fence: 1, "data loss"), .release("a", fence: 1, "data loss"),
                 .append("a", fence: 1, top: 0, "x", "data loss"), .store("a", fence: 1, at: 0, "x", "data loss"),
@@ -72,7 +72,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
 
     private static let appends = [
         EngineScenario(
-            "entries stand behind each other, written by the owner alone",
+            "entries are consecutive, and only the owner writes them",
             [
                 .acquire("a", "acquired 1"),
                 .append("a", fence: 1, top: 0, "x", "accepted 1"),
@@ -82,7 +82,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(.start, "resumed 1:1=x 1:2=y 1:3= top 1:3"),
             ]),
         EngineScenario(
-            "an owner that stopped for longer than its lease writes nothing any more",
+            "an owner suspended for longer than its lease cannot write any more",
             [
                 .acquire("a", lasting: EngineRig.short, "acquired 1"),
                 .append("a", fence: 1, top: 0, "x", "accepted 1"), .pass,
@@ -92,7 +92,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(nil, "start 1:1=x 2:2=z top 2:2"),
             ]),
         EngineScenario(
-            "with its lease renewed it writes on",
+            "an owner whose lease is renewed continues to write",
             [
                 .acquire("a", lasting: EngineRig.short, "acquired 1"), .pass,
                 .append("a", fence: 1, top: 0, "x", "lease over"),
@@ -100,13 +100,13 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .append("a", fence: 1, top: 0, "x", "accepted 1"),
             ]),
         EngineScenario(
-            "who gave its slot back writes nothing any more",
+            "a node that released its slot cannot write any more",
             [
                 .acquire("a", "acquired 1"), .release("a", fence: 1, "true"),
                 .append("a", fence: 1, top: 0, "x", "fenced 1"),
             ]),
         EngineScenario(
-            "a full log takes no more before a snapshot", limits: limits { $0.entriesPerLog = 2 },
+            "a full log accepts no entry before a snapshot", limits: limits { $0.entriesPerLog = 2 },
             [
                 .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, "x", "accepted 1"),
                 .append("a", fence: 1, top: 1, "y", "accepted 2"),
@@ -118,7 +118,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
 
     private static let calls = [
         EngineScenario(
-            "a call that comes again gets its reply, and appends nothing",
+            "a repeated call gets its reply, and appends nothing",
             [
                 .acquire("a", "acquired 1"), .reply("c", "none"),
                 .append("a", fence: 1, top: 0, "x", call: "c", reply: "ok", "accepted 1"),
@@ -130,7 +130,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(.start, "resumed 1:1=x 1:2=y top 1:2"),
             ]),
         EngineScenario(
-            "the next owner knows the calls of the one before",
+            "the next owner has the recorded calls of the previous one",
             [
                 .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, "x", call: "c", reply: "ok", "accepted 1"),
                 .release("a", fence: 1, "true"),
@@ -146,7 +146,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .append("a", fence: 1, top: 1, nil, call: "d", reply: "no", "top 0"), .reply("d", "none"),
             ]),
         EngineScenario(
-            "the oldest reply goes", limits: limits { $0.repliesPerLog = 2 },
+            "the oldest reply is evicted", limits: limits { $0.repliesPerLog = 2 },
             [
                 .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, nil, call: "c", reply: "1", "accepted 0"),
                 .append("a", fence: 1, top: 0, nil, call: "d", reply: "2", "accepted 0"),
@@ -157,7 +157,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
 
     private static let readings = [
         EngineScenario(
-            "a reader goes on where it was, and with the wrong fence begins anew",
+            "a reader resumes at its position, and starts again with a wrong fence",
             [
                 .read(nil, "start top 0:0"), .read(.start, "resumed top 0:0"), .read(at(1, 4), "start top 0:0"),
                 .acquire("a", "acquired 1"),
@@ -173,7 +173,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(at(1, 1), "resumed 1:2=y 2:3=z top 2:3"), .read(.start, "resumed 1:1=x 1:2=y 2:3=z top 2:3"),
             ]),
         EngineScenario(
-            "a reader behind what was cut off gets the snapshot",
+            "a reader before the truncated part gets the snapshot",
             [
                 .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, "x", "accepted 1"),
                 .append("a", fence: 1, top: 1, "y", "accepted 2"),
@@ -187,7 +187,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(nil, "snapshot 1:3=xyz 1:4=! top 1:4"),
             ]),
         EngineScenario(
-            "a snapshot stands at an entry, and not before another one",
+            "a snapshot belongs to an entry, and not before an existing snapshot",
             [
                 .acquire("a", "acquired 1"), .store("a", fence: 1, at: 1, "no", "misplaced"),
                 .store("a", fence: 1, at: 0, "zero", "stored"),
@@ -198,7 +198,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(nil, "snapshot 1:2=again top 1:2"),
             ]),
         EngineScenario(
-            "pages come without a gap, by number",
+            "pages have no gaps, with a limit of entries",
             [
                 .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, "x", "accepted 1"),
                 .append("a", fence: 1, top: 1, "y", "accepted 2"),
@@ -207,7 +207,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
                 .read(at(1, 1), limit: 0, "resumed 1:2=y top 1:3 …"),
             ]),
         EngineScenario(
-            "and by bytes, one at least", limits: limits { $0.readBytes = 5 },
+            "pages have no gaps, with a limit of bytes and at least one entry", limits: limits { $0.readBytes = 5 },
             [
                 .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, "1234567", "accepted 1"),
                 .append("a", fence: 1, top: 1, "123", "accepted 2"),
@@ -219,7 +219,7 @@ struct EngineScenario: Sendable, CustomStringConvertible {
 
     private static let removals = [
         EngineScenario(
-            "a log that its owner removes is as one that never was, unless it has got more",
+            "a removed log is empty, unless it has received further entries",
             [
                 .acquire("a", "acquired 1"), .append("a", fence: 1, top: 0, "x", call: "c", reply: "ok", "accepted 1"),
                 .store("a", fence: 1, at: 1, "x", "stored"), .append("a", fence: 1, top: 1, "y", "accepted 2"),

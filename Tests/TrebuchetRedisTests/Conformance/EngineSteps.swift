@@ -2,28 +2,28 @@ import Platform
 import Testing
 import TrebuchetCluster
 
-/// What nodes do to one slot and its log, and what comes of it, in words.
+/// Operations of nodes on one slot and its log, with the expected outcomes as text.
 enum EngineStep: Sendable {
-    /// A node, by its letter, asks for the slot; `acquired 2`, `held by a 1`.
+    /// A node, named by its letter, acquires the slot; `acquired 2`, `held by a 1`.
     case acquire(Character, lasting: Duration = EngineRig.long, String)
     case renew(Character, fence: UInt64, lasting: Duration = EngineRig.long, String)
     case release(Character, fence: UInt64, String)
     /// `a 2`, `nobody`.
     case holder(String)
-    /// The short lease runs out.
+    /// The short lease expires.
     case pass
     /// `accepted 1`, `repeated ok`, `fenced 2`, `lease over`, `top 3`, `full`.
     case append(Character, fence: UInt64, top: UInt64, String?, call: String? = nil, reply: String = "", String)
     /// `stored`, `positionMismatch`, `fenced 2`, `lease over`.
     case store(Character, fence: UInt64, at: UInt64, String, keeping: Int = 0, String)
-    /// The same.
+    /// Outcomes as for `store`.
     case remove(Character, fence: UInt64, at: UInt64, String)
     /// `resumed 1:2=x top 1:2`, `snapshot 1:1=all 1:2=x top 1:2`, `start top 0:0`.
     case read(LogPosition?, limit: Int = 100, String)
     /// `ok`, `none`.
     case reply(String, String)
 
-    /// What the table says; of those that carry a lease it may be `data loss`.
+    /// The expected outcome; of operations that carry a lease it may be `data loss`.
     var expected: String {
         switch self {
         case .acquire(_, _, let expected), .renew(_, _, _, let expected), .release(_, _, let expected),
@@ -35,11 +35,11 @@ enum EngineStep: Sendable {
     }
 }
 
-/// Plays steps on an engine.
+/// Runs steps on an engine.
 struct EnginePlayer {
     let engine: any ClusterEngine
     let log: ClusterLog
-    /// Nodes by their letters.
+    /// The nodes by their letters.
     private let nodes: [Character: ClusterNode]
 
     init(_ engine: any ClusterEngine, log: String = "todos") throws {
@@ -48,7 +48,7 @@ struct EnginePlayer {
         nodes = ["a": try ClusterNode(name: "a"), "b": try ClusterNode(name: "b"), "c": try ClusterNode(name: "c")]
     }
 
-    /// What came of a step, and what the table says; nil for one of which nothing comes.
+    /// Runs a step and returns its outcome and the expected one; nil for a step without an outcome.
     func play(_ step: EngineStep) async throws -> (outcome: String, expected: String)? {
         do {
             return try await outcome(of: step)
@@ -137,7 +137,7 @@ struct EnginePlayer {
     }
 }
 
-/// Steps drawn from a seed, most of them such that something comes of them.
+/// Random steps from a seed, most of them with an effect.
 struct RandomEngineScenario {
     private var random: RandomSource
     private(set) var top: UInt64 = 0
@@ -146,7 +146,7 @@ struct RandomEngineScenario {
 
     init(seed: UInt64) { random = RandomSource(seed: seed) }
 
-    /// Takes what came of a step into account.
+    /// Updates the state from the outcome of a step.
     mutating func note(_ outcome: String, of step: EngineStep) {
         let last = outcome.split(separator: " ").last.flatMap { UInt64($0) } ?? 0
         if outcome.hasPrefix("accepted ") { top = last }
@@ -167,7 +167,7 @@ struct RandomEngineScenario {
         case 3, 4:
             return .store(node, fence: fence, at: near, "s\(near)", keeping: Int.random(in: 0...4, using: &random), "")
         case 5:
-            // Seldom: what is told of a log is told of its positions.
+            // Rarely: the properties of a log are tested at its positions.
             return Int.random(in: 0..<32, using: &random) == 0
                 ? .remove(node, fence: fence, at: near, "") : .reply(call, "")
         case 6, 7:

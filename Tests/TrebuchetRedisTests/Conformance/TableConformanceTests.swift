@@ -4,10 +4,10 @@ import TrebuchetCluster
 
 @testable import TrebuchetRedis
 
-/// What every engine does with tables.
+/// The table behaviour common to all engines.
 @Suite(.hasRedis, .redisServer, .serialized)
 struct TableConformanceTests {
-    struct Course: Sendable, CustomStringConvertible {
+    struct TableScenario: Sendable, CustomStringConvertible {
         let description: String
         var limits = ClusterEngineLimits()
         let steps: [TableStep]
@@ -19,10 +19,10 @@ struct TableConformanceTests {
         }
     }
 
-    private static let all = [versions, expectations, numbers, loans, pages, fullness, news]
+    private static let all = [versions, expectations, numbers, expiringValues, pages, fullness, news]
 
-    private static let versions = Course(
-        "a value has the number of the change that has put it",
+    private static let versions = TableScenario(
+        "a value has the number of the change that put it",
         [
             .values(["a", "b"], "a=- b=-"),
             .change([.put("a", "1"), .put("b", "")], "changed 1"),
@@ -32,22 +32,22 @@ struct TableConformanceTests {
             .values(["a"], "a=1@4"),
         ])
 
-    private static let expectations = Course(
-        "a change is done if all is as it was read, and else nothing of it",
+    private static let expectations = TableScenario(
+        "a change is applied completely if its preconditions hold, and otherwise not at all",
         [
             .change([.put("a", "1")], expecting: ["a": 0], "changed 1"),
             .change([.put("a", "2"), .put("b", "2")], expecting: ["a": 0], news: "x", "conflict a"),
             .change([.put("b", "2")], expecting: ["a": 1, "b": 0], "changed 2"),
             .change([.put("a", "3")], expecting: ["a": 1, "b": 1], "conflict b"),
             .change([.put("a", "3")], expecting: ["a": 1, "b": 2], "changed 3"),
-            // What was deleted and put again is not what was read.
+            // A value deleted and put again differs from the one that was read.
             .change([.delete("a")], "changed 4"), .change([.put("a", "3")], "changed 5"),
             .change([.put("b", "4")], expecting: ["a": 3], "conflict a"),
             .values(["a", "b"], "a=3@5 b=2@2"), .news(nil, "top 5"),
         ])
 
-    private static let numbers = Course(
-        "numbers grow without being read",
+    private static let numbers = TableScenario(
+        "numbers are incremented without being read",
         [
             .change([.add("n", 2)], "changed 1"),
             .change([.add("n", -3), .add("m", 1)], "changed 2"),
@@ -56,21 +56,21 @@ struct TableConformanceTests {
             .values(["n"], "n=9007199254740001@4"),
         ])
 
-    private static let loans = Course(
-        "what is lent goes by itself",
+    private static let expiringValues = TableScenario(
+        "a value with a duration expires",
         [
-            .change([.lend("a", "1", EngineRig.short), .lend("b", "2")], "changed 1"),
+            .change([.putExpiring("a", "1", EngineRig.short), .putExpiring("b", "2")], "changed 1"),
             .pass(["a"]), .values(["a", "b"], "a=- b=2@1"), .rows("", "b=2@1"),
             .change([.put("a", "3")], expecting: ["a": 0], "changed 2"), .values(["a"], "a=3@2"),
-            // Put again it stays.
-            .change([.lend("c", "1", EngineRig.short)], "changed 3"),
-            .change([.put("c", "2"), .lend("d", "1", EngineRig.short)], "changed 4"),
+            // Put again without an expiry, it stays.
+            .change([.putExpiring("c", "1", EngineRig.short)], "changed 3"),
+            .change([.put("c", "2"), .putExpiring("d", "1", EngineRig.short)], "changed 4"),
             .pass(["d"]), .values(["c"], "c=2@4"), .change([.delete("d")], "changed 5"),
             .rows("", "a=3@2 b=2@1 c=2@4"),
         ])
 
-    private static let pages = Course(
-        "names come by their bytes, in pages", limits: { $0.readBytes = 6 },
+    private static let pages = TableScenario(
+        "names are listed in byte order, in pages", limits: { $0.readBytes = 6 },
         [
             .rows("", ""),
             .change(["b", "a/2", "a", "a/1", "é"].map { TableChange.Write.put($0, "1") }, "changed 1"),
@@ -82,8 +82,8 @@ struct TableConformanceTests {
             .rows("", "a=1@1 a/1=12345@2 … a/1"), .rows("", after: "a/1", "a/2=1234567@2 … a/2"),
         ])
 
-    private static let fullness = Course(
-        "there is a limit to what a table keeps", limits: { $0.valuesPerTable = 2 },
+    private static let fullness = TableScenario(
+        "the number of values in a table is limited", limits: { $0.valuesPerTable = 2 },
         [
             .change(["a", "b", "c"].map { TableChange.Write.put($0, "1") }, "full"),
             .change([.put("a", "1"), .add("b", 1)], "changed 1"),
@@ -92,8 +92,8 @@ struct TableConformanceTests {
             .change([.delete("b")], "changed 3"), .change([.put("c", "1")], "changed 4"),
         ])
 
-    private static let news = Course(
-        "who reads news hears what is missing", limits: { $0.noticesPerTable = 2 },
+    private static let news = TableScenario(
+        "a reader of notices learns of missing ones", limits: { $0.noticesPerTable = 2 },
         [
             .news(nil, "top 0"), .change([.put("a", "1")], news: "one", "changed 1"),
             .change([], news: "two", "changed 2"), .change([.put("a", "1")], "changed 3"),
@@ -102,8 +102,8 @@ struct TableConformanceTests {
             .change([], news: "", "changed 5"), .news(4, "5= top 5 cut 2"), .news(9, "top 5 cut 2"),
         ])
 
-    @Test("each course of steps goes as the table says", arguments: EngineKind.withTables, all)
-    private func courses(_ kind: EngineKind, _ course: Course) async throws {
+    @Test("each scenario has the outcomes in its steps", arguments: EngineKind.withTables, all)
+    private func courses(_ kind: EngineKind, _ course: TableScenario) async throws {
         let rig = try EngineRig(kind, limits: course.limits)
         for (number, step) in course.steps.enumerated() {
             guard let outcome = try await rig.play(step, on: ClusterTable("é{x}\u{0}")) else { continue }
@@ -111,7 +111,7 @@ struct TableConformanceTests {
         }
     }
 
-    @Test("any course goes with Redis as in memory", arguments: 0..<4 as Range<UInt64>)
+    @Test("any random scenario has the same outcomes with Redis and in memory", arguments: 0..<4 as Range<UInt64>)
     func random(_ seed: UInt64) async throws {
         var limits = ClusterEngineLimits()
         (limits.valuesPerTable, limits.noticesPerTable, limits.readBytes) = (6, 5, 20)
@@ -132,7 +132,9 @@ struct TableConformanceTests {
         #expect(outcomes.isSuperset(of: ["changed", "conflict", "full"]))
     }
 
-    @Test("of nodes that change what they have read at once one does", arguments: EngineKind.withTables)
+    @Test(
+        "one of several nodes that change the value they have read concurrently succeeds",
+        arguments: EngineKind.withTables)
     func race(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("race")
@@ -155,7 +157,7 @@ struct TableConformanceTests {
         #expect(try await rig.one.values(["n"], of: table).first??.bytes == Array("20".utf8))
     }
 
-    @Test("who watches a table hears of news, and that it may have missed some", arguments: EngineKind.withTables)
+    @Test("a table subscriber is notified of changes, and of possibly missed ones", arguments: EngineKind.withTables)
     func watching(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("watched")
@@ -181,7 +183,8 @@ struct TableConformanceTests {
         subscription.cancel()
     }
 
-    @Test("a change that is meant for a table which the engine has lost is told so", arguments: EngineKind.withTables)
+    @Test(
+        "a change intended for a table that the engine has lost fails with data loss", arguments: EngineKind.withTables)
     func lost(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("lost")
@@ -197,7 +200,7 @@ struct TableConformanceTests {
         await #expect(throws: ClusterEngineError.self) { try await rig.other.apply(change, to: table) }
     }
 
-    @Test("a rate counts over all nodes, and what is refused has taken nothing", arguments: EngineKind.withTables)
+    @Test("a rate counts over all nodes, and a refused use consumes nothing", arguments: EngineKind.withTables)
     func rates(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -212,11 +215,11 @@ struct TableConformanceTests {
         #expect(try await take(rig.one, ["a": 2, "b": 3]))
         #expect(try await take(rig.other, ["a": 2]))
         #expect(try await take(rig.one, ["a": 2, "b": 3]) == false)
-        // The refused one has left two of b.
+        // The refused use has left two of b.
         #expect(try await take(rig.other, ["b": 3]))
         #expect(try await take(rig.one, ["b": 3]))
         #expect(try await take(rig.other, ["b": 3]) == false)
-        // Another name, and the same of another kind, have their own.
+        // Another name, and the same name of another kind, are counted separately.
         let other = RateConsumption(RateKey("b", "y"), interval: .seconds(1_000), burst: 1, maximumEntries: 10)
         #expect(try await rig.one.consumeRates([other], of: table) == nil)
         try await rig.other.resetRate(RateKey("b", "x"), of: table)
@@ -224,7 +227,7 @@ struct TableConformanceTests {
         #expect(try await take(rig.one, ["a": 2]) == false)
     }
 
-    @Test("what was taken comes back with time", arguments: EngineKind.withTables)
+    @Test("a consumed rate recovers with time", arguments: EngineKind.withTables)
     func comingBack(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -234,7 +237,7 @@ struct TableConformanceTests {
         #expect(try await eventually { try await rig.other.consumeRates([take], of: table) == nil })
     }
 
-    @Test("of too many who use a rate those are forgotten who have it back first", arguments: EngineKind.withTables)
+    @Test("a full rate table evicts the entries that recover first", arguments: EngineKind.withTables)
     func forgotten(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)
         let table = ClusterTable("rates")
@@ -249,7 +252,7 @@ struct TableConformanceTests {
         #expect(try await take("z"))
     }
 
-    @Test("what is too large or makes no sense is refused before it is asked", arguments: EngineKind.withTables)
+    @Test("oversized and invalid arguments are refused before a request is sent", arguments: EngineKind.withTables)
     func limits(_ kind: EngineKind) async throws {
         var limits = ClusterEngineLimits()
         (limits.valueBytes, limits.nameBytes, limits.snapshotBytes) = (4, 8, 10)
@@ -268,8 +271,8 @@ struct TableConformanceTests {
         #expect(await change([.put("a", "12345")]) == .tooLarge)
         #expect(await change([], news: [1, 2, 3, 4, 5]) == .tooLarge)
         #expect(await change((0..<3).map { TableChange.Write.put("\($0)", "1234") }) == .tooLarge)
-        #expect(await change([.lend("a", "1", .seconds(86_401))]) == .invalid)
-        #expect(await change([.lend("a", "1", .zero)]) == .invalid)
+        #expect(await change([.putExpiring("a", "1", .seconds(86_401))]) == .invalid)
+        #expect(await change([.putExpiring("a", "1", .zero)]) == .invalid)
         let many = (0...1_000).map { "\($0)" }
         #expect(await code { _ = try await engine.values(many, of: table) } == .tooLarge)
         #expect(await change(many.map { TableChange.Write.delete($0) }) == .tooLarge)

@@ -1,20 +1,20 @@
 import Platform
 import TrebuchetCluster
 
-/// What nodes do to one table, and what comes of it, in words. Texts stand for their bytes.
+/// Operations of nodes on one table, with the expected outcomes as text. Texts denote their bytes.
 enum TableStep: Sendable {
     /// `changed 3`, `conflict a`, `full`.
     case change([TableChange.Write], expecting: [String: UInt64] = [:], news: String? = nil, String)
-    /// `a=1@3 b=-`: each name with its value and version, or without.
+    /// `a=1@3 b=-`: each name with its value and version, or `-` without one.
     case values([String], String)
-    /// `a=1@3 b=2@4`, and ` … a` when there are more behind a.
+    /// `a=1@3 b=2@4`, and ` … a` when more rows follow a.
     case rows(String, after: String? = nil, limit: Int = 100, String)
-    /// `3=told top 4`, ` cut 2` when some are not kept, and ` …` when there are more.
+    /// `3=told top 4`, ` cut 2` when some were dropped, and ` …` when there are more.
     case news(UInt64?, limit: Int = 100, String)
-    /// What was lent for a short time goes: those of these names.
+    /// The values of these names that were put for a short time expire.
     case pass([String])
 
-    /// What the table says.
+    /// The expected outcome.
     var expected: String {
         switch self {
         case .change(_, _, _, let expected), .values(_, let expected), .rows(_, _, _, let expected),
@@ -27,7 +27,7 @@ enum TableStep: Sendable {
 
 extension TableChange.Write {
     static func put(_ name: String, _ text: String) -> Self { Self(name, .put(Array(text.utf8))) }
-    static func lend(_ name: String, _ text: String, _ lasting: Duration = EngineRig.long) -> Self {
+    static func putExpiring(_ name: String, _ text: String, _ lasting: Duration = EngineRig.long) -> Self {
         Self(name, .putExpiring(Array(text.utf8), lasting: lasting))
     }
     static func add(_ name: String, _ number: Int64) -> Self { Self(name, .increment(number)) }
@@ -35,7 +35,7 @@ extension TableChange.Write {
 }
 
 extension EngineRig {
-    /// Plays a step on a table; nil when nothing comes of it.
+    /// Runs a step on a table; nil for a step without an outcome.
     func play(_ step: TableStep, on table: ClusterTable) async throws -> String? {
         switch step {
         case .change(let writes, let expecting, let news, _):
@@ -61,7 +61,7 @@ extension EngineRig {
                 + (news.truncatedThrough > 0 ? " cut \(news.truncatedThrough)" : "")
                 + (news.isComplete ? "" : " …")
         case .pass(let names):
-            try await passLoans(names, of: table)
+            try await waitForExpiry(names, of: table)
             return nil
         }
     }
@@ -71,7 +71,7 @@ extension EngineRig {
     }
 }
 
-/// Steps drawn from a seed, most of them such that something comes of them.
+/// Random steps from a seed, most of them with an effect.
 struct RandomTableScenario {
     private static let names = ["a", "a/1", "a/2", "b", "é", "e\u{301}", "ÿ", "\u{10FFFF}"]
 
@@ -104,7 +104,7 @@ struct RandomTableScenario {
                 switch Int.random(in: 0..<6, using: &random) {
                 case 0: return .delete(name)
                 case 1: return .add(name, .random(in: -5...1_000_000_000_000, using: &random))
-                case 2: return .lend(name, "l\(top)")
+                case 2: return .putExpiring(name, "l\(top)")
                 default: return .put(name, String(repeating: ":", count: Int(top % 5)) + "\(top)\u{0}")
                 }
             }

@@ -24,7 +24,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the socket is for its owner alone, and goes with its server")
+    @Test("the socket is private to its owner, and removed with its server")
     func mode() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.admin"
@@ -35,16 +35,16 @@ import TrebuchetTesting
         close(file.descriptor)
     }
 
-    @Test("what a dead server has left is replaced; a living one's stays, and so does whatever else is there")
+    @Test("a stale socket is replaced; a live server's socket and other files are kept")
     func present() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.admin"
         let dead = try AdminSocketFile(listeningAt: path)
         close(dead.descriptor)
-        #expect(mode(path) != nil, "it has left its socket behind")
+        #expect(mode(path) != nil, "the dead server's socket remains")
         let file = try AdminSocketFile(listeningAt: path)
         #expect(problem(path) == "another server listens at \(file.path)")
-        // The socket is another one by now.
+        // Another socket is at the path by now.
         dead.remove()
         #expect(mode(path) == S_IFSOCK | 0o600)
         #expect(problem(path) == "another server listens at \(file.path)")
@@ -81,11 +81,11 @@ import TrebuchetTesting
         #expect(problem(path)?.hasSuffix("belongs to another user") == true)
     }
 
-    @Test("nobody keeps a server from making its socket who can but read its folder")
+    @Test("a user who can only read the folder cannot block the creation of the socket")
     func lockedFolder() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.admin"
-        // Any user may lock what he can open.
+        // Any user may lock a folder that they can open.
         let stranger = open(folder.path, O_RDONLY | O_DIRECTORY)
         #expect(flock(stranger, LOCK_EX) == 0)
         let outcome = StateRelay<[String?]>([])
@@ -99,7 +99,7 @@ import TrebuchetTesting
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
-    @Test("of several that begin at once one listens, and the others are told", .timeLimit(.minutes(5)))
+    @Test("one of several servers that start concurrently listens, and the others fail", .timeLimit(.minutes(5)))
     func atOnce() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.admin"
@@ -117,7 +117,7 @@ import TrebuchetTesting
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 
-    @Test("a path that is too long, or none, or in no folder, is an error that says so")
+    @Test("a path that is too long, invalid or in a missing folder is an error with the reason")
     func paths() throws {
         let folder = try TemporaryFolder()
         let long = folder.path + "/" + String(repeating: "x", count: 107 - folder.path.utf8.count)
@@ -129,13 +129,13 @@ import TrebuchetTesting
         #expect(problem(folder.path + "/none/a")?.hasSuffix("No such file or directory") == true)
     }
 
-    @Test("who is neither the server's user nor root may not talk")
+    @Test("only the server's user and root may connect")
     func users() {
         #expect(AdminSocketFile.mayTalk(1000, 1000) && AdminSocketFile.mayTalk(0, 1000))
         #expect(!AdminSocketFile.mayTalk(1001, 1000) && !AdminSocketFile.mayTalk(1000, 0))
     }
 
-    @Test("who connects is told when nobody is there")
+    @Test("connecting without a server is an error with the reason")
     func nobody() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.admin"

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// What administrators do with a server, over its socket.
+/// Operations of administrators on a server, through its socket.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct AdminSocketTests {
     private func todo(_ id: String, title: String = "", creator: String? = nil) throws -> Document {
         let fields = try JSONValue(encoding: Todo(id: id, title: title)).decode(JSONObject.self)
@@ -16,7 +16,7 @@ import TrebuchetTesting
 
     // MARK: Collections
 
-    @Test("documents are put back, listed and removed, and who reads the collection sees it at once")
+    @Test("documents are imported, listed and removed, and readers of the collection see this immediately")
     func documents() async throws {
         try await AdminWorld.run { world in
             let admin = try world.admin()
@@ -32,17 +32,17 @@ import TrebuchetTesting
             await #expect(throws: CollectionError.forbidden(.delete, id: "1")) { try await todos.delete("1") }
             guard case .removed(1) = try await admin.ask(.removeDocuments(collection: "todos", ids: ["1", "none"]))
             else {
-                Issue.record("it was not removed")
+                Issue.record("the document was not removed")
                 return
             }
             await shows(todos) { $0.items.ids == ["2"] }
             guard case .removed(1) = try await admin.ask(.removeOldest(collection: "todos", limit: 10)) else {
-                Issue.record("they were not removed")
+                Issue.record("the documents were not removed")
                 return
             }
             await shows(todos) { $0.items.isEmpty && !$0.isLoading }
             #expect(try await admin.documents("todos").isEmpty)
-            // Of many the oldest go first.
+            // From a large collection the oldest documents are removed first.
             _ = try await admin.restore(["9", "5", "7"].map { try todo($0) }, replaces: false)
             for (removed, left) in [(2, ["7"]), (1, [])] {
                 let answer = try await admin.ask(.removeOldest(collection: "todos", limit: 2))
@@ -56,7 +56,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a page of large documents has as many as one answer has room for, and the next goes on behind them")
+    @Test("a page of large documents is limited by the size of a response, and the next continues after it")
     func largeDocuments() async throws {
         try await AdminWorld.run { world in
             let admin = try world.admin()
@@ -73,7 +73,9 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the same again changes nothing; one that is there is replaced or stays; the first that is no good ends it")
+    @Test(
+        "importing a document again changes nothing; an existing one is replaced or kept; the first invalid one ends the import"
+    )
     func restoring() async throws {
         try await AdminWorld.run { world in
             let admin = try world.admin()
@@ -95,11 +97,11 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an export is of one moment, though documents are changed while it is read")
+    @Test("an export is a snapshot, although documents are changed while it is read")
     func export() async throws {
         try await AdminWorld.run { world in
             let (admin, other) = (try world.admin(), try world.admin())
-            // More than fits into the connection, so that the end of it leaves later.
+            // More than the connection can buffer, so that the last part is sent later.
             let text = String(repeating: "x", count: 20_000)
             let all = try (100..<300).map { try todo("\($0)", title: text) }
             for part in stride(from: 0, to: 200, by: 50) {
@@ -125,7 +127,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("collections are listed in pages, those of the store too that nobody uses", arguments: [true, false])
+    @Test("collections are listed in pages, including those only in the store", arguments: [true, false])
     func collections(isCataloged: Bool) async throws {
         let memory = MemoryStore()
         let store: any StateStore = isCataloged ? memory : TestStore(memory: memory, part: StateRelay(.working))
@@ -152,7 +154,7 @@ import TrebuchetTesting
 
     // MARK: Rooms
 
-    @Test("who is kicked is out at once, and does not come back for a time")
+    @Test("a kicked member is out immediately, and cannot join again for a time")
     func kick() async throws {
         try await AdminWorld.run { world in
             let admin = try world.admin()
@@ -168,7 +170,7 @@ import TrebuchetTesting
             guard case .rooms(let rooms) = try await admin.ask(.rooms(after: nil, limit: 10)),
                 case .members(let members) = try await admin.ask(.members(room: "chat-a", after: nil, limit: 10))
             else {
-                Issue.record("nothing is listed")
+                Issue.record("no room is listed")
                 return
             }
             #expect(rooms == [RoomSummary(name: "chat-a", members: 2)])
@@ -199,7 +201,7 @@ import TrebuchetTesting
 
     // MARK: Accounts
 
-    @Test("a role counts at once for the connections that there are, and for those that come; so does its loss")
+    @Test("a granted or revoked role takes effect immediately for existing and new connections")
     func roles() async throws {
         try await AdminWorld.run { world in
             let doorman = RulesTestServer(actorSystem: world.server.actorSystem)
@@ -220,9 +222,9 @@ import TrebuchetTesting
             #expect(try await roles(first) == ["guest"])
             let grant = AdminRequest.setRole(role: "editor", account: user.id, isGranted: true)
             #expect(try await admin.isDone(grant) == true)
-            #expect(try await admin.isDone(grant) == false, "it has it already")
+            #expect(try await admin.isDone(grant) == false, "the account has the role already")
             #expect(try await roles(first) == ["guest", "editor"])
-            // Its access token was made before.
+            // Its access token was issued before.
             let second = backend()
             try await second.client.connect()
             #expect(try await roles(second) == ["guest", "editor"])
@@ -253,7 +255,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a session that is ended, and an account that is removed, are so for their connections at once")
+    @Test("a session ended or an account removed by an administrator takes effect for its connections immediately")
     func sessions() async throws {
         let store = MemoryStore()
         try await AdminWorld.run(store: store) { world in
@@ -286,14 +288,14 @@ import TrebuchetTesting
 
     // MARK: The socket
 
-    @Test("what is done, and by whom, stands in the server's log, in one line each")
+    @Test("each operation and its administrator are logged in one line")
     func log() async throws {
         try await AdminWorld.run { world in
             let admin = try world.admin()
             _ = try await admin.ask(.removeDocuments(collection: "todos", ids: ["1\nforged"]))
             _ = try? await admin.ask(.setRole(role: "editor", account: "nobody", isGranted: true))
             let uid = geteuid()
-            // A busy machine has lines of its own there.
+            // A busy machine logs further lines.
             #expect(
                 world.log.lines.filter { $0.hasPrefix("admin:") } == [
                     "admin: uid \(uid): remove '1\\nforged' from collection 'todos'",
@@ -303,7 +305,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("no more than four administer a server at once, and one that leaves makes room")
+    @Test("at most four administrators use a server at once, and a departing one makes room")
     func connections() async throws {
         try await AdminWorld.run { world in
             var admins: [Admin] = []
@@ -325,7 +327,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a line that is no request, or too long, ends its connection with a reason, and no other")
+    @Test("an invalid or oversized line ends only its connection, with a reason")
     func garbage() async throws {
         try await AdminWorld.run { world in
             let other = try world.admin()
@@ -340,7 +342,7 @@ import TrebuchetTesting
                 #expect(try await admin.link.next(AdminResponse.self) == nil)
             }
             let long = try world.admin()
-            // The server may have closed before all of it is sent.
+            // The server may have closed the connection before all of the line was sent.
             try? await long.link.write(
                 raw: Array(repeating: 0x20, count: AdminConnection.maximumLineLength + (256 << 10)))
             do {
@@ -349,7 +351,7 @@ import TrebuchetTesting
             } catch let failed as Admin.Failed {
                 #expect(failed.reason.hasPrefix("line is longer than"))
             } catch {
-                // Cut, with what was not read still in it.
+                // The connection was reset, as it still had unread data.
             }
             #expect(await eventually { world.log.lines.contains { $0.contains("line is longer than 4194304 bytes") } })
             _ = try await other.ask(.rooms(after: nil, limit: 1))
@@ -359,7 +361,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a service that is not hosted is not administrated, and a socket that is closed is gone")
+    @Test("a service that is not hosted cannot be administered, and a closed socket is removed")
     func closing() async throws {
         let folder = try TemporaryFolder()
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0)) { _ in }
@@ -378,7 +380,7 @@ import TrebuchetTesting
         #expect(try await admin.link.next(AdminResponse.self) == nil)
         #expect(throws: AdminSocketError.self) { try AdminConnection.connect(to: socket.path) }
         let next = try AdminSocket.open(on: server, at: folder.path + "/a")
-        // The one before does not take the socket of the next away.
+        // Closing the previous socket does not remove the next one.
         socket.close()
         _ = try AdminConnection.connect(to: next.path)
         next.close()

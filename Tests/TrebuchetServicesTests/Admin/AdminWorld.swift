@@ -65,7 +65,7 @@ struct AdminWorld {
     }
 }
 
-/// An administrator, without the commands.
+/// An administrator's connection, without the CLI.
 struct Admin {
     struct Failed: Error, Equatable { let reason: String }
 

@@ -20,7 +20,7 @@ import TrebuchetTesting
         return guest
     }
 
-    @Test("another's document is not changed, linked or deleted, whoever the caller says to be")
+    @Test("a document of another creator cannot be changed, linked or deleted, whatever the caller claims")
     func othersDocuments() async throws {
         try await CollectionWorld.run { world in
             let (ada, eve) = (try await connected(world, "ada"), try await connected(world, "eve"))
@@ -44,7 +44,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a collection that nobody uses leaves memory with its documents, and is there again for who asks")
+    @Test("an unused collection is unloaded, and is loaded again on demand")
     func idle() async throws {
         var limits = CollectionLimits()
         limits.idleTime = .milliseconds(20)
@@ -58,7 +58,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a collection that was loaded for a call that it cannot do leaves memory as well")
+    @Test("a collection loaded for an invalid call is unloaded as well")
     func refusedCall() async throws {
         var limits = CollectionLimits()
         limits.idleTime = .milliseconds(20)
@@ -73,7 +73,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("too large a document, too many of them and too many bytes each have their error, and hurt nobody")
+    @Test("a document too large, too many documents and too many bytes have specific errors, and affect no others")
     func sizes() async throws {
         var limits = CollectionLimits()
         limits.documentsPerCollection = 3
@@ -97,7 +97,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a connection, and a server, have no more queries open than they may; closing one makes room")
+    @Test("a connection and a server have a limit of open queries; closing one makes room")
     func queries() async throws {
         var limits = CollectionLimits()
         limits.queriesPerConnection = 4
@@ -122,7 +122,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server has no more collections than it may; empty ones that nobody uses do not count")
+    @Test("a server has a limit of collections; empty, unused ones do not count")
     func collections() async throws {
         var limits = CollectionLimits()
         limits.collections = 2
@@ -148,7 +148,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("more writes than a connection may make wait; those that were not taken are sent again, once each")
+    @Test("writes over the rate of a connection wait; refused ones are sent again, once each")
     func rate() async throws {
         var limits = CollectionLimits()
         limits.writes = RateLimit(callsPerSecond: 500, burst: 10)
@@ -164,7 +164,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server that does not know its callers, and calls that make no sense, are refused")
+    @Test("a server without caller identification refuses calls, and invalid calls are refused")
     func invalidCalls() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         CollectionHost.expose(on: server)
@@ -185,14 +185,14 @@ import TrebuchetTesting
         }
     }
 
-    /// Everybody reads their own documents alone.
+    /// Each user reads only documents that they have created.
     private struct OwnDocuments: CollectionRules {
         func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { document.creator == principal?.id }
     }
 
-    @Test("with rules of one's own, nobody sees what they may not read")
+    @Test("custom rules hide documents that a user may not read")
     func reading() async throws {
         try await CollectionWorld.run(rules: OwnDocuments()) { world in
             let (ada, eve) = (world.guest("ada").todos(), world.guest("eve").todos())
@@ -206,7 +206,8 @@ import TrebuchetTesting
             await shows(ada) { $0.items.ids == ["ada's"] }
             try await eve.create(Todo(id: "eve's"))
             #expect(await seen.value == ["eve's"])
-            // What is written shows before the first result has come, and what is not among the items can be changed only after that.
+            // A write is shown before the first result has arrived, and a document that is not among the items can be changed only after
+            // that.
             await shows(eve) { !$0.isLoading }
             await #expect(throws: CollectionError.notFound(id: "ada's")) {
                 try await eve.update("ada's") { $0.title = "?" }
@@ -216,7 +217,7 @@ import TrebuchetTesting
         }
     }
 
-    /// A store that fails when it is told to.
+    /// A store that fails on request.
     private final class FailingStore: StateStore {
         let memory = MemoryStore()
         let fails = Mutex(false)
@@ -236,8 +237,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "a write that the store does not take is neither acknowledged nor shown to others, and is done when it can be")
+    @Test("a write that the store refuses is neither acknowledged nor shown to others, and succeeds later")
     func failingStore() async throws {
         let store = FailingStore()
         try await CollectionWorld.run(store: store) { world in
@@ -254,7 +254,7 @@ import TrebuchetTesting
             for _ in 0..<500 {
                 let value = ada.wrappedValue
                 guard value.isSyncing, value.writeStatus == .pending else {
-                    Issue.record("it was acknowledged")
+                    Issue.record("the write was acknowledged")
                     break
                 }
                 await Task.yield()

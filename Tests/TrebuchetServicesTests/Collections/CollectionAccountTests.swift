@@ -7,23 +7,23 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Whose writes are whose, at a server with accounts.
+/// The attribution of writes, at a server with accounts.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct CollectionAccountTests {
     private struct World {
         let auth: AuthServer
-        /// Documents, in a store of their own that can be stopped.
+        /// A separate store for documents, which can be made to wait.
         let part: StateRelay<PartState>
         let store: TestStore
         let folder: TemporaryFolder
 
-        /// An app that keeps what waits in the folder of the test.
+        /// An app that persists pending writes in the test's folder.
         func app(
             _ credentials: InMemoryCredentialStore = InMemoryCredentialStore(), online: Bool = true,
             over link: FaultyLink? = nil
         ) -> App {
             var options = TrebuchetBackend.options
             options.reconnect.maximumDelay = .milliseconds(20)
-            // Nobody listens at the discard port.
+            // No process listens at the discard port.
             var transport = online ? auth.transport() : .webSocket(host: "127.0.0.1", port: 9)
             if let link { transport = .webSocket(host: link.address.host, port: link.address.port) }
             let backend = TrebuchetBackend(transport: transport, credentials: credentials, options: options)
@@ -31,7 +31,7 @@ import TrebuchetTesting
             return App(backend: backend)
         }
 
-        /// Who has created which document.
+        /// The creators of the documents.
         func creators() async throws -> [String: String?] {
             let table = try await StoredCollection("todos", in: store).load(CollectionLimits(), at: auth.server, now: 0)
             return Dictionary(uniqueKeysWithValues: table.documents.values.map { ("\($0.id)", $0.creator) })
@@ -78,7 +78,7 @@ import TrebuchetTesting
         return try await auth.verifyMagicCode(email: address, code: world.auth.mailbox.code(for: address) ?? "")
     }
 
-    @Test("what somebody wrote offline waits for them, and is neither shown to the next one nor sent by them")
+    @Test("a user's offline writes wait for that user, and are neither shown to the next one nor sent by them")
     func belongsToItsAccount() async throws {
         try await withWorld { world in
             let (ada, bob) = (try await guest(world), try await guest(world))
@@ -90,7 +90,7 @@ import TrebuchetTesting
 
             let second = world.app(bob)
             let other = second.todos
-            #expect(other.wrappedValue.items.isEmpty, "nothing of Ada's is shown to Bob")
+            #expect(other.wrappedValue.items.isEmpty, "Ada's documents are not shown to Bob")
             try await other.create(Todo(id: "bob's"))
             #expect(other.wrappedValue.items.ids == ["bob's"])
             #expect(try await world.creators() == ["bob's": bob.load()?.user.id])
@@ -106,7 +106,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what waits when somebody signs out is not shown any more, and is sent when they are back")
+    @Test("writes pending at a sign-out are hidden, and are sent when the user signs in again")
     func waitsForItsAccount() async throws {
         try await withWorld { world in
             let app = world.app()
@@ -135,7 +135,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what a guest wrote goes with the account that the guest becomes, and what nobody wrote is nobody's")
+    @Test("a guest's pending writes move to the account that the guest becomes, and anonymous ones stay anonymous")
     func upgraded() async throws {
         try await withWorld { world in
             let app = world.app()
@@ -154,7 +154,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what nobody wrote and could not be sent before somebody signed in is sent as nobody all the same")
+    @Test("anonymous writes that could not be sent before a sign-in are sent anonymously all the same")
     func nobodys() async throws {
         try await withWorld { world in
             let app = world.app()
@@ -163,7 +163,7 @@ import TrebuchetTesting
             world.part.update(.broken)
             let call = todos.create(Todo(id: "nobody's"), onError: nil)
             let guest = try await auth.signInAsGuest()
-            #expect(todos.wrappedValue.items.isEmpty, "it is not shown as the guest's")
+            #expect(todos.wrappedValue.items.isEmpty, "the anonymous write is not shown to the guest")
             world.part.update(.working)
             try await call.value
             await shows(todos) { $0.items.ids == ["nobody's"] }
@@ -173,7 +173,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a write whose session was ended elsewhere is not done by nobody: the client learns that it is signed out")
+    @Test("a write whose session was ended elsewhere is not sent anonymously: the client learns that it is signed out")
     func endedElsewhere() async throws {
         try await withWorld { world in
             let credentials = InMemoryCredentialStore()
@@ -184,7 +184,7 @@ import TrebuchetTesting
             try await todos.create(Todo(id: "1"))
             let other = try await world.auth.client()
             let token = try #require(credentials.load()?.refreshToken)
-            // It is made before the app hears of the end.
+            // The write is made before the app learns of the end.
             await link.pauseTraffic()
             try await other.auth.signOut(token)
             let call = todos.create(Todo(id: "2"), onError: nil)
@@ -192,7 +192,7 @@ import TrebuchetTesting
             await #expect(throws: CollectionError.signedOut) { try await call.value }
             #expect(auth.wrappedValue.state == .unauthenticated)
             #expect(try await world.creators().keys.sorted() == ["1"])
-            // Nor is what he writes just afterwards nobody's.
+            // A write made just afterwards is not anonymous either.
             let late = await #expect(throws: CollectionError.self) { try await todos.create(Todo(id: "3")) }
             #expect("\(try #require(late))".contains("the session has ended"))
             #expect(try await world.creators() == ["1": guest.id])
@@ -202,7 +202,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the server does nothing for who says to be somebody else than the connection is")
+    @Test("the server refuses a write whose claimed user differs from the connection's")
     func otherAccount() async throws {
         try await CollectionWorld.run { world in
             for (connected, account, isDone) in [
@@ -226,7 +226,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a folder of writes that wait is one backend's; another one gets an error that says whose, and has it when that is closed"
+        "a folder of pending writes belongs to one backend; another one gets an error that names the first, until that is closed"
     )
     func oneFolder() async throws {
         try await withWorld { world in

@@ -6,9 +6,9 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// What a client is told of its own writes, and of what others have written.
+/// The notifications of a client about its writes and about those of others.
 @MainActor @Suite("Clients of collections", .timeLimit(.minutes(5))) struct CollectionClientTests {
-    @Test("a condition counts also where its writer sees nothing to change")
+    @Test("a condition is checked even if the write would change nothing for its writer")
     func nothingToChange() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (world.guest().todos(), world.guest().todos())
@@ -38,7 +38,7 @@ import TrebuchetTesting
 
     // MARK: Documents that an app cannot read
 
-    /// What an app takes its documents for, a version later.
+    /// A later version of the document type in an app.
     private struct Voted: Codable, Identifiable, Equatable, Sendable {
         var id: String
         var votes = 0
@@ -70,7 +70,7 @@ import TrebuchetTesting
             ], from: "0123456789abcdef")
     }
 
-    @Test("a page has the documents that the app can read, and names the others and what they lack")
+    @Test("a page has the documents that the app can decode, and lists the others with their problems")
     func pages() async throws {
         try await CollectionWorld.run { world in
             let guest = world.guest()
@@ -88,7 +88,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a collection shows the documents that the app can read, and names the others and what they lack")
+    @Test("a collection shows the documents that the app can decode, and lists the others with their problems")
     func unreadable() async throws {
         try await CollectionWorld.run { world in
             let guest = world.guest()
@@ -110,9 +110,9 @@ import TrebuchetTesting
         }
     }
 
-    // MARK: Updates of what is not shown
+    // MARK: Updates of documents that are not shown
 
-    @Test("an update says that nothing has come yet, or that the query does not show the document")
+    @Test("an update reports that no result has arrived yet, or that the query does not show the document")
     func notShown() async throws {
         try await CollectionWorld.run { world in
             let ada = world.guest().todos()
@@ -120,7 +120,7 @@ import TrebuchetTesting
             let link = try FaultyLink(to: world.address, seed: 1)
             let guest = world.guest(at: link.address)
             try await guest.client.connect()
-            // No answer of the server comes before the link goes on.
+            // No response of the server arrives before the link resumes.
             await link.pauseTraffic()
             let (all, first) = (guest.todos(), guest.todos(limit: 1))
             #expect(all.wrappedValue.isLoading)
@@ -144,9 +144,9 @@ import TrebuchetTesting
         }
     }
 
-    // MARK: Writes that outlast the app
+    // MARK: Writes that outlive the app
 
-    @Test("a write refused after a restart is named by its document and command; a closed client is no refusal")
+    @Test("a write refused after a restart is reported with its document and command; closing a client is no refusal")
     func lateRefusal() async throws {
         try await CollectionWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)

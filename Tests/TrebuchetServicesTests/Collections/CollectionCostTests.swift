@@ -4,19 +4,19 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// What one guest asks for costs all others no more than it is large.
+/// The cost of a guest's requests is proportional to their size.
 @Suite(.timeLimit(.minutes(5))) struct CollectionCostTests {
     private static let object = JSONValue.object(
         JSONObject((0..<5_200).map { (key: "k\(10_000 + $0)", value: .integer(1)) }))
 
-    /// Of this thread.
+    /// The processor time of this thread.
     private func cost(_ body: () -> Void) -> Duration {
         let begun = ProcessorTime.ofThread
         body()
         return .nanoseconds(ProcessorTime.ofThread - begun)
     }
 
-    @Test("comparing with a large object costs as much as the condition is large")
+    @Test("the cost of comparing with a large object depends on the size of the condition")
     func objects() {
         let document = Document.todo("a", ["o": Self.object])
         let values = (2..<66).map { JSONValue.object(["k10000": .integer($0)]) }
@@ -35,7 +35,7 @@ import Trebuchet
     }
 
     @Test(
-        "a change of a document with a large array costs the array once, and not once for each condition of each query")
+        "a change of a document with a large array processes the array once, not once for each condition of each query")
     func arrays() {
         let array = Document.todo("a", ["l": .array((0..<20_000).map { .integer($0) })])
         var lists = MatchLists([array])
@@ -52,7 +52,7 @@ import Trebuchet
         #expect(cost < .seconds(1))
     }
 
-    @Test("who looks at large documents gives others their turn sooner")
+    @Test("a scan of large documents yields earlier")
     func slices() {
         let documents = (0..<8).map { Document.todo("\($0)", ["t": .string(String(repeating: "x", count: 60_000))]) }
         var lists = MatchLists(documents)
@@ -62,7 +62,7 @@ import Trebuchet
         #expect(list.rows.count == 2)
     }
 
-    @Test("others are answered while somebody's long commit is done, and no other commit comes into it")
+    @Test("other calls are answered during a long commit, and no other commit is interleaved with it")
     func turns() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (world.guest("ada"), world.guest("bob"))

@@ -6,12 +6,12 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Commits that are under way when their collection ends, since another node owns it.
+/// Commits in progress when their collection ends, since another node owns it.
 @MainActor @Suite("Collections that end", .timeLimit(.minutes(5))) struct CollectionEndTests {
     private static let secret = "0123456789abcdef"
     private static let other = "fedcba9876543210"
 
-    /// A store whose writes wait for the test, and fail when it says so.
+    /// A store whose writes wait for the test, and fail on request.
     private final class DelayedWrites: StateStore {
         private let memory = MemoryStore()
         private let state = Mutex((isHeld: false, fails: false, waiting: 0))
@@ -19,7 +19,7 @@ import TrebuchetTesting
         var waitingCount: Int { state.withLock { $0.waiting } }
 
         func hold() { state.withLock { $0.isHeld = true } }
-        func letGo(failing fails: Bool) { state.withLock { ($0.isHeld, $0.fails) = (false, fails) } }
+        func release(failing fails: Bool) { state.withLock { ($0.isHeld, $0.fails) = (false, fails) } }
 
         func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] {
             try await memory.get(keys)
@@ -49,7 +49,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "only the acknowledgement of its own batch answers a commit as done, whatever becomes of the batch under way",
+        "a commit succeeds only when the batch that contains it is acknowledged, whatever happens to the batch in progress",
         arguments: [true, false])
     func endsWhileWriting(isWritten: Bool) async throws {
         let store = DelayedWrites()
@@ -64,11 +64,11 @@ import TrebuchetTesting
             #expect(await eventually { store.waitingCount == 1 })
             let second = Task { try await todos.commit([.add("2")], from: Self.other) }
             #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 2 })
-            // The same mutation over another connection: it waits for the batch that has it.
+            // The first mutation again, over another connection: it waits for the batch that contains it.
             let again = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
             #expect(await eventually { await part.whenLocal { $0.calls } == 4 })
             await part.whenLocal { $0.didMove() }
-            store.letGo(failing: !isWritten)
+            store.release(failing: !isWritten)
             var errors: [CollectionError?] = []
             for task in [first, second, again] {
                 errors.append(await #expect(throws: CollectionError.self) { try await task.value })
@@ -82,26 +82,26 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a store that does not answer leaves the outcome unknown, and a repeat is done once")
+    @Test("a store that does not respond leaves the outcome unknown, and a repeat is executed once")
     func unknown() async throws {
         let store = DelayedWrites()
         try await CollectionWorld.run(store: store) { world in
             let guest = world.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
-            store.letGo(failing: true)
+            store.release(failing: true)
             let error = await #expect(throws: CollectionError.self) {
                 try await todos.commit([.add("1")], from: Self.secret)
             }
             #expect(error?.isUnknownOutcome == true, "\(String(describing: error))")
-            store.letGo(failing: false)
+            store.release(failing: false)
             #expect(try await todos.commit([.add("1")], from: Self.secret).map(\.revision).count == 1)
             #expect(try await ids(in: store, world) == ["1"])
             await guest.client.close()
         }
     }
 
-    @Test("a repeat that arrives while its batch is written is answered with that batch")
+    @Test("a repeat that arrives while its batch is being written is answered with that batch")
     func repeatedWhileWriting() async throws {
         let store = DelayedWrites()
         try await CollectionWorld.run(store: store) { world in
@@ -115,7 +115,7 @@ import TrebuchetTesting
             #expect(await eventually { store.waitingCount == 1 })
             let again = Task { try await todos.commit([.add("1")], from: Self.secret, at: 2) }
             #expect(await eventually { await part.whenLocal { !$0.next.isEmpty } == true })
-            store.letGo(failing: false)
+            store.release(failing: false)
             let outcomes = try await [first.value, again.value]
             #expect(outcomes[0].map(\.revision) == outcomes[1].map(\.revision))
             #expect(try await ids(in: store, world) == ["0", "1"])
@@ -123,7 +123,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a commit that looks at another collection when its own ends finds out that it has ended, and nothing else")
+    @Test("a commit that checks another collection when its own ends only fails")
     func endsWhileLooking() async throws {
         let store = CollectionWriteTests.SlowStore()
         try await CollectionWorld.run(store: store) { world in

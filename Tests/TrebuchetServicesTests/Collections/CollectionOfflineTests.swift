@@ -23,7 +23,7 @@ import TrebuchetTesting
         }
     }
 
-    /// Cuts the link, and lets nobody connect until `body` has returned.
+    /// Cuts the link, and refuses connections until `body` has returned.
     private func offline(_ link: FaultyLink, _ body: () async throws -> Void) async throws {
         try await link.refuseConnections {
             await link.disconnectAll()
@@ -31,7 +31,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("writes made offline show at once, keep their order, and are sent once there is a connection again")
+    @Test("offline writes are shown immediately, keep their order, and are sent once there is a connection again")
     func queueAndFlush() async throws {
         try await behindLink { _, link, away, other in
             var settled: [String] = []
@@ -52,7 +52,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("offline changes of different fields merge with those of others")
+    @Test("offline changes of different fields merge with those of other clients")
     func merge() async throws {
         try await behindLink { _, link, away, other in
             try await other.create(Todo(id: "1", title: "Milk"))
@@ -67,7 +67,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("of changes of one field the one that reaches the server last wins, though it was made earlier")
+    @Test("the last change of a field to reach the server wins, although it was made earlier")
     func lastWriteWins() async throws {
         try await behindLink { _, link, away, other in
             try await other.create(Todo(id: "1", title: "Milk"))
@@ -81,7 +81,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("many changes of one field, before and after a cut, come to the last one")
+    @Test("many changes of one field, before and after a cut, end with the last one")
     func rapid() async throws {
         try await behindLink { _, link, away, other in
             try await away.create(Todo(id: "1"))
@@ -111,7 +111,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a write that waits survives what others change meanwhile, and deletions come through")
+    @Test("a pending write is kept when others change the document, and deletions take effect")
     func refresh() async throws {
         try await behindLink { _, link, away, other in
             for id in ["1", "2", "3"] { try await other.create(Todo(id: id)) }
@@ -134,7 +134,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a write that is refused after the reconnection is rolled back and reported; those behind it are done")
+    @Test("a write refused after the reconnection is rolled back and reported; later ones are executed")
     func refusedLater() async throws {
         try await behindLink { _, link, away, other in
             var errors: [CollectionError?] = []
@@ -148,12 +148,12 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a write that is cancelled before it was sent is taken back; its callbacks come")
+    @Test("a write cancelled before it was sent is rolled back, and its callbacks run")
     func cancelled() async throws {
         try await behindLink { _, link, away, other in
             var outcomes: [Bool] = []
             try await offline(link) {
-                // The first may be under way when the link is cut; the second waits behind it.
+                // The first may be in flight when the link is cut; the second waits behind it.
                 away.create(Todo(id: "1"), onError: nil)
                 for _ in 0..<CollectionLimits.mutationsPerCall { away.update("1", onError: nil) { $0.priority += 1 } }
                 let call = away.create(Todo(id: "2"), onSettled: { outcomes.append((try? $0.get()) != nil) })
@@ -167,7 +167,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("writes that wait survive a restart of the app, and are done once")
+    @Test("pending writes survive a restart of the app, and are executed once")
     func restart() async throws {
         try await CollectionWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)
@@ -178,7 +178,7 @@ import TrebuchetTesting
             first.backend.persistPendingWrites(in: folder, files: files)
             let before = first.todos()
             await shows(before) { $0.items.count == 1 }
-            // The server does this, and its answer is lost.
+            // The server executes this write, and its response is lost.
             await link.pauseTraffic()
             let lost = before.link("1", "tags", to: "x", onError: nil)
             try await offline(link) {
@@ -195,13 +195,13 @@ import TrebuchetTesting
             await shows(other) { $0.items[id: "2"]?.title == "made offline" && $0.items[id: "1"]?.tags == ["x"] }
             let third = CollectionTestClient(at: world.address)
             third.backend.persistPendingWrites(in: folder, files: files)
-            #expect(!third.todos().wrappedValue.isSyncing, "what is done is not kept")
+            #expect(!third.todos().wrappedValue.isSyncing, "executed writes are not kept")
             await link.resumeTraffic()
             await link.close()
         }
     }
 
-    @Test("a write that was kept and is then refused is taken back, and not kept any more; those behind it are done")
+    @Test("a persisted write that is refused is rolled back and removed; later ones are executed")
     func refusedAfterRestart() async throws {
         try await CollectionWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)
@@ -232,7 +232,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("without a connection a value shows what is known of its query, also after a load, and a new query loads")
+    @Test("without a connection a value shows its known documents, even after a load, and a new query is loading")
     func readingOffline() async throws {
         try await CollectionWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)
@@ -254,7 +254,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("waiting writes that cannot be read are an error, and stay as they are")
+    @Test("unreadable pending writes are an error, and are kept unchanged")
     func damagedFile() async throws {
         try await CollectionWorld.run { world in
             let (folder, files) = (URL(fileURLWithPath: "/pending"), InMemoryFileStorage())
@@ -273,7 +273,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a closed client settles what waits")
+    @Test("a closed client settles pending writes")
     func closed() async throws {
         try await behindLink { _, link, away, _ in
             var errors = 0

@@ -7,15 +7,15 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Methods that no collection has.
+/// An actor type with methods that no collection has.
 @Trebuchet distributed actor UnrelatedClient {
     distributed func dance() -> Int { 1 }
 }
 
-@MainActor @Suite("Shares of collections", .timeLimit(.minutes(5))) struct CollectionShareTests {
+@MainActor @Suite("Quotas of collections", .timeLimit(.minutes(5))) struct CollectionShareTests {
     private static let secret = "0123456789abcdef"
 
-    /// A table into which many put documents.
+    /// A table into which many creators put documents.
     private struct Bench {
         var table: DocumentTable
         private var number = 0
@@ -32,7 +32,7 @@ import TrebuchetTesting
             ) { _, _ in true }.error
         }
 
-        /// How many one creates until it is refused.
+        /// The number of documents that one creator can create.
         mutating func fill(as creator: String? = nil, from origin: UInt32? = nil) -> (count: Int, CollectionError?) {
             var count = 0
             while true {
@@ -50,7 +50,8 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a share of the whole is none, one of a half is half of it at least", arguments: [(1, 100), (2, 50), (3, 50)])
+        "a quota of the whole is none, and a quota of one half is at least half of it",
+        arguments: [(1, 100), (2, 50), (3, 50)])
     func parts(share: Int, count: Int) {
         var limits = CollectionLimits()
         limits.documentsPerCollection = 100
@@ -59,7 +60,7 @@ import TrebuchetTesting
         #expect(bench.fill(as: "ada").count == count)
     }
 
-    @Test("one alone has half of a collection, and who comes later finds room; a sixteenth is everybody's")
+    @Test("one creator may fill half of a collection, and later ones find room; a sixteenth is guaranteed")
     func documents() {
         var bench = Bench(limits)
         #expect(
@@ -68,13 +69,13 @@ import TrebuchetTesting
         #expect(counts.prefix(3) == [400, 200, 100] && counts.prefix(4).allSatisfy { $0 >= 100 })
         #expect(counts.reduce(800, +) == 1_600)
         #expect(bench.fill(as: "late").1 == .tooManyDocuments(limit: 1_600))
-        // What goes is free again.
+        // Deleted documents make room.
         for number in 0..<200 { #expect(bench.perform(.delete(id: "0-0-\(number)")) == nil) }
         #expect(bench.fill(as: "0").count == 0)
         #expect(bench.fill(as: "late").count == 100)
     }
 
-    @Test("principals of one host share what the host may have, and those who are not signed in do too")
+    @Test("principals of one host share the quota of the host, and so do anonymous callers")
     func hosts() {
         var bench = Bench(limits)
         #expect(bench.fill(from: 1) == (800, .shareUsedUp(of: "documents", limit: 799, setting: "hostQuotaDivisor")))
@@ -84,12 +85,12 @@ import TrebuchetTesting
         (open.principalQuotaDivisor, open.hostQuotaDivisor) = (1, 1)
         var all = Bench(open)
         #expect(all.fill(as: "ada", from: 1) == (1_600, .tooManyDocuments(limit: 1_600)))
-        // Nobody can say whose they are: this machine's own.
+        // Documents without principal and host, from this machine, have no quota.
         var own = Bench(limits)
         #expect(own.fill() == (1_600, .tooManyDocuments(limit: 1_600)))
     }
 
-    @Test("bytes have shares as documents have, and what is written to a document counts for who created it")
+    @Test("bytes have quotas as documents have, and later content of a document counts for its creator")
     func bytes() {
         var limits = limits
         limits.collectionBytes = 160_000
@@ -99,9 +100,11 @@ import TrebuchetTesting
         while bench.perform(.add("\(count)", ["t": text]), as: "ada") == nil { count += 1 }
         #expect(count == 9)
         #expect(bench.perform(.update(id: "0", fields: ["u": text]), as: "bob") != nil)
-        #expect(bench.perform(.update(id: "0", fields: ["t": .null]), as: "bob") == nil, "less is always possible")
+        #expect(
+            bench.perform(.update(id: "0", fields: ["t": .null]), as: "bob") == nil,
+            "reducing the size is always possible")
         #expect(bench.perform(.add("b", ["t": text]), as: "bob") == nil)
-        // One that fails leaves nothing behind.
+        // A failed transaction reserves nothing.
         let before = bench.table.shares.all
         for _ in 0..<50 { #expect(bench.perform(.add("0"), as: "bob") != nil) }
         #expect(bench.table.shares.all == before && bench.table.shares.partyCount == 2)
@@ -109,7 +112,7 @@ import TrebuchetTesting
         #expect(bench.table.shares.all == DocumentQuotas.Usage() && bench.table.shares.partyCount == 0)
     }
 
-    @Test("whose a document is, and from which host, is known after a restart, and readers are told no host")
+    @Test("a document's creator and host are known after a restart, and readers do not see the host")
     func restart() async throws {
         let store = MemoryStore()
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
@@ -129,13 +132,13 @@ import TrebuchetTesting
         let again = try await stored.load(limits, at: server, now: 0)
         #expect(again.shares.all == table.shares.all && again.shares.partyCount == 2)
         #expect(again.document("1")?.origin == 7 && again.documents == table.documents)
-        #expect(again.secret == table.secret, "else hosts would be others")
+        #expect(again.secret == table.secret, "otherwise the hashes of hosts would differ")
         let document = try #require(again.document("1"))
         #expect(!String(decoding: try document.json(), as: UTF8.self).contains("origin"))
         #expect(!String(decoding: try JSONValue(encoding: document).json, as: UTF8.self).contains("origin"))
     }
 
-    @Test("a collection that nobody uses makes room for another; one that somebody reads does not")
+    @Test("an unused collection makes room for another; one with readers does not")
     func room() async throws {
         var limits = CollectionLimits()
         limits.collections = 2
@@ -152,13 +155,13 @@ import TrebuchetTesting
             await #expect(throws: CollectionError.tooManyCollections(limit: 2)) {
                 _ = try await guest.collection("c2").open(.all)
             }
-            // What was acknowledged is there, however often it left memory.
+            // Acknowledged documents are there, however often the collection was unloaded.
             let outcomes = try await guest.collection("c0").commit([.add("x")], from: Self.secret, at: 2)
             #expect(outcomes.map(\.error) == [.alreadyExists(id: "x")])
         }
     }
 
-    @Test("a link looks into a collection that is not in memory, and is refused where that has no place in it")
+    @Test("a link loads the collection of its target, and is refused if the limit of collections is reached")
     func links() async throws {
         let store = MemoryStore()
         try await CollectionWorld.run(store: store) { world in
@@ -188,7 +191,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a collection with documents leaves memory when its time is over, and not while somebody comes back in time")
+    @Test("a collection with documents is unloaded when its idle time has passed without use")
     func idle() async throws {
         let time = ManualTime(0)
         var limits = CollectionLimits()
@@ -204,14 +207,14 @@ import TrebuchetTesting
             #expect(host.collectionCount == 1)
             _ = try await guest.collection().commit([.add("y")], from: Self.secret, at: 2)
             time.move(to: 300_000)
-            // It was used since: it waits as long again.
+            // It was used meanwhile: the idle time starts again.
             #expect(await eventually { time.sleeperCount == 1 })
             #expect(host.collectionCount == 1)
             time.move(to: 600_000)
             #expect(await eventually { host.collectionCount == 0 })
             _ = try await guest.collection().open(.all)
             time.move(to: 2_000_000)
-            #expect(host.collectionCount == 1, "somebody reads it")
+            #expect(host.collectionCount == 1, "the collection has a reader")
             try await guest.collection().close(.all)
             #expect(await eventually { time.sleeperCount == 1 })
             time.move(to: 2_300_000)
@@ -219,8 +222,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "one that is loaded for a call that it refuses leaves memory too, also when what it had has expired meanwhile")
+    @Test("a collection loaded for a refused call is unloaded too, even if its documents have expired meanwhile")
     func refused() async throws {
         let time = ManualTime(0)
         var limits = CollectionLimits()
@@ -231,7 +233,7 @@ import TrebuchetTesting
             let create = DocumentCommand.create(
                 id: "x", fields: ["id": .string("x")], expiresIn: .milliseconds(1_000))
             _ = try await guest.collection().commit([create], from: Self.secret)
-            // Its rest, and the end of its document.
+            // The timers for its idle time and for the document's expiry.
             #expect(await eventually { time.sleeperCount == 2 })
             time.move(to: 500)
             #expect(await eventually { world.host.collectionCount == 0 })
@@ -243,7 +245,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("all connections of one principal write no faster together than it may")
+    @Test("all connections of one principal share a rate of writes")
     func principals() async throws {
         var limits = CollectionLimits()
         limits.writesPerPrincipal = RateLimit(callsPerSecond: 0.001, burst: 5)
@@ -264,7 +266,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what the store fails with, and what is refused, stands in the server's log: who, what and why")
+    @Test("store failures and refusals are logged with caller, document and reason")
     func log() async throws {
         let lines = Mutex<[String]>([])
         let store = BrokenStore()
@@ -292,8 +294,8 @@ import TrebuchetTesting
         }
         let told = lines.withLock { $0 }
         let refusals = told.filter { $0.contains("refused") }
-        #expect(!refusals.contains { $0.contains("document 'there'") }, "what happens in the best of apps")
-        // One a second.
+        #expect(!refusals.contains { $0.contains("document 'there'") }, "an ordinary outcome is not logged")
+        // One line a second.
         let most = 2 + Int((ContinuousClock.now - begun) / .seconds(1))
         #expect(refusals.count >= 1 && refusals.count <= most)
         #expect(refusals.first?.contains("collection 'todos' to 'ada' at 127.0.0.1: document 'large'") == true)
@@ -325,7 +327,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a call of a method that no collection has makes no collection")
+    @Test("a call of an unknown method does not activate a collection")
     func unknownTargets() async throws {
         try await CollectionWorld.run { world in
             let guest = world.guest()

@@ -18,7 +18,7 @@ extension Schema {
     static let todos = CollectionKey<Todo>("todos")
 }
 
-/// A server of collections, whose clients say who they are by a token: their name; "nobody" is not signed in.
+/// A server with collections, whose clients are identified by a token: their name; the name `nobody` denotes an anonymous client.
 struct CollectionWorld {
     let server: TrebuchetServer
     let host: CollectionHost
@@ -60,7 +60,7 @@ struct CollectionWorld {
     }
 }
 
-/// A client of collections, as an app of its own.
+/// A client of collections, as a separate app.
 struct CollectionTestClient {
     let client: TrebuchetClient
     let backend: TrebuchetBackend
@@ -101,7 +101,7 @@ struct CollectionTestClient {
     }
 }
 
-/// Returns when the value is so.
+/// Returns when the value meets the condition.
 func shows<Value>(
     _ shared: Shared<Value>, isolation: isolated (any Actor)? = #isolation, _ condition: (Value) -> Bool
 ) async {
@@ -129,7 +129,7 @@ extension DocumentCommand {
 }
 
 extension DocumentCollection {
-    /// Past everything that a client does.
+    /// Bypasses the client's queue and its checks.
     nonisolated func commit(
         _ mutations: [DocumentMutation], from client: String
     ) async throws -> [MutationOutcome] {
@@ -142,7 +142,7 @@ extension DocumentCollection {
         try await commit(mutations.map { EncodedJSON($0.value) }, from: client, as: account)
     }
 
-    /// The first of these numbers, the next for the next.
+    /// Numbers the commands in sequence, starting with the given number.
     nonisolated func commit(
         _ commands: [DocumentCommand], from client: String, at first: Int = 1
     ) async throws -> [MutationOutcome] {

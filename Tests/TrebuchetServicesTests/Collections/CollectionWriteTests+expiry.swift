@@ -7,9 +7,9 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Documents that go by themselves.
+/// Documents with an expiry.
 extension CollectionWriteTests {
-    @Test("a document that has expired is gone for readers and writers at once, and the timer looks at no other")
+    @Test("an expired document disappears for readers and writers immediately, and the timer visits no other document")
     func expiry() async throws {
         let time = ManualTime(1_000)
         try await CollectionWorld.run(clock: time.clock) { world in
@@ -42,7 +42,7 @@ extension CollectionWriteTests {
         }
     }
 
-    @Test("what expires while its server is away is never shown again, and leaves the store")
+    @Test("documents that expire while their server is down are never shown again, and are deleted from the store")
     func expiryAfterRestart() async throws {
         let (store, time) = (MemoryStore(), ManualTime(1_000))
         try await CollectionWorld.run(store: store, clock: time.clock) { world in
@@ -64,7 +64,7 @@ extension CollectionWriteTests {
         }
     }
 
-    @Test("a collection may say how long there are documents whose creator does not")
+    @Test("a collection may set an expiry for documents without one")
     func lifetime() async throws {
         var limits = CollectionLimits()
         limits.documentLifetime = .seconds(60)

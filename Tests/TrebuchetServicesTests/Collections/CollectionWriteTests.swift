@@ -31,7 +31,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         return guest
     }
 
-    @Test("the commands of a transaction are all done or none, and others see all of them at once")
+    @Test("the commands of a transaction are executed together or not at all, and others see all of them at once")
     func transaction() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
@@ -64,7 +64,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
                 try accounts.delete("bob")
                 try accounts.create(ConditionalWriteAccount(id: "ada"))
             }
-            #expect(ada.wrappedValue.items == before, "what will be refused is not shown")
+            #expect(ada.wrappedValue.items == before, "a write that will be refused is not shown")
             let error = await #expect(throws: TransactionError.self) { try await refused.value }
             #expect(error == TransactionError(index: 2, reason: .alreadyExists(id: "ada")))
             try await bob.create(ConditionalWriteAccount(id: "last"))
@@ -72,7 +72,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    @Test("a condition is looked at where the write is done, and its error says what is there")
+    @Test("a condition is checked at the time of the write, and its error has the current values")
     func conditions() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
@@ -115,7 +115,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    @Test("increments of several clients add up, and each shows its own at once and never twice")
+    @Test("increments of several clients add up, and each client shows its own immediately and only once")
     func increments() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (accounts(world.guest()), accounts(world.guest()))
@@ -148,7 +148,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    @Test("parts of a field merge with what others change beside them; a time is the server's; links need an array")
+    @Test("changes of parts of a field merge with other changes; a time is the server's; links need an array")
     func fields() async throws {
         let time = ManualTime(5_000)
         try await CollectionWorld.run(clock: time.clock) { world in
@@ -176,14 +176,14 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    /// Nobody reads or links to what is hidden.
+    /// Hidden documents can be neither read nor linked to.
     struct HiddenDocuments: CollectionRules {
         func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { action != .read || document.fields["hidden"] == nil }
     }
 
-    @Test("a checked link needs its target, in this collection or another, and one that the caller may read")
+    @Test("a checked link needs an existing target, in this collection or another, that the caller may read")
     func checkedLinks() async throws {
         let time = ManualTime(1_000)
         try await CollectionWorld.run(rules: HiddenDocuments(), clock: time.clock) { world in
@@ -216,7 +216,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
             #expect(
                 try await todos.commit([.add("3"), link("tim", "people")], from: Self.secret, at: 11).map(\.error)
                     == [nil, missing("tim", "people")])
-            // The target goes, and the link stays.
+            // The target is deleted, and the link stays.
             _ = try await people.commit([.delete(id: "ada")], from: Self.secret, at: 4)
             #expect(
                 try await todos.commit(
@@ -226,7 +226,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    /// A store that keeps who loads people waiting.
+    /// A store that can delay the loading of the collection `people`.
     final class SlowStore: StateStore {
         private let memory = MemoryStore()
         private let state = Mutex((isOpen: true, waiting: [CheckedContinuation<Void, Never>]()))
@@ -266,7 +266,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         func write(_ writes: [StateWrite]) async throws(StateStoreError) { try await memory.write(writes) }
     }
 
-    @Test("a commit that comes while another looks at another collection waits for it")
+    @Test("a commit that arrives while another checks another collection waits for it")
     func order() async throws {
         let store = SlowStore()
         try await CollectionWorld.run(store: store) { world in
@@ -284,7 +284,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
             let second = Task {
                 try await todos.commit([.update(id: "1", fields: ["n": .integer(1)])], from: Self.secret, at: 4)
             }
-            // Calls over one connection begin in the order in which they are sent: the second has begun by then.
+            // Calls over one connection start in the order in which they are sent: the second has started by then.
             for _ in 0..<5 {
                 await Task.yield()
                 _ = try await todos.open(.all)
@@ -297,7 +297,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
 
     // MARK: Bounds
 
-    @Test("a document nests no deeper, and a command is no larger, than it may; a heap of brackets is not looked into")
+    @Test("a document's depth and a command's size are limited; excessive nesting is refused without decoding")
     func depth() async throws {
         func nested(_ depth: Int) -> JSONValue { (1..<depth).reduce(.array([])) { value, _ in .array([value]) } }
         try await CollectionWorld.run { world in
@@ -311,7 +311,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
                 ], from: Self.secret)
             let tooDeep = CollectionError.tooDeep(limit: 48)
             #expect(outcomes.map(\.error) == [nil, tooDeep, tooDeep, nil, tooDeep])
-            // Who reads it gets it whole.
+            // A reader gets the whole document.
             let ticket = try await todos.open(.all)
             let view = try guest.client.resolve(CollectionView.self, id: ticket.view)
             for await result in await view.observeResult() {
@@ -331,7 +331,7 @@ struct ConditionalWriteAccount: Codable, Identifiable, Equatable, Sendable {
         }
     }
 
-    @Test("each command of a transaction counts as a write, and one that makes no sense hurts no other")
+    @Test("each command of a transaction counts as a write, and an invalid one affects no other")
     func counting() async throws {
         var limits = CollectionLimits()
         limits.writes = RateLimit(callsPerSecond: 0.001, burst: 10)

@@ -11,7 +11,7 @@ import TrebuchetWire
 
     private func text(_ value: JSONValue) -> String { String(decoding: value.json, as: UTF8.self) }
 
-    @Test("what a link leads to in a collection is the id of a document")
+    @Test("the target of a link in a collection is the id of a document")
     func linkTargets() throws {
         for target in ["{\"a\":1}", "null", "1.5", "[\"b\"]", "true"] {
             let link = #"{"link":{"id":"a","field":"l","target":\#(target),"in":"people"}}"#
@@ -23,7 +23,7 @@ import TrebuchetWire
                 == "7")
     }
 
-    @Test("each command has its JSON, and comes back from it as it was")
+    @Test("each command is encoded as JSON, and decodes unchanged")
     func shapes() throws {
         let table: [(DocumentWrite, String)] = [
             (DocumentWrite(.add("a")), #"{"create":{"fields":{"id":"a"},"id":"a"}}"#),
@@ -74,7 +74,7 @@ import TrebuchetWire
         #expect(try DocumentWrite(json(#"{"delete":{"id":7}}"#)).command.id == "7")
     }
 
-    @Test("what makes no sense is refused, a condition with a wrong name too")
+    @Test("invalid commands are refused, and so is a condition with an invalid name")
     func invalid() throws {
         for text in [
             "1", "{}", #"{"delete":1}"#, #"{"delete":{}}"#, #"{"delete":{"id":1.5}}"#, #"{"remove":{"id":"a"}}"#,
@@ -104,7 +104,7 @@ import TrebuchetWire
         #expect(throws: CollectionError.tooManyCommands(limit: 100)) { try DocumentMutation(many) }
     }
 
-    @Test("what each command makes of a document")
+    @Test("each command has its effect on a document")
     func performing() throws {
         let large = JSONValue.integer(.max)
         let document = Document.todo(
@@ -146,7 +146,7 @@ import TrebuchetWire
             do throws(CollectionError) {
                 let after = try command.perform(on: document, context)
                 guard case .success(let fields) = expected else {
-                    Issue.record("\(command) was done")
+                    Issue.record("\(command) was executed")
                     continue
                 }
                 for (name, value) in fields { #expect(after?.fields[name] ?? .null == value, "\(command)") }
@@ -171,7 +171,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("a condition holds for what it says, and says what is there when it does not")
+    @Test("a condition is checked, and a failed one reports the current values")
     func conditions() {
         let document = Document(
             id: "a", fields: ["n": .integer(1), "t": .string(String(repeating: "x", count: 300))], revision: 4)
@@ -191,7 +191,7 @@ import TrebuchetWire
         #expect(WriteCondition.revision(1).failure("a", nil) == .conditionFailed(id: "a", revision: nil, found: [:]))
     }
 
-    @Test("a time of the server is its place in what is written, and milliseconds in what is read")
+    @Test("a server time is a placeholder in a written document, and milliseconds in a read one")
     func serverTime() throws {
         struct Message: Codable, Equatable { var sentAt: ServerTime }
         let waiting = try JSONValue(encoding: Message(sentAt: .now))
@@ -202,7 +202,7 @@ import TrebuchetWire
         #expect(throws: (any Error).self) { try json(#"{"sentAt":"x"}"#).decode(Message.self) }
     }
 
-    @Test("a document without the times of its writes, as older servers sent it, has none")
+    @Test("a document from an older server, without write times, has none")
     func older() throws {
         let text = Array(#"{"id":"a","fields":{"id":"a"},"created":7,"revision":9}"#.utf8)
         let document = try text.withUnsafeBytes { try ValueCoder().decode(Document.self, from: $0) }
@@ -210,7 +210,7 @@ import TrebuchetWire
         #expect(times == [7, 9, 0, 0])
     }
 
-    @Test("a document's bytes are those of its JSON, whatever is escaped in it")
+    @Test("a document's size is that of its JSON, with any escapes")
     func bytes() throws {
         for fields in [[:], ["t": .string("\u{1}\u{2}\"\\/é\u{2028}")], ["a\u{7}": .array([.number(1e-7), .null])]]
             as [JSONObject]
@@ -230,7 +230,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("documents expire in the order of their times, whatever is set anew meanwhile", arguments: UInt64(1)...10)
+    @Test("documents expire in the order of their times, even when these are changed", arguments: UInt64(1)...10)
     func expiryQueue(seed: UInt64) {
         var random = RandomSource(seed: seed)
         var times: [DocumentID: Int] = [:]
@@ -253,7 +253,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("keys are kept in the order of their last use", arguments: UInt64(1)...10)
+    @Test("keys are ordered by their last use", arguments: UInt64(1)...10)
     func leastRecent(seed: UInt64) {
         var random = RandomSource(seed: seed)
         var (keys, model) = (LRUOrder<Int>(), [Int]())

@@ -8,7 +8,7 @@ import TrebuchetWire
 
 @MainActor @Suite("Ids of documents, and their times", .timeLimit(.minutes(5))) struct DocumentIDTests {
     private static let secret = "0123456789abcdef"
-    /// Two texts that Swift takes for one.
+    /// Two texts that are equal as Swift strings.
     private let composed: DocumentID = "caf\u{e9}"
     private let decomposed: DocumentID = "cafe\u{301}"
 
@@ -16,7 +16,7 @@ import TrebuchetWire
         commands.enumerated().map { DocumentMutation(number: first + $0, command: $1) }
     }
 
-    @Test("an id is what its bytes are, and a plain text in JSON")
+    @Test("an id is compared by its bytes, and is plain text in JSON")
     func bytes() throws {
         #expect(composed != decomposed && composed.text == decomposed.text)
         #expect(Set([composed, decomposed, composed]).count == 2)
@@ -25,7 +25,7 @@ import TrebuchetWire
         #expect(try JSONValue.array([.string("a")]).decode([DocumentID].self) == ["a"])
     }
 
-    @Test("a write to an id touches no document whose id has other bytes, before a restart and after it")
+    @Test("a write to an id affects no document whose id has other bytes, before and after a restart")
     func forms() async throws {
         let store = MemoryStore()
         try await CollectionWorld.run(store: store) { world in
@@ -51,7 +51,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("clients whose secrets differ in bytes are two")
+    @Test("clients whose secrets differ in bytes are separate")
     func secrets() {
         var table = DocumentTable(limits: CollectionLimits())
         for client in ["0123456789abcdef\u{e9}", "0123456789abcdefe\u{301}"] {
@@ -64,7 +64,7 @@ import TrebuchetWire
         #expect(table.clientCount == 2)
     }
 
-    @Test("of two documents whose ids an app takes for one it is shown one, and told of the other")
+    @Test("an app to which the ids of two documents are equal is shown one, with a report of the other")
     func shown() async throws {
         try await CollectionWorld.run { world in
             let guest = world.guest()
@@ -78,14 +78,14 @@ import TrebuchetWire
             let other = UnreadableDocument(id: decomposed.text, reason: "its id decodes to the id of another document")
             #expect(todos.wrappedValue.unreadable == [other])
             #expect(todos.wrappedValue.readError as? CollectionError == other.error)
-            // By either text the app means the one that it is shown.
+            // With either text the app refers to the document that is shown.
             try await todos.delete(decomposed.text)
             await shows(todos) { $0.readError == nil }
             #expect(todos.wrappedValue.items.map(\.id.utf8.count) == [decomposed.text.utf8.count])
         }
     }
 
-    @Test("who has created a document is told by the bytes of the name too")
+    @Test("a document's creator is compared by the bytes of the name too")
     func creators() {
         let document = Document(id: "a", fields: [:], creator: "caf\u{e9}")
         let rules = CreatorRules()
@@ -97,7 +97,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "documents say when they were created and changed, by a clock that goes back at large steps alone, also after a restart"
+        "documents have their times of creation and change, which decrease only when the clock is set back far, even after a restart"
     )
     func times() async throws {
         let store = MemoryStore()
@@ -136,7 +136,7 @@ import TrebuchetWire
         try await CollectionWorld.run(store: store, clock: time.clock) { world in
             let restarted = try await documents(world, [.add("c")], from: 6)
             #expect(restarted == ["a": [1_000, 2_000], "c": [3_000, 3_000]])
-            // A clock that was wrong for a while leaves nothing behind but the times of that while.
+            // A temporarily wrong clock affects only the times written meanwhile.
             let year = 31_536_000_000
             time.move(to: year)
             let ahead = try await documents(
@@ -156,7 +156,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("what a server stored that noted no times is read, and goes on with its numbers")
+    @Test("data of a server that recorded no times can be read, and its numbers continue")
     func olderStore() async throws {
         let store = MemoryStore()
         let document = #"{"id":"a","fields":{"id":"a","v":1},"created":3,"revision":4}"#
@@ -172,7 +172,7 @@ import TrebuchetWire
                 == Document(id: "a", fields: ["id": .string("a"), "v": .integer(1)], created: 3, revision: 4))
     }
 
-    @Test("names that Swift takes for equal are two in what is read and observed")
+    @Test("names that are equal as Swift strings are separate in queries and subscriptions")
     func names() throws {
         let fields: JSONObject = [
             "\u{e9}": .integer(1), "e\u{301}": .integer(2),

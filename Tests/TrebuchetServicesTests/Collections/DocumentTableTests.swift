@@ -7,7 +7,7 @@ import Trebuchet
 @Suite struct DocumentTableTests {
     private static let client = "0123456789abcdef"
 
-    /// A table that counts what clients do.
+    /// A table that numbers the mutations of its clients.
     private struct Bench {
         var table: DocumentTable
         private var numbers: [String: Int] = [:]
@@ -27,15 +27,13 @@ import Trebuchet
         mutating func write() -> [DocumentChange] { table.beginWrite().map { table.endWrite($0) } ?? [] }
     }
 
-    @Test(
-        "a collection that is loaded gives no revision that it may have given before, also where the store has lost some"
-    )
+    @Test("a loaded collection never reuses a revision, even if the store has lost some")
     func revisions() {
         let moment = 1_795_000_000_000
         var contents = CollectionContents()
         func loaded(at now: Int) -> Int { DocumentTable(limits: CollectionLimits(), contents, at: now).revision }
         let first = loaded(at: moment)
-        #expect(first > 1_000_000 && loaded(at: moment + 1_000) - first == 64_000, "a new one may be one that was lost")
+        #expect(first > 1_000_000 && loaded(at: moment + 1_000) - first == 64_000, "it may have lost its revisions")
         #expect(loaded(at: 0) == 0)
         contents.revision = 40
         #expect(loaded(at: moment) == first)
@@ -46,7 +44,7 @@ import Trebuchet
         #expect(loaded(at: moment + years) < 1 << 53)
     }
 
-    @Test("commands on documents that are there, and on those that are not")
+    @Test("commands have their outcome for existing and missing documents")
     func commands() {
         let there = DocumentCommand.add("a", ["title": .string("Milk"), "tags": .array([.string("x")])])
         let table: [(DocumentCommand, CollectionError?, JSONObject?)] = [
@@ -78,7 +76,7 @@ import Trebuchet
         #expect(bench.perform(there) == nil)
     }
 
-    @Test("of two writes to one field the last counts, others stay")
+    @Test("the last of two writes to a field wins, and other fields are kept")
     func lastWriteWins() {
         var bench = Bench()
         bench.perform(.add("a", ["title": .string("one"), "note": .string("n")]))
@@ -91,7 +89,7 @@ import Trebuchet
             ])
     }
 
-    @Test("what became of a write is not remembered when what it was done upon is not kept")
+    @Test("an outcome is not recorded when the data that it depends on is discarded")
     func discardedOutcomes() {
         var table = DocumentTable(limits: CollectionLimits())
         func apply(_ number: Int, _ command: DocumentCommand, from client: String) -> MutationOutcome {
@@ -104,7 +102,7 @@ import Trebuchet
         _ = table.beginWrite().map { table.endWrite($0) }
         _ = apply(2, .update(id: "a", fields: ["n": .integer(2)]), from: ada)
         _ = apply(3, .add("b"), from: ada)
-        // They change nothing, and are answered when that is in the store.
+        // They change nothing, and are answered when the data they depend on is in the store.
         let batch = table.beginWrite()
         #expect(apply(1, .update(id: "a", fields: ["n": .integer(2)]), from: bob).error == nil)
         #expect(apply(2, .add("b"), from: bob).error == .alreadyExists(id: "b"))
@@ -117,14 +115,14 @@ import Trebuchet
         #expect(table.document("b") != nil)
         _ = table.beginWrite().map { table.endWrite($0) }
         #expect(apply(2, .add("b"), from: bob).error == nil)
-        // What was kept stays done, whatever fails later.
+        // A written outcome stays recorded, whatever fails later.
         #expect(apply(3, .add("b"), from: bob).error == .alreadyExists(id: "b"))
         _ = apply(4, .add("c"), from: ada)
         table.discardUnwritten()
         #expect(apply(2, .add("b"), from: bob).error == nil)
     }
 
-    @Test("what has expired is deleted from the store, also when that failed at first")
+    @Test("expired documents are deleted from the store, even after a failure")
     func expiryFails() {
         var table = DocumentTable(limits: CollectionLimits())
         let mutation = DocumentMutation(
@@ -134,14 +132,14 @@ import Trebuchet
         _ = table.expire(at: 5_000, limit: 10)
         #expect(table.beginWrite()?.documents.keys.map(\.text) == ["a"])
         table.discardUnwritten()
-        // Not at once: the store fails.
+        // Not immediately: the store fails.
         #expect(!table.hasUnwritten)
         let next = DocumentMutation(number: 2, command: .add("b"))
         _ = table.apply(next, from: Self.client, creator: nil, at: 5_000) { _, _ in true }
         #expect(table.beginWrite()?.documents.keys.map(\.text).sorted() == ["a", "b"])
     }
 
-    @Test("a mutation that comes again is not done again, and has the outcome of the first time")
+    @Test("a repeated mutation is not executed again, and has its first outcome")
     func exactlyOnce() {
         var table = DocumentTable(limits: CollectionLimits())
         func apply(_ number: Int, _ command: DocumentCommand) -> MutationOutcome {
@@ -161,10 +159,10 @@ import Trebuchet
         for number in 4...40 { _ = apply(number, .add("\(number)")) }
         #expect(apply(1, .add("a")).error == .outdated)
         #expect(apply(9, .add("9")).error == nil)
-        #expect(apply(50, .add("50")).error == nil, "numbers may be left out")
+        #expect(apply(50, .add("50")).error == nil, "numbers may be skipped")
     }
 
-    @Test("only what is written is shown, and what cannot be written can come again")
+    @Test("only written data is shown, and a failed write can be repeated")
     func writing() {
         var bench = Bench()
         bench.perform(.add("a"))
@@ -183,10 +181,10 @@ import Trebuchet
         table.discardUnwritten()
         #expect(table.document("a") != nil && table.document("b") == nil && !table.hasUnwritten)
         let again = table.apply(batch, from: Self.client, creator: nil, at: 0, may: may)
-        #expect(again.error == nil && table.document("b") != nil, "it was not done, so it is done now")
+        #expect(again.error == nil && table.document("b") != nil, "the mutation was not executed before")
     }
 
-    @Test("an outcome that changed nothing is remembered when what was to be written is discarded")
+    @Test("an outcome without a change stays recorded when unwritten data is discarded")
     func rememberedRefusal() {
         var bench = Bench()
         let mutation = DocumentMutation(number: 1, command: .update(id: "a", fields: ["v": .bool(true)]))
@@ -197,7 +195,7 @@ import Trebuchet
         #expect(bench.table.apply(mutation, from: "other", creator: nil, at: 0) { _, _ in true } == refused)
     }
 
-    @Test("what is discarded takes no room, however often that happens")
+    @Test("discarded data takes no capacity, however often this happens")
     func discardedRoom() {
         var limits = CollectionLimits()
         limits.collectionBytes = 350
@@ -211,7 +209,7 @@ import Trebuchet
         #expect(bench.table.isEmpty)
     }
 
-    @Test("clients that are forgotten are taken out of the store too")
+    @Test("evicted clients are deleted from the store too")
     func forgottenClients() {
         var limits = CollectionLimits()
         limits.deduplicatedClients = 10
@@ -229,7 +227,7 @@ import Trebuchet
         #expect(stored.count <= 10)
     }
 
-    @Test("what changes while a batch is written is in the next one")
+    @Test("changes during the writing of a batch are in the next batch")
     func meanwhile() {
         var bench = Bench()
         bench.perform(.add("a"))
@@ -241,7 +239,7 @@ import Trebuchet
         #expect(!bench.table.hasUnwritten)
     }
 
-    @Test("each limit has its own error")
+    @Test("each limit has a specific error")
     func limits() {
         var limits = CollectionLimits()
         limits.documentBytes = 100
@@ -269,13 +267,13 @@ import Trebuchet
         for value in [true, false, true] {
             #expect(bench.perform(.update(id: "c", fields: ["v": .bool(value)])) == nil)
         }
-        #expect(bench.perform(.add("d")) == .tooManyDocuments(limit: 2), "what is changed is no other document")
+        #expect(bench.perform(.add("d")) == .tooManyDocuments(limit: 2), "a changed document does not count again")
         for client in 0..<100 { bench.perform(.update(id: "b", fields: [:]), from: "client number \(client)") }
         #expect(bench.table.clientCount <= 10)
     }
 
     @Test(
-        "who may not read a document hears what he would hear if there were none, whatever the rules let him do with it",
+        "a caller without read access gets the outcomes for a missing document, whatever else the rules allow",
         arguments: [
             .update(id: "a", fields: ["n": .integer(2)]), .merge(id: "a", fields: ["n": .integer(2)]),
             .increment(id: "a", field: "text", by: .integer(1)),
@@ -288,7 +286,7 @@ import Trebuchet
             nil, .absent, .revision(1), .field("n", equals: .integer(1)), .field("n", equals: .integer(3)),
         ]
         for condition in conditions {
-            // Rules that refuse everything, closures that know why, and rules that let everything but read.
+            // Rules that refuse everything, closures with a reason, and rules that allow everything except reading.
             for (isRefused, knowsWhy) in [(true, false), (true, true), (false, true)] {
                 func error(_ isThere: Bool) -> CollectionError? {
                     var bench = Bench()
@@ -308,7 +306,7 @@ import Trebuchet
         }
     }
 
-    @Test("a transaction that fails leaves everything as it was, also in what counts, and says which command failed")
+    @Test("a failed transaction leaves everything unchanged, including the counters, and names the failed command")
     func transactions() {
         var limits = CollectionLimits()
         limits.documentsPerCollection = 3
@@ -354,7 +352,7 @@ import Trebuchet
         #expect(bench.table.apply(moved, from: Self.client, creator: nil, at: 0) { _, _ in true } == outcome)
     }
 
-    @Test("what expires is gone at once, and stays away when the store does not take that")
+    @Test("an expired document disappears immediately, and stays away if the store refuses the deletion")
     func expiry() {
         func create(_ id: DocumentID, _ seconds: Int) -> DocumentCommand {
             .create(id: id, fields: ["id": .string(id.text)], expiresIn: .seconds(seconds))
@@ -376,11 +374,11 @@ import Trebuchet
         _ = bench.table.expire(at: 4_000, limit: 2)
         let shown = bench.table.endWrite(batch)
         #expect(Set(shown.map(\.id)) == ["1", "2", "3", "4"] && shown.allSatisfy { $0.after == nil })
-        // What was written of it meanwhile is deleted with the next batch.
+        // The data written meanwhile is deleted with the next batch.
         let deleted = bench.write()
         #expect(deleted.map(\.id) == ["4"] && deleted.allSatisfy { $0.after == nil })
         #expect(!bench.table.hasUnwritten)
-        // A command comes before the timer.
+        // A command arrives before the timer.
         let again = bench.table.apply(
             DocumentMutation(number: 50, command: create("5", 1)), from: Self.client, creator: nil, at: 5_000
         ) { _, _ in true }
@@ -393,6 +391,6 @@ import Trebuchet
         ]
         let late = DocumentTable(
             limits: CollectionLimits(), CollectionContents(documents: DocumentMap(documents)), at: 5_000)
-        #expect(late.documents.keys.map(\.text) == ["y"] && late.hasUnwritten, "it is to leave the store too")
+        #expect(late.documents.keys.map(\.text) == ["y"] && late.hasUnwritten, "the deletion must be written")
     }
 }

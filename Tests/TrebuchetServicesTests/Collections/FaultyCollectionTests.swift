@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Two clients edit one collection over links that are cut, stalled, delayed and split, each as its seed says.
+/// Two clients edit one collection over links that are cut, stalled, delayed and split, as determined by a seed.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct FaultyCollectionTests {
     nonisolated private static let seeds: ClosedRange<UInt64> =
         ProcessInfo.processInfo.environment["TREBUCHET_LONG_TESTS"] == "1" ? 1...60 : 1...6
@@ -18,7 +18,8 @@ import TrebuchetTesting
         return faults
     }()
 
-    @Test("both end equal to the server's documents, and each acknowledged write is done once", arguments: seeds)
+    @Test(
+        "both clients end with the server's documents, and each acknowledged write is executed once", arguments: seeds)
     func seed(_ seed: UInt64) async throws {
         let store = MemoryStore()
         try await CollectionWorld.run(store: store) { world in
@@ -54,7 +55,7 @@ import TrebuchetTesting
                         calls.append(
                             todos.update(own!, onError: onError, onSettled: onSettled) { $0.priority += 1 })
                     default:
-                        // Each link is a trace of a write that was done.
+                        // Each link is evidence of an executed write.
                         calls.append(
                             todos.link("shared", "tags", to: "\(index).\(step)", onError: onError, onSettled: onSettled)
                         )
@@ -63,7 +64,7 @@ import TrebuchetTesting
                 if step % 7 == 0 { await Task.yield() }
             }
             for call in calls { _ = try? await call.value }
-            #expect(failures == [], "nobody else touches these documents; seed \(seed)")
+            #expect(failures == [], "no other client writes these documents; seed \(seed)")
             #expect(settled == calls.count, "seed \(seed)")
             await shows(third) { Set($0.items.ids) == created[0].union(created[1]).union(["shared"]) }
             let stored = try await StoredCollection("todos", in: store).load(
@@ -72,12 +73,12 @@ import TrebuchetTesting
             for value in values + [third] {
                 await shows(value) { $0.items.sorted { $0.id < $1.id } == end && !$0.isSyncing }
             }
-            #expect(links.map(\.counters.accepted).reduce(0, +) > 2, "the links do cut; seed \(seed)")
+            #expect(links.map(\.counters.accepted).reduce(0, +) > 2, "the links were cut; seed \(seed)")
             for link in links { await link.close() }
         }
     }
 
-    @Test("collections of two servers do not write over each other's documents in one store")
+    @Test("collections of two servers do not overwrite each other's documents in one store")
     func oneStore() async throws {
         let store = MemoryStore()
         let first = try await CollectionWorld.begin(store: store)
@@ -100,7 +101,7 @@ import TrebuchetTesting
         await second.server.shutdown(drain: .zero)
     }
 
-    @Test("a document that does not decode is for the log, and clients get a number")
+    @Test("an undecodable stored document is reported in the log, and clients get an error number")
     func undisclosed() async throws {
         let store = MemoryStore()
         try await store.put(Array(#"{"password":"pa55word"}"#.utf8), StateKey("collection.todos", "document/1"))
@@ -118,7 +119,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what was acknowledged is there after the server was replaced, and writes made meanwhile follow")
+    @Test("acknowledged writes survive the replacement of the server, and writes made meanwhile follow")
     func restartedServer() async throws {
         let store = MemoryStore()
         let first = try await CollectionWorld.begin(store: store)
@@ -131,7 +132,7 @@ import TrebuchetTesting
         todos.update("1", onError: nil) { $0.isDone = true }
         let second = try await CollectionWorld.begin(store: store, port: first.address.port)
         await shows(todos) { !$0.isSyncing && $0.items.elements == [Todo(id: "1", title: "kept", isDone: true)] }
-        #expect(!todos.wrappedValue.isError, "the creator is known again")
+        #expect(!todos.wrappedValue.isError, "the creator is decoded again")
         let other = second.guest("bob").todos()
         await shows(other) { $0.items.elements == [Todo(id: "1", title: "kept", isDone: true)] }
         try await todos.create(Todo(id: "3"))

@@ -3,12 +3,12 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// Collections that were stored as values, a document each, before they were logs.
+/// Collections in the former format, with one value for each document, before logs.
 @Suite(.timeLimit(.minutes(5))) struct LegacyStoredCollectionTests {
     private static let namespace = "collection.todos"
     private static let count = 2_500
 
-    /// A store as an older server has left it.
+    /// A store with the data of an older server.
     private func olderStore() async throws -> MemoryStore {
         let memory = MemoryStore()
         func put(_ name: String, _ text: String) -> StateWrite {
@@ -52,7 +52,7 @@ import Trebuchet
         #expect(!table.hasUnwritten, comment)
     }
 
-    @Test("one is a log once it was loaded, with all that it had, and its values are gone")
+    @Test("a collection in the former format becomes a log when it is loaded, and its values are deleted")
     func takeover() async throws {
         let memory = try await olderStore()
         #expect(try await StoredCollection.usage(of: Self.namespace, in: memory).entries == Self.count)
@@ -67,7 +67,7 @@ import Trebuchet
         #expect(again.table.document("1") == nil && again.table.document("new")?.created == 3_002)
     }
 
-    @Test("it happens in steps that are bounded, and whole or not at all wherever it stops")
+    @Test("the migration has bounded steps, and is either complete or undone wherever it stops")
     func interrupted() async throws {
         let whole = StoppingStore(try await olderStore())
         _ = try await RetainedLog(whole)
@@ -77,7 +77,7 @@ import Trebuchet
         var isLog: [Bool] = []
         for stop in 0...steps {
             let memory = try await olderStore()
-            // Readers have all of it all the same.
+            // Readers see all documents all the same.
             expectAll(try await RetainedLog(StoppingStore(memory, after: stop)), "stopped after \(stop)")
             isLog.append(try await memory.readLog(StateKey(Self.namespace, "log")) != nil)
             expectAll(try await RetainedLog(memory), "after \(stop) and a restart")
@@ -87,13 +87,13 @@ import Trebuchet
         #expect(isLog == isLog.filter { !$0 } + isLog.filter { $0 })
     }
 
-    @Test("where it could not be done at first it is with the next write")
+    @Test("a migration that failed at first happens with the next write")
     func later() async throws {
         let memory = try await olderStore()
         let store = StoppingStore(memory, after: 0)
         let first = try await RetainedLog(store, number: 8)
         #expect(!first.stored.isBegun)
-        // The same collection, now that the store writes again.
+        // The collection after the store accepts writes again.
         var table = first.table
         _ = table.apply(
             DocumentMutation(number: 9, command: .add("new")), from: RetainedLog.client, creator: nil, at: 0
@@ -106,7 +106,7 @@ import Trebuchet
         #expect(try await memory.list(Self.namespace).map(\.key.name) == ["revision"])
     }
 
-    @Test("a server that knows values alone refuses a collection that is a log, and does not take it for an empty one")
+    @Test("an older server refuses a collection in log format, and does not treat it as empty")
     func olderServer() async throws {
         let memory = MemoryStore()
         var keeper = try await RetainedLog(memory)

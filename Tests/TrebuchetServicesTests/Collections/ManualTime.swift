@@ -2,7 +2,7 @@ import Synchronization
 
 @testable import TrebuchetServices
 
-/// A time that stands still until a test moves it on.
+/// A clock that advances only when a test advances it.
 final class ManualTime: Sendable {
     private struct Sleeper {
         let time: Int
@@ -26,7 +26,7 @@ final class ManualTime: Sendable {
     var now: Int { contents.withLock { $0.now } }
     var sleeperCount: Int { contents.withLock { $0.sleepers.count } }
 
-    /// Also back; only who waits for a time that has come wakes up.
+    /// The time may also decrease; only sleepers whose time has come wake up.
     func move(to time: Int) {
         let due = contents.withLock { contents in
             contents.now = time

@@ -8,7 +8,7 @@ import TrebuchetWire
 @Suite struct MutationDeduplicationWindowTests {
     private static let client = "0123456789abcdef"
 
-    @Test("a number that comes again with another command is refused, and does nothing")
+    @Test("a number repeated with another command is refused without an effect")
     func reusedNumber() {
         var table = DocumentTable(limits: CollectionLimits())
         func apply(_ number: Int, _ command: DocumentCommand) -> CollectionError? {
@@ -17,7 +17,7 @@ import TrebuchetWire
         }
         let fields: JSONObject = ["v": .integer(1), "w": .array([.null, .bool(true), .string("x"), .number(0.5)])]
         #expect(apply(1, .add("a", fields)) == nil)
-        #expect(apply(1, .add("a", fields)) == nil, "the same one has its outcome")
+        #expect(apply(1, .add("a", fields)) == nil, "a repeated mutation has its outcome")
         let others: [DocumentCommand] = [
             .add("b", fields), .add("a"), .add("a", fields.with("v", .integer(2))), .delete(id: "a"),
             .update(id: "a", fields: fields), .link(id: "a", field: "v", target: .integer(1)),
@@ -27,12 +27,10 @@ import TrebuchetWire
         #expect(apply(2, .link(id: "a", field: "tags", target: .string("x"))) == nil)
         #expect(apply(2, .unlink(id: "a", field: "tags", target: .string("x"))) == .numberReused)
         #expect(apply(3, .add("a")) == .alreadyExists(id: "a"))
-        #expect(apply(3, .add("c")) == .numberReused, "one that was refused is no other either")
+        #expect(apply(3, .add("c")) == .numberReused, "this also applies to a refused mutation")
     }
 
-    @Test(
-        "what a window remembers is the same after it was stored; one that was stored without commands counts as before"
-    )
+    @Test("a deduplication window survives storing; one stored without commands is still valid")
     func stored() throws {
         var window = MutationDeduplicationWindow()
         window.remember(MutationOutcome(number: 1, revision: 4), of: DocumentMutation(number: 1, command: .add("a")))

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// What an app shows before, and without, a connection.
+/// The data that an app shows before, and without, a connection.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct OfflineCollectionTests {
     private func app(_ world: CollectionWorld, at address: SocketAddress, in folder: TemporaryFolder)
         -> CollectionTestClient
@@ -17,7 +17,8 @@ import TrebuchetTesting
         return guest
     }
 
-    @Test("after a restart without a connection what was read is there, with what waits over it, and marked as stale")
+    @Test(
+        "after a restart without a connection the cached documents are shown, with pending writes, and marked as stale")
     func restart() async throws {
         try await CollectionWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)
@@ -48,7 +49,7 @@ import TrebuchetTesting
                 let watching = Task {
                     var stale: [Bool] = []
                     for await value in after.updates {
-                        #expect(!value.items.isEmpty && !value.isLoading, "it does not flicker")
+                        #expect(!value.items.isEmpty && !value.isLoading, "the value does not flicker")
                         if stale.last != value.isStale { stale.append(value.isStale) }
                         if value.items.ids == ["1", "3"], !value.isSyncing { return stale }
                     }
@@ -63,8 +64,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test(
-        "without a connection what is shown is stale, and not any more when it is back, also when nothing has changed")
+    @Test("without a connection the shown documents are stale, and after the reconnection current, even if unchanged")
     func lostConnection() async throws {
         try await CollectionWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)
@@ -82,7 +82,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a server that refuses what was kept says so, and what was kept stays stale")
+    @Test("a refusal by the server is reported, and the cached documents stay stale")
     func refused() async throws {
         let folder = try TemporaryFolder()
         var port = 0
@@ -106,7 +106,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who signs in sees nothing of what another one has read; who signs out leaves nothing on the disk")
+    @Test("a user who signs in sees no cached data of another user; signing out deletes the cache")
     func accounts() async throws {
         let auth = try await AuthServer()
         CollectionHost.expose(on: auth.server, rules: OwnRules())
@@ -131,7 +131,7 @@ import TrebuchetTesting
         #expect(results(in: folder).count == 1)
 
         let (second, again, read) = app()
-        #expect(read.wrappedValue.items.ids == ["1"] && read.wrappedValue.isStale, "it is the same account")
+        #expect(read.wrappedValue.items.ids == ["1"] && read.wrappedValue.isStale, "the account is unchanged")
         await shows(read) { !$0.isStale }
         let watching = Task {
             for await value in read.updates where value.items.isEmpty { return true }
@@ -150,7 +150,7 @@ import TrebuchetTesting
         await auth.stop()
     }
 
-    @Test("what somebody has read who was signed out by another process is gone when the app is used again")
+    @Test("cached data of a user who was signed out by another process is deleted at the next use of the app")
     func signedOutByAnotherProcess() async throws {
         let auth = try await AuthServer()
         CollectionHost.expose(on: auth.server, rules: OwnRules())
@@ -181,7 +181,7 @@ import TrebuchetTesting
         await auth.stop()
     }
 
-    /// Everybody reads what they have created.
+    /// Each user reads the documents that they have created.
     private struct OwnRules: CollectionRules {
         func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
@@ -193,12 +193,12 @@ import TrebuchetTesting
         return names.filter { $0.hasSuffix(".result") }
     }
 
-    @Test("a query that is left and used again at once goes on: its end is not taken for that of the next one")
+    @Test("a query closed and immediately opened again continues: the close does not affect the new one")
     func leftAndUsedAgain() async throws {
         try await CollectionWorld.run { world in
             let guest = world.guest()
             let todos = guest.todos()
-            // A collection without documents would go with its last query.
+            // A collection without documents would end with its last query.
             try await todos.create(Todo(id: "0"))
             let link = try #require(todos.wrappedValue.link)
             let query = CollectionQuery(where: [.equal("isDone", .bool(true))])
@@ -206,7 +206,7 @@ import TrebuchetTesting
                 let ticket = try await link.open(query, again: false)
                 link.close(query)
                 #expect(try await link.open(query, again: false) == ticket)
-                // Of the queries that a connection has open a commit says what they show.
+                // A commit reports the shown revision of each open query of its connection.
                 let mutation = DocumentMutation(number: number, command: .add("\(number)"))
                 let outcomes = try await guest.collection().commit([mutation], from: "0123456789abcdef")
                 #expect(outcomes.last?.shown?.count == 2, "all documents, and this query")
@@ -215,7 +215,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("of two queries the one that lags still shows a write that the other has seen")
+    @Test("a query that lags still shows a write that another query has seen")
     func differentMoments() async throws {
         try await CollectionWorld.run { world in
             let guest = world.guest()
@@ -235,7 +235,7 @@ import TrebuchetTesting
         }
     }
 
-    /// A result that has not come.
+    /// A query whose result has not arrived.
     private final class LateFeed: CollectionObserver {
         let query: CollectionQuery
         var seen: Int { 0 }

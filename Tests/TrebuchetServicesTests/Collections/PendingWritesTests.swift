@@ -21,7 +21,7 @@ import Trebuchet
     }
 
     @Test(
-        "a file that no client has written is not read: it would be counted on from there",
+        "a file with values that no client has written is refused: numbering would continue from them",
         arguments: [
             #"{"client":"0123456789abcdef","lastNumber":9223372036854775807,"lastSent":0,"entries":[]}"#,
             #"{"client":"0123456789abcdef","lastNumber":-1,"lastSent":0,"entries":[]}"#,
@@ -36,7 +36,7 @@ import Trebuchet
         #expect(throws: CollectionError.self) { try file.read() }
     }
 
-    @Test("writes that wait are shown over what the server has, in every query")
+    @Test("pending writes are shown over the server's data, in every query")
     func showing() throws {
         let base = (1...3).map { Document.todo("\($0)", ["n": .integer(Int64($0))], created: $0) }
         let five = JSONValue.integer(5)
@@ -62,23 +62,23 @@ import Trebuchet
         }
     }
 
-    @Test("a write is shown until the result has it, and not after")
+    @Test("a write is shown until the result contains it, and not after")
     func acknowledged() throws {
         var pending = try pending([.update(id: "1", fields: ["n": .integer(5)])])
         let old = [Document.todo("1", ["n": .integer(1)])]
         _ = pending.beginSending()
         pending.settle(MutationOutcome(number: 1, revision: 11))
         #expect(!pending.isWaiting)
-        #expect(shown(pending, .all, old, seen: 10) == ["1:(5)"], "the answer came before the result")
+        #expect(shown(pending, .all, old, seen: 10) == ["1:(5)"], "the response arrived before the result")
         #expect(
-            shown(pending, .all, [.todo("1", ["n": .integer(7)])], seen: 11) == ["1:(7)"], "somebody wrote after it")
+            shown(pending, .all, [.todo("1", ["n": .integer(7)])], seen: 11) == ["1:(7)"], "another client wrote later")
         pending.removeWrites(through: 10)
         #expect(pending.entries.count == 1)
         pending.removeWrites(through: 11)
         #expect(pending.entries.isEmpty)
     }
 
-    @Test("a refused write leaves nothing behind, and those behind it stay")
+    @Test("a refused write is rolled back completely, and later ones stay")
     func refused() throws {
         var pending = try pending([.add("a"), .add("b")])
         _ = pending.beginSending()
@@ -87,7 +87,7 @@ import Trebuchet
         #expect(pending.beginSending().map(\.number) == [2])
     }
 
-    @Test("what may have been sent is sent again in its order, and cannot be taken back")
+    @Test("writes that may have been sent are sent again in order, and cannot be cancelled")
     func order() throws {
         var pending = try pending((1...40).map { .add("\($0)") })
         let isTakenBack = pending.withdraw(5)
@@ -101,7 +101,7 @@ import Trebuchet
         #expect(pending.beginSending().map(\.number) == Array(34...39))
     }
 
-    @Test("no more writes wait than the limit says")
+    @Test("the number of pending writes is limited")
     func limit() throws {
         var pending = try pending((1...PendingWrites.limit).map { .delete(id: "\($0)") })
         #expect(throws: CollectionError.tooManyPending(limit: PendingWrites.limit)) {
@@ -109,7 +109,7 @@ import Trebuchet
         }
     }
 
-    @Test("an increment is shown once, whether the result or the answer comes first")
+    @Test("an increment is shown once, whether the result or the response arrives first")
     func increments() throws {
         func result(_ n: Int64, at revision: Int) -> QueryResult {
             var result = QueryResult()
@@ -131,7 +131,7 @@ import Trebuchet
             for number in 1...3 {
                 let expected = JSONValue.integer(Int64(number))
                 _ = try pending.append(increment)
-                #expect(shown(pending, newest, kept) == expected, "at once")
+                #expect(shown(pending, newest, kept) == expected, "shown immediately")
                 _ = pending.beginSending()
                 for step in answersFirst ? ["answer", "result"] : ["result", "answer"] {
                     if step == "answer" {
@@ -142,13 +142,13 @@ import Trebuchet
                     }
                     #expect(shown(pending, newest, kept) == expected, "\(number): after the \(step)")
                 }
-                // It is known to be seen later than it could be.
+                // The client learns late that the result contains it.
                 if number == 2 { pending.removeWrites(through: number) }
             }
         }
     }
 
-    @Test("a transaction is shown as a whole, and not at all when a part of it cannot be done")
+    @Test("a transaction is shown as a whole, and not at all when a part of it fails")
     func transactions() throws {
         let base = [Document.todo("1", ["n": .integer(1)], created: 1), .todo("2", ["n": .integer(2)], created: 2)]
         let one = DocumentWrite(.increment(id: "1", field: "n", by: .integer(10)))

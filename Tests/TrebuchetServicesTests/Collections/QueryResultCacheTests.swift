@@ -8,13 +8,13 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// What was read and is kept in files.
+/// Cached query results in files.
 @Suite(.timeLimit(.minutes(5))) struct QueryResultCacheTests {
     private final class Bench: Sendable {
         let folder: TemporaryFolder
         let offline: OfflineFolder
         let log = Mutex<[String]>([])
-        /// Of what is written a second later.
+        /// Writes are delayed by a second.
         let pause = StateRelay(false)
 
         init() throws {
@@ -58,7 +58,7 @@ import Trebuchet
         results.result(of: query, in: collection, for: account)?.documents.map { "\($0.id)" }
     }
 
-    @Test("a result is that of its server, account, collection and query alone")
+    @Test("a result is cached for its server, account, collection and query only")
     func keys() throws {
         let bench = try Bench()
         let results = bench.results()
@@ -75,7 +75,7 @@ import Trebuchet
             #expect(ids(again, query, for: other) == nil)
         }
         #expect(ids(bench.results(server: "ws://b:1"), query, for: .user("ada")) == nil)
-        // Put where another one's would be, it is known by what it says.
+        // A file at another result's path is recognized by its content.
         let file = try #require(bench.files.first)
         keep(result(["3"]), in: again, query, for: .user("bob"))
         again.close()
@@ -86,7 +86,7 @@ import Trebuchet
         #expect(bench.log.withLock { $0.count } == 1)
     }
 
-    @Test("files are their owner's alone; one that is damaged or open to others is as none, and told to the log")
+    @Test("files are private; a damaged or exposed one is ignored, and logged")
     func damaged() throws {
         let bench = try Bench()
         let damages: [(Data) -> Data] = [
@@ -119,7 +119,7 @@ import Trebuchet
         #expect(bench.log.withLock { $0.last?.contains("chmod 600") } == true)
     }
 
-    @Test("of what comes within a second the newest is written, once, and the rest when it is closed")
+    @Test("the latest of several results within a second is written, once, and the rest when the cache is closed")
     func coalesced() async throws {
         let bench = try Bench()
         let results = bench.results()
@@ -133,11 +133,13 @@ import Trebuchet
         #expect(ids(results, for: .signedOut) == ["101"])
         keep(result(["102"]), in: results, for: .signedOut)
         results.close()
-        #expect(ids(results, for: .signedOut) == ["101"], "nothing is written once it is closed")
+        #expect(ids(results, for: .signedOut) == ["101"], "a closed cache is not written")
         bench.pause.update(true)
     }
 
-    @Test("the least recently used go first when there are too many bytes; one that is too large by itself is not kept")
+    @Test(
+        "the least recently used results are evicted when the limit of bytes is reached; an oversized one is not cached"
+    )
     func limit() throws {
         let bench = try Bench()
         func query(_ number: Int) -> CollectionQuery { CollectionQuery(limit: number) }
@@ -147,7 +149,7 @@ import Trebuchet
             results.close()
         }
         let bytes = try bench.files.map { try Data(contentsOf: URL(fileURLWithPath: $0)).count }.max() ?? 0
-        #expect(ids(bench.results(), query(1), for: .signedOut) == ["1"], "it is used now")
+        #expect(ids(bench.results(), query(1), for: .signedOut) == ["1"], "this result counts as used")
         let results = bench.results(limit: 3 * bytes + bytes / 2)
         keep(result(["4"]), in: results, query(4), for: .user("ada"))
         try Data().write(to: URL(fileURLWithPath: try #require(bench.files.first) + ".half"))
@@ -157,14 +159,14 @@ import Trebuchet
         #expect(ids(results, query(4), for: .user("ada")) == ["4"])
         #expect(bench.files.count == 3)
         let left = FileManager.default.enumerator(atPath: bench.folder.path)?.compactMap { $0 as? String } ?? []
-        #expect(!left.contains { $0.hasSuffix(".half") }, "what a crash has left is removed")
+        #expect(!left.contains { $0.hasSuffix(".half") }, "files left by a crash are removed")
         let small = bench.results(limit: 3 * bytes)
         keep(result((1...100).map { "\($0)" }), in: small, query(1), for: .signedOut)
         small.close()
         #expect(ids(small, query(1), for: .signedOut) == nil && ids(small, query(3), for: .signedOut) == ["3"])
     }
 
-    @Test("what an account has read is removed, also what is still to be written, and nothing of others")
+    @Test("cached results of an account are removed, including those not yet written, and no others")
     func removed() throws {
         let bench = try Bench()
         let before = bench.results()

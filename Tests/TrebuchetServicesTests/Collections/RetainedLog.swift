@@ -4,13 +4,13 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// A collection at work on a store, without clients: a table, and what keeps it.
+/// A collection and its store without clients: a table and its persistence.
 struct RetainedLog {
     let store: any StateStore
     let stored: StoredCollection
     var table: DocumentTable
     private var number = 0
-    /// The last mutation that has changed something.
+    /// The last mutation with an effect.
     private(set) var lastDone: DocumentMutation?
 
     static let client = "0123456789abcdef"
@@ -26,7 +26,7 @@ struct RetainedLog {
         table = try await stored.load(limits, at: server, now: 0)
     }
 
-    /// Does commands, each as a mutation of its own, without writing.
+    /// Applies commands, each as a separate mutation, without writing.
     mutating func apply(_ commands: DocumentCommand...) { apply(commands) }
 
     mutating func apply(_ commands: [DocumentCommand]) {
@@ -39,7 +39,7 @@ struct RetainedLog {
         }
     }
 
-    /// Writes what was done; false when that fails.
+    /// Writes the changes; false when that fails.
     @discardableResult
     mutating func write() async -> Bool {
         guard let batch = table.beginWrite() else { return true }
@@ -59,32 +59,32 @@ struct RetainedLog {
         stored.snapshotIfOutweighed(by: table.shares.all.bytes) { table.contents(at: table.revision) }
     }
 
-    /// The log as it is in the store.
+    /// The log in the store.
     func log() async throws -> StoredLog { try #require(try await store.readLog(StateKey("collection.todos", "log"))) }
 
-    /// The same collection, loaded anew.
+    /// The collection, loaded again.
     func again() async throws -> RetainedLog { try await RetainedLog(store, number: number) }
 }
 
 extension DocumentCommand {
-    /// A document with a text of so many bytes.
+    /// A document with a text of this number of bytes.
     static func add(_ id: String, bytes: Int) -> Self {
         .add(DocumentID(id), ["t": .string(String(repeating: "x", count: bytes))])
     }
 }
 
-/// A store that fails from some write on, and notes what it is given.
+/// A store that fails from a certain write on, and records writes.
 final class StoppingStore: StateStore {
     let memory: MemoryStore
     private let state: Mutex<(left: Int, writes: [[StateWrite]])>
 
-    /// - Parameter writes: how many are done.
+    /// - Parameter writes: the number of writes that succeed.
     init(_ memory: MemoryStore = MemoryStore(), after writes: Int = .max) {
         self.memory = memory
         state = Mutex((writes, []))
     }
 
-    /// Those that were done.
+    /// The successful writes.
     var writes: [[StateWrite]] { state.withLock { $0.writes } }
 
     func get(_ keys: [StateKey]) async throws(StateStoreError) -> [StateKey: [UInt8]] { try await memory.get(keys) }

@@ -7,14 +7,14 @@ import Trebuchet
 
 @Suite("Collections in a store", .timeLimit(.minutes(5)))
 struct StoredCollectionTests {
-    @Test("one that was never written begins at revision 0, without documents")
+    @Test("a new collection starts at revision 0, without documents")
     func new() async throws {
         let keeper = try await RetainedLog(MemoryStore())
         #expect(keeper.table.revision == 0)
         #expect(keeper.table.isEmpty)
     }
 
-    @Test("a write is one change in the log, as large as what it changes, and a value only where the count is another")
+    @Test("a write is one change in the log, as large as its data, and a value only if the count has changed")
     func oneChange() async throws {
         let store = StoppingStore()
         var keeper = try await RetainedLog(store)
@@ -45,7 +45,7 @@ struct StoredCollectionTests {
     }
 
     @Test(
-        "what is loaded is what was written, wherever snapshots were taken meanwhile",
+        "a loaded collection has the written data, wherever snapshots were taken",
         arguments: 1...20 as ClosedRange<UInt64>)
     func model(seed: UInt64) async throws {
         var random = RandomSource(seed: seed)
@@ -61,7 +61,7 @@ struct StoredCollectionTests {
                 }
             }
             await keeper.write()
-            // It is begun after one write, and written after others.
+            // The snapshot is started after one write, and written after others.
             if let due = snapshot, Bool.random(using: &random) {
                 try await keeper.stored.write(due) { true }
                 snapshots += 1
@@ -79,13 +79,13 @@ struct StoredCollectionTests {
                 }
                 #expect(outcome.error == nil && !again.table.hasUnwritten, "seed \(seed)")
             }
-            // Of the snapshot that is due, too: nobody else goes on with the log.
+            // The pending snapshot is replaced as well: only one table continues the log.
             (keeper, snapshot) = (again, nil)
         }
         #expect(snapshots > 0, "seed \(seed)")
     }
 
-    @Test("a mutation that comes again after a restart has its outcome, one that failed too")
+    @Test("a mutation repeated after a restart has its first outcome, even a failure")
     func outcomes() async throws {
         var keeper = try await RetainedLog(MemoryStore())
         keeper.apply(.add("a"), .add("a"), .add("b"))
@@ -106,7 +106,7 @@ struct StoredCollectionTests {
         #expect(!again.table.hasUnwritten)
     }
 
-    @Test("a log never has more than twice what a snapshot would have, and 64 KiB; slices have 256 KiB")
+    @Test("a log has at most twice the size of a snapshot plus 64 KiB; slices have 256 KiB")
     func snapshots() async throws {
         let store = StoppingStore()
         var keeper = try await RetainedLog(store)
@@ -135,9 +135,7 @@ struct StoredCollectionTests {
         #expect(try await keeper.again().table.documents.isEmpty)
     }
 
-    @Test(
-        "a collection of a server writes its snapshots beside the writes of its clients, and is let go of when they are there"
-    )
+    @Test("a collection writes snapshots concurrently with its clients' writes, and is unloaded when they are complete")
     func beside() async throws {
         let store = MemoryStore()
         let key = StateKey("collection.todos", "log")
@@ -157,13 +155,13 @@ struct StoredCollectionTests {
             #expect(await eventually { world.host.collectionCount == 0 })
         }
         let log = try #require(try await store.readLog(key))
-        // Begun once, and never as long as 60 entries of 20,000 bytes.
+        // Started once, and never as long as 60 entries of 20,000 bytes.
         #expect(log.snapshot.epoch == epoch && log.snapshot.bytes.count > 20_000 && log.entries.count < 20)
         let again = try await RetainedLog(store)
         #expect(again.table.document("a")?.fields["n"] == .integer(59))
     }
 
-    @Test("a snapshot that fails is tried again when the log has grown by half, and what was written meanwhile stays")
+    @Test("a failed snapshot is repeated when the log has grown by half, and data written meanwhile is kept")
     func failingSnapshot() async throws {
         let memory = MemoryStore()
         var keeper = try await RetainedLog(memory)
@@ -187,9 +185,7 @@ struct StoredCollectionTests {
         #expect(try await keeper.log().entries.isEmpty && keeper.snapshot == nil)
     }
 
-    @Test(
-        "what somebody else has written into the log fails one write, and the log begins anew with what was acknowledged"
-    )
+    @Test("a foreign entry in the log fails one write, and the log restarts with the acknowledged data")
     func conflict() async throws {
         let memory = MemoryStore()
         var keeper = try await RetainedLog(memory)
@@ -208,7 +204,7 @@ struct StoredCollectionTests {
         #expect(again.table.document("lost") == nil && again.table.document("new") != nil)
     }
 
-    @Test("a log that is not there, where there is to be one, is damage and no empty collection")
+    @Test("a missing log is damage, and not an empty collection")
     func missingLog() async throws {
         let memory = MemoryStore()
         var keeper = try await RetainedLog(memory)
@@ -219,7 +215,7 @@ struct StoredCollectionTests {
         #expect(error.map { "\($0)".contains("is missing") } == true)
     }
 
-    @Test("a copy of documents is what it was when those change")
+    @Test("a copy of documents is independent of later changes")
     func copies() {
         var documents = DocumentMap((0..<1_000).map { Document(id: "\($0)", fields: [:], created: $0) })
         let copy = documents

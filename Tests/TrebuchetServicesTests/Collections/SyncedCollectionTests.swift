@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 @MainActor @Suite(.timeLimit(.minutes(5))) struct SyncedCollectionTests {
-    @Test("what one client creates, changes and deletes, the other sees")
+    @Test("documents created, changed and deleted by one client are seen by the other")
     func twoClients() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (world.guest().todos(), world.guest().todos())
@@ -23,7 +23,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a write shows at once, and its callbacks come once and in order")
+    @Test("a write is shown immediately, and its callbacks run once and in order")
     func callbacks() async throws {
         try await CollectionWorld.run { world in
             let todos = world.guest().todos()
@@ -47,7 +47,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a write never flickers: once shown it stays, while answers and results come")
+    @Test("a write never flickers: once shown it stays, while responses and results arrive")
     func noFlicker() async throws {
         try await CollectionWorld.run { world in
             let todos = world.guest().todos()
@@ -86,7 +86,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("only changed fields are sent: changes of different fields merge, of one field the later wins")
+    @Test("only changed fields are sent: changes of different fields merge, and the later change of one field wins")
     func fields() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (world.guest().todos(), world.guest().todos())
@@ -110,7 +110,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("links of several clients to one document add up")
+    @Test("links of several clients to one document accumulate")
     func links() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (world.guest().todos(), world.guest().todos())
@@ -128,7 +128,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("queries with filter, order and limit follow the documents, also with one's own writes")
+    @Test("queries with filter, order and limit follow the documents, including the client's own writes")
     func queries() async throws {
         try await CollectionWorld.run { world in
             let guest = world.guest()
@@ -137,7 +137,7 @@ import TrebuchetTesting
             let other = world.guest().todos(
                 where: [.equal("isDone", .bool(false))], order: [.descending("priority")], limit: 2)
             for number in 1...4 { all.create(Todo(id: "\(number)", priority: number), onError: nil) }
-            #expect(top.wrappedValue.items.ids == ["4", "3"], "before the server has answered")
+            #expect(top.wrappedValue.items.ids == ["4", "3"], "before the server has responded")
             try await all.update("4") { $0.isDone = true }
             await shows(top) { $0.items.ids == ["3", "2"] }
             await shows(other) { $0.items.ids == ["3", "2"] }
@@ -145,7 +145,7 @@ import TrebuchetTesting
             await shows(other) { $0.items.ids == ["1", "3"] }
             try await all.delete("1")
             await shows(other) { $0.items.ids == ["3", "2"] }
-            // It changes nothing in the second query, which shows its number all the same.
+            // It changes nothing in the second query, which shows its revision all the same.
             try await all.update("4") { $0.title = "done" }
             #expect(
                 await eventually { all.wrappedValue.link?.pendingWrites(of: .client).pending.entries.isEmpty == true })
@@ -153,7 +153,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a query that goes leaves those that show more of the same list")
+    @Test("closing a query does not affect others that show more of its list")
     func sameList() async throws {
         var limits = CollectionLimits()
         limits.idleQueryTime = .zero
@@ -177,7 +177,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a query is evaluated once for all its readers, and goes with the last of them")
+    @Test("a query is evaluated once for all its readers, and ends with the last of them")
     func sharedQueries() async throws {
         var limits = CollectionLimits()
         limits.idleQueryTime = .zero
@@ -201,7 +201,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the value of a collection cannot be set: it is shown as it was, with an error")
+    @Test("the value of a collection cannot be set: it keeps its content, with an error")
     func assignment() async throws {
         try await CollectionWorld.run { world in
             let todos = world.guest().todos()

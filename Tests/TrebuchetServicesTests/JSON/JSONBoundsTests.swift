@@ -5,9 +5,9 @@ import TrebuchetWire
 
 @testable import TrebuchetServices
 
-@Suite("The edges of JSON") struct JSONBoundsTests {
+@Suite("Edge cases of JSON") struct JSONBoundsTests {
     @Test(
-        "whole numbers below 2^53 are integers however they are written; above, those that are written whole",
+        "whole numbers below 2^53 are integers however they are written; above, only those written as whole numbers",
         arguments: [
             ("9007199254740991.0", .integer(9_007_199_254_740_991)),
             ("9007199254740992.0", .number(9_007_199_254_740_992)),
@@ -23,7 +23,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "values know their bytes and their depth",
+        "values have their size in bytes and their depth",
         arguments: [
             ("[]", 2, 1), ("[1]", 3, 1), ("[1,2]", 5, 1), ("[[],[[]]]", 9, 3), ("{}", 2, 1), (#"{"a":1}"#, 7, 1),
             (#"{"a":{"b":[]},"c":2}"#, 20, 3), (#""a\"b""#, 6, 0), ("12", 2, 0), ("-1", 2, 0), ("null", 4, 0),
@@ -41,7 +41,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "brackets within texts are none, behind an escape or not",
+        "brackets in texts do not count, with or without escapes",
         arguments: [
             (#"["]"]"#, 1), (#"["\"",[]]"#, 2), (#"["\\",[[]]]"#, 3), (#"{"[\"{":"\\\"["}"#, 1), (#"["[","[["]"#, 1),
         ])
@@ -49,7 +49,7 @@ import TrebuchetWire
         #expect(try EncodedJSON(json: Array(text.utf8)).depth == depth)
     }
 
-    @Test("a number that no JSON can say is written as null, and counts so")
+    @Test("a number without a JSON form is written as null, and counts as such")
     func notFinite() {
         for number in [Double.nan, .infinity, -.infinity] {
             #expect(JSONValue.number(number).json == Array("null".utf8))
@@ -57,7 +57,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("values differ when their kind does, and equal ones hash alike")
+    @Test("values differ when their kind does, and equal ones have equal hashes")
     func equality() throws {
         let values = try [
             "null", "true", "false", "1", "2", "0.5", "\"a\"", "\"b\"", "[]", "[1]", "{}", #"{"a":1}"#, #"{"a":2}"#,
@@ -68,7 +68,7 @@ import TrebuchetWire
         }
         #expect(Set(values).count == values.count)
         #expect(Set(values + values).count == values.count)
-        // What holds nothing may hash as something else that does; these differ but in one of some billion cases.
+        // Empty values may have equal hashes; these differ except in one of some billion cases.
         let telling = values.filter { ![JSONValue.null, .array([]), .object([:])].contains($0) }
         #expect(Set(telling.map(\.hashValue)).count == telling.count)
     }
@@ -93,7 +93,7 @@ import TrebuchetWire
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(JSONObject.self, from: Data("[1]".utf8)) }
     }
 
-    @Test("a text is a text, null is none, and nothing else is either")
+    @Test("only a text is a text, and only null is null")
     func texts() throws {
         #expect(try JSONValue.string("a").text == "a")
         #expect(try JSONValue.null.text == nil)
@@ -115,7 +115,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "a merge patch is none where a null would be lost, and says a null within an array",
+        "there is no merge patch where a null would be lost, but one for a null within an array",
         arguments: [
             (#"{"a":1}"#, #"{"a":1,"b":[null]}"#, #"{"b":[null]}"#), (#"{"a":1}"#, #"{"a":null}"#, nil),
             (#"{"a":null}"#, #"{"a":null,"b":1}"#, #"{"b":1}"#), (#"{"a":{"b":1}}"#, #"{"a":{"b":null}}"#, nil),
@@ -130,7 +130,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "an event is read whatever else is in it, and refused when something is missing",
+        "an event is decoded despite unknown members, and refused when a member is missing",
         arguments: [
             (#"{"number":1,"topic":"t","peer":"p","payload":[1],"later":{}}"#, true),
             (#"{"topic":"t","peer":"p","payload":1}"#, false), (#"{"number":1,"peer":"p","payload":1}"#, false),

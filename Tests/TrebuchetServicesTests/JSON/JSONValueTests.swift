@@ -9,7 +9,7 @@ import TrebuchetWire
         try JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))
     }
 
-    @Test("values of all kinds come back as they were, as JSON and as types")
+    @Test("values of all kinds decode unchanged, as JSON and as types")
     func roundTrip() throws {
         let text = #"{"a":[1,2.5,"x",true,null,{}],"b":-9223372036854775808,"c":{"d":false}}"#
         let value = try json(text)
@@ -26,7 +26,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "merge patches do what RFC 7396 says",
+        "merge patches have the effect specified by RFC 7396",
         arguments: [
             (#"{"a":"b"}"#, #"{"a":"c"}"#, #"{"a":"c"}"#),
             (#"{"a":"b"}"#, #"{"b":"c"}"#, #"{"a":"b","b":"c"}"#),
@@ -48,7 +48,7 @@ import TrebuchetWire
         #expect(try json(before).merging(json(patch)) == json(after))
     }
 
-    @Test("the patch from one value to another has what changes, and is none where null would be lost")
+    @Test("the patch from one value to another contains the changes, and does not exist where null would be lost")
     func patches() throws {
         let before = try json(#"{"name":"Ada","pos":{"x":1,"y":2},"old":1}"#)
         let after = try json(#"{"name":"Ada","pos":{"x":1,"y":3},"new":[null]}"#)
@@ -61,7 +61,7 @@ import TrebuchetWire
         #expect(before.mergePatch(to: before) == .object([:]))
     }
 
-    @Test("every value is equal to itself, also one that JSON cannot carry, which is written as null")
+    @Test("every value is equal to itself, even one without a JSON form, which is written as null")
     func reflexive() {
         let value = JSONValue.object(["x": .number(.nan), "y": .array([.number(-.nan), .number(.infinity)])])
         #expect(value == value && Set([value, value]).count == 1)
@@ -69,7 +69,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "values are read in one pass and written as short as they go, each of exactly so many bytes",
+        "values are decoded in one pass and written in the shortest form, each with the exact number of bytes",
         arguments: [
             ("[ 1 , -2.5, 1.0, 10e-1, 1e300 ]", "[1,-2.5,1,1,1e+300]"),
             (#"{"b":1,"a":{"é":[],"\u00e9x":"\n\u0001\"/"}}"#, #"{"a":{"é":[],"éx":"\n\u0001\"/"},"b":1}"#),
@@ -88,7 +88,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "what no value is gets an error",
+        "invalid values are an error",
         arguments: [
             #"{"a":1,"a":2}"#, "1e999", "[1", "[1]x", "", "nul",
             String(repeating: "[", count: 65) + String(repeating: "]", count: 65),
@@ -97,7 +97,7 @@ import TrebuchetWire
         #expect(throws: (any Error).self) { try JSONValue(json: Array(text.utf8)) }
     }
 
-    @Test("texts and names are what their bytes are")
+    @Test("texts and names are compared by their bytes")
     func bytes() throws {
         let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
         #expect(composed == decomposed)
@@ -111,7 +111,7 @@ import TrebuchetWire
         #expect(JSONOrder.compare(.string(composed), .string(decomposed)) != 0)
     }
 
-    @Test("JSON that is handed on is neither changed nor looked into, and knows its depth")
+    @Test("forwarded JSON is neither changed nor decoded, and its depth is known")
     func encoded() throws {
         let text = #"[ {"a":"[[\"[["} , [[]] ]"#
         let encoded = try EncodedJSON(json: Array(text.utf8))
@@ -122,8 +122,8 @@ import TrebuchetWire
         #expect(try EncodedJSON(json: Array(#"{"a":1,"a":2}"#.utf8)).byteCount == 13)
     }
 
-    /// By Foundation's decoder and with attempts at each type in turn it takes half a minute.
-    @Test("a megabyte of arrays in arrays is read at once", .timeLimit(.minutes(5)))
+    /// With Foundation's decoder and an attempt at each type in turn it takes half a minute.
+    @Test("a megabyte of nested arrays is decoded at once", .timeLimit(.minutes(5)))
     func nested() throws {
         let row = String(repeating: "[", count: 60) + String(repeating: "]", count: 60)
         let text = Array(("[" + Array(repeating: row, count: 16_000).joined(separator: ",") + "]").utf8)

@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test(
-        "what a token says is looked at",
+        "the claims of a token are checked",
         arguments: [
             (usual, nil, true), (#""iss":"https://a.b","sub":"7","aud":["app"],"exp":1800000100"#, nil, true),
             // Issuer and audience, by their bytes.
@@ -21,7 +21,7 @@ import Testing
             (#""iss":"https://a.b","sub":"7","aud":"other","exp":1800000100"#, nil, false),
             (#""iss":"https://a.b","sub":"7","exp":1800000100"#, nil, false),
             (#""iss":"https://a.b","sub":"7","aud":[],"exp":1800000100"#, nil, false),
-            // Of several audiences ours must be the party.
+            // If there are several audiences, the authorized party must be this app.
             (#""iss":"https://a.b","sub":"7","aud":["app","x"],"exp":1800000100"#, nil, false),
             (#""iss":"https://a.b","sub":"7","aud":["app","x"],"azp":"app","exp":1800000100"#, nil, true),
             (#""iss":"https://a.b","sub":"7","aud":["app","x"],"azp":"x","exp":1800000100"#, nil, false),
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(
-        "an address counts when the provider has verified it, and is one that codes could be sent to",
+        "an address is used if the provider has verified it, and if it is valid for codes",
         arguments: [
             (#","email":"Ada@b.c","email_verified":true"#, "ada@b.c"),
             (#","email":"ada@b.c","email_verified":"true""#, "ada@b.c"),
@@ -68,7 +68,7 @@ import Testing
         #expect(identity.address?.text == address)
     }
 
-    @Test("an identity is issuer and subject, by their bytes")
+    @Test("an identity consists of issuer and subject, by their bytes")
     func identity() {
         let names = [
             ("https://a.b", "7"), ("https://a.b", "8"), ("https://a.c", "7"), ("https://a.b7", ""),
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(
-        "how long keys are kept is the provider's to say, within bounds",
+        "the provider determines how long keys are cached, within bounds",
         arguments: [
             ([], 3600), (["public", "max-age=7200"], 7200), (["max-age=\"7200\""], 7200), (["Max-Age=1"], 300),
             (["max-age=0"], 300), (["max-age=999999999"], 86_400), (["max-age=99999999999999999999"], 300),
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(
-        "providers with parts that cannot be are refused, and say which part",
+        "providers with invalid parts are refused, with the part named",
         arguments: [
             ("", "app", nil, "issuer"), ("https://a.b", "", nil, "audience"), ("http://a.b", "app", nil, "issuer"),
             ("https://a.b", "app", "http://a.b/k", "keys"), ("https://a.b", "app", "ftp://a.b/k", "keys"),
@@ -111,7 +111,7 @@ import Testing
         #expect(problem?.member == member, "\(String(describing: problem))")
     }
 
-    @Test("Google and Apple are known")
+    @Test("Google and Apple are predefined")
     func presets() {
         let google = OpenIDProvider.google(clientID: "g")
         #expect(google.name == "google" && google.isIssuer("accounts.google.com") && google.isAudience("g"))

@@ -5,17 +5,17 @@ import Synchronization
 import TestSupport
 import Transports
 
-/// An issuer on this machine: an HTTP server that answers what a test wants.
+/// An issuer on this machine: an HTTP server with responses set by the test.
 final class Issuer: Sendable {
     struct Answers: Sendable {
-        /// By path; whole answers.
+        /// The whole responses by path.
         var pages: [String: String] = [:]
-        /// Whether nothing is answered for now.
+        /// True while responses are withheld.
         var isHeld = false
     }
 
     let answers = StateRelay(Answers())
-    /// The paths that were asked for.
+    /// The requested paths.
     let asked = Journal()
     private let listener: Listener
 
@@ -30,7 +30,7 @@ final class Issuer: Sendable {
     var url: String { "http://127.0.0.1:\(port)" }
     func close() async { await listener.close() }
 
-    /// Answers a path with a body.
+    /// Sets the body of the response to a path.
     func show(_ body: String, at path: String = "/jwks", fields: String = "") {
         answers.update {
             $0.pages[path] = "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
@@ -41,7 +41,7 @@ final class Issuer: Sendable {
         show(#"{"keys":[\#(keys.map(\.json).joined(separator: ","))]}"#, fields: fields)
     }
 
-    /// On its reactor.
+    /// A connection on its reactor.
     private final class Exchange: ByteChannelDelegate {
         private let answers: StateRelay<Answers>
         private let asked: Journal

@@ -5,9 +5,7 @@ import Foundation
 @testable import TrebuchetActors
 @testable import TrebuchetClient
 
-/// A key pair of an issuer, made by OpenSSL when a test asks for it.
-///
-/// `@unchecked Sendable`: the key is not changed once it is made.
+/// A key pair of an issuer, created by OpenSSL for a test. `@unchecked Sendable`: the key is not changed after its creation.
 final class IssuerKey: @unchecked Sendable {
     enum Kind { case rsa(bits: Int32), ec }
 
@@ -39,7 +37,7 @@ final class IssuerKey: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(key) }
 
-    /// As it stands in a key set.
+    /// The key as an element of a key set.
     var json: String {
         let members =
             algorithm == "RS256"
@@ -75,7 +73,7 @@ final class IssuerKey: @unchecked Sendable {
         return algorithm == "RS256" ? signature : Self.raw(signature)
     }
 
-    /// The two numbers of 32 bytes that DER has.
+    /// The two numbers of 32 bytes in the DER form.
     private static func raw(_ der: [UInt8]) -> [UInt8] {
         var rest = der.dropFirst(2)
         var raw: [UInt8] = []

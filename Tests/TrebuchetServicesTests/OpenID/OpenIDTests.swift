@@ -57,7 +57,7 @@ import TrebuchetTesting
 
     private static let verified = #","email":"ada@b.c","email_verified":true"#
 
-    @Test("tokens of both kinds of keys sign in, by a key set and by discovery", arguments: [true, false])
+    @Test("tokens with keys of both kinds are accepted, with a key set and with discovery", arguments: [true, false])
     func signsIn(rsa: Bool) async throws {
         let world = try await World(IssuerKey("1", rsa ? .rsa(bits: 2048) : .ec))
         let client = try await world.server.client()
@@ -67,21 +67,21 @@ import TrebuchetTesting
         #expect(try await client.resolve(ServiceCallerReporter.self, id: "mirror").roles() == ["user"])
         let token = world.token(issuer: world.issuer.url)
         let found = try await client.auth.signIn(idToken: token, provider: "found", nonce: nil)
-        #expect(found.user.id != grant.user.id, "the same subject at another issuer is somebody else")
+        #expect(found.user.id != grant.user.id, "a subject at another issuer is another user")
         let again = try await client.auth.signIn(idToken: world.token(), provider: "local", nonce: nil)
         #expect(again.user == grant.user)
         await client.close()
         await world.end()
     }
 
-    @Test("what is no good token of a provider is refused")
+    @Test("an invalid token of a provider is refused")
     func refused() async throws {
         let world = try await World()
         let other = IssuerKey("1")
         func isInvalid(_ token: String, nonce: String? = nil) async throws -> Bool {
             if case .invalidToken = try await world.outcome(token, nonce: nonce) { true } else { false }
         }
-        #expect(try await isInvalid(world.token(key: other)), "another key of the same name")
+        #expect(try await isInvalid(world.token(key: other)), "another key with this name")
         #expect(try await isInvalid(world.token(key: IssuerKey("2"))), "an unknown key")
         #expect(try await isInvalid(world.token(issuer: world.issuer.url)), "another issuer")
         #expect(try await isInvalid(world.token(lifetime: -61)))
@@ -98,7 +98,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("a verified address leads to the account that has it, and another one does not")
+    @Test("a verified address leads to its account, and an unverified one does not")
     func linking() async throws {
         let world = try await World()
         let client = try await world.server.client()
@@ -112,7 +112,7 @@ import TrebuchetTesting
         let linked = try await other.auth.signIn(
             idToken: world.token("7", Self.verified), provider: "local", nonce: nil)
         #expect(linked.user == ada.user)
-        // From now on by the subject, whatever the provider says of the address.
+        // From now on the subject decides, whatever address the provider reports.
         let later = try await other.auth.signIn(
             idToken: world.token("7", #","email":"new@b.c","email_verified":true"#), provider: "local", nonce: nil)
         #expect(later.user == ada.user)
@@ -120,7 +120,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("a provider that is not to link makes an account of its own, without the address")
+    @Test("a provider without linking creates a separate account, without the address")
     func notLinking() async throws {
         let world = try await World(linking: false)
         let client = try await world.server.client()
@@ -134,7 +134,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("a provider that is not to link gives nobody an address either, though nobody has it yet")
+    @Test("a provider without linking sets no address, even if no account has it yet")
     func notLinkingFreeAddress() async throws {
         let world = try await World(linking: false)
         let (eve, ada) = (try await world.server.client(), try await world.server.client())
@@ -149,7 +149,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("a guest becomes the user of a new identity and keeps the id; the account outlasts its sessions")
+    @Test("a guest becomes the user of a new identity and keeps the id; the account outlives its sessions")
     func guest() async throws {
         let world = try await World()
         let client = try await world.server.client()
@@ -167,7 +167,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("keys are fetched once for as long as the provider says, by one fetch at a time")
+    @Test("keys are cached for the time set by the provider, and fetched by one request at a time")
     func caching() async throws {
         let world = try await World()
         world.issuer.show([world.key], fields: "Cache-Control: public, max-age=600\r\n")
@@ -192,7 +192,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("a key that is new is fetched, at most once a minute, and one that was taken back is not good any more")
+    @Test("a new key is fetched, at most once a minute, and a withdrawn one is refused")
     func rotation() async throws {
         let world = try await World()
         #expect(try await world.outcome(world.token()) == nil)
@@ -206,13 +206,13 @@ import TrebuchetTesting
         world.server.time.advance(by: .seconds(60))
         #expect(try await world.outcome(world.token(key: next)) == nil)
         #expect(world.issuer.asked.entries.count == 2)
-        #expect(try await world.outcome(world.token()) != nil, "of the key before")
+        #expect(try await world.outcome(world.token()) != nil, "the token of the withdrawn key")
         #expect(world.issuer.asked.entries.count == 2)
         await world.end()
     }
 
     @Test(
-        "a provider that fails is an error of its own, and is asked again after ten seconds",
+        "a failing provider has a specific error, and is asked again after ten seconds",
         arguments: [
             "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n",
             "HTTP/1.1 302 Go\r\nLocation: /jwks2\r\nContent-Length: 0\r\n\r\n",
@@ -229,7 +229,7 @@ import TrebuchetTesting
         world.issuer.show([world.key])
         world.server.time.advance(by: .seconds(10))
         #expect(try await world.outcome(world.token()) == nil)
-        // Later it is away: what it has said counts for a day.
+        // Later it is unavailable: its last response is valid for a day.
         world.issuer.answers.update { $0.pages["/jwks"] = answer }
         world.server.time.advance(by: .seconds(2 * 60 * 60))
         #expect(try await world.outcome(world.token()) == nil)
@@ -238,7 +238,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("while a provider is slow, others sign in")
+    @Test("while a provider is slow, other users can sign in")
     func slow() async throws {
         let world = try await World()
         world.issuer.answers.update { $0.isHeld = true }
@@ -252,7 +252,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("discovery by another issuer, or of keys elsewhere without TLS, is refused")
+    @Test("discovery of another issuer, or of keys elsewhere without TLS, is refused")
     func discovery() async throws {
         let world = try await World()
         for (issuer, keys) in [("https://e.v", "\(world.issuer.url)/jwks"), (world.issuer.url, "http://e.v/jwks")] {
@@ -266,7 +266,7 @@ import TrebuchetTesting
         await world.end()
     }
 
-    @Test("keys that are too short, or of kinds that are not known, are passed over")
+    @Test("keys that are too short or of unknown kinds are ignored")
     func odd() async throws {
         let world = try await World()
         let short = IssuerKey("short", .rsa(bits: 1024))

@@ -12,7 +12,7 @@ import Trebuchet
         return guest
     }
 
-    @Test("nobody joins as somebody else: neither with the id of a stay nor with a guessed token")
+    @Test("a member cannot be impersonated, neither with a membership id nor with a guessed token")
     func impersonation() async throws {
         try await RoomWorld.run { world in
             let (ada, eve) = (try await connected(world), try await connected(world))
@@ -35,13 +35,13 @@ import Trebuchet
         }
     }
 
-    @Test("a join that fails takes no part of what a connection may join")
+    @Test("a failed join does not count towards a connection's rate of joins")
     func failedJoins() async throws {
         var limits = RoomLimits()
         limits.roomsPerConnection = 2
         try await RoomWorld.run(limits) { world in
             let (ada, eve) = (try await connected(world), try await connected(world))
-            // Somebody is there: a room that stays empty would close.
+            // The room has a member: an empty room would close.
             _ = try await ada.room().join(presence: nil, token: nil, attempt: nil)
             for _ in 0..<5 {
                 await #expect(throws: RoomError.unknownToken) {
@@ -52,7 +52,7 @@ import Trebuchet
             await #expect(throws: RoomError.tooManyRooms(limit: 2)) {
                 try await eve.room("c").join(presence: nil, token: nil, attempt: nil)
             }
-            // In a room where it is already a join that fails ends nothing.
+            // A failed join in a joined room ends nothing.
             await #expect(throws: RoomError.unknownToken) {
                 try await eve.room("a").join(presence: nil, token: "guessed", attempt: nil)
             }
@@ -62,7 +62,7 @@ import Trebuchet
         }
     }
 
-    @Test("an event may have as many bytes of JSON as the limit says, and not one more")
+    @Test("an event may have exactly as many bytes of JSON as the limit, and no more")
     func payloadBytes() async throws {
         var limits = RoomLimits()
         limits.payloadBytes = 100
@@ -70,7 +70,7 @@ import Trebuchet
             let ada = try await connected(world)
             let room = try ada.room()
             _ = try await room.join(presence: nil, token: nil, attempt: nil)
-            // With its quotes.
+            // The size includes its quotes.
             _ = try await room.publish(topic: "emoji", payload: .string(String(repeating: "x", count: 98)))
             await #expect(throws: RoomError.payloadTooLarge(bytes: 101, limit: 100)) {
                 try await room.publish(topic: "emoji", payload: .string(String(repeating: "x", count: 99)))
@@ -78,7 +78,7 @@ import Trebuchet
         }
     }
 
-    @Test("a connection whose stay was taken over has it no more")
+    @Test("a connection whose membership was taken over has none any more")
     func takenOver() async throws {
         try await RoomWorld.run { world in
             let (old, new) = (try await connected(world), try await connected(world))
@@ -99,7 +99,7 @@ import Trebuchet
         }
     }
 
-    @Test("a presence of 1 MiB is refused, by the client or by the server, and the others go on")
+    @Test("a presence of 1 MiB is refused, by the client or by the server, and others are unaffected")
     func largePresence() async throws {
         try await RoomWorld.run { world in
             let guest = world.guest()
@@ -127,7 +127,7 @@ import Trebuchet
         }
     }
 
-    @Test("a flood of events is refused with its own error, and hurts nobody") @MainActor
+    @Test("a flood of events is refused with a specific error, and affects no others") @MainActor
     func flood() async throws {
         var limits = RoomLimits()
         limits.publishes = RateLimit(callsPerSecond: 2, burst: 20)
@@ -160,7 +160,7 @@ import Trebuchet
         }
     }
 
-    @Test("presence updates beyond the rate are refused; a client waits and comes to its last")
+    @Test("presence updates over the rate are refused; a client waits and ends with its last one")
     func presenceFlood() async throws {
         var limits = RoomLimits()
         limits.presenceUpdates = RateLimit(callsPerSecond: 4, burst: 3)
@@ -181,7 +181,7 @@ import Trebuchet
         }
     }
 
-    @Test("10,000 rooms are there and go away; one connection may be in 100, and a server has a limit")
+    @Test("10,000 rooms are created and removed; one connection may be in 100, and a server has a limit")
     func manyRooms() async throws {
         var limits = RoomLimits()
         limits.rooms = 10_000
@@ -218,7 +218,7 @@ import Trebuchet
         }
     }
 
-    @Test("a room that nobody joins goes away: at once after a refused call, else after a time")
+    @Test("a room that is never joined is removed: immediately after a refused call, otherwise after a time")
     func unjoined() async throws {
         var limits = RoomLimits()
         limits.unjoinedRoomTime = .milliseconds(50)
@@ -243,7 +243,7 @@ import Trebuchet
         }
     }
 
-    @Test("rooms that somebody looks at and nobody is in take nobody's place")
+    @Test("rooms with observers and without members do not count towards the limit")
     func watched() async throws {
         var limits = RoomLimits()
         limits.unjoinedRoomTime = .seconds(3_600)
@@ -259,7 +259,7 @@ import Trebuchet
         }
     }
 
-    @Test("a full room refuses who comes next, and lets them in when there is a place")
+    @Test("a full room refuses members, and accepts them when there is room again")
     func fullRoom() async throws {
         var limits = RoomLimits()
         limits.membersPerRoom = 1
@@ -274,7 +274,7 @@ import Trebuchet
         }
     }
 
-    @Test("a server that does not know its callers refuses joins and says why")
+    @Test("a server without caller identification refuses joins with the reason")
     func unknownCaller() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         RoomHost.expose(on: server)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct RoomBanListTests {
     private func person(_ name: String) -> RoomBanList.Person { RoomBanList.Person(name, nil)! }
 
-    @Test("somebody is kept out of one room until the time is over")
+    @Test("a banned member cannot join that room until the time is over")
     func time() {
         var keptOut = RoomBanList()
         #expect(keptOut.isEmpty)
@@ -19,7 +19,7 @@ import Testing
         #expect(RoomBanList.Person(nil, nil) == nil)
     }
 
-    @Test("no more are remembered than there is room for; those whose time is over first go first")
+    @Test("the number of bans is limited; those that end first are evicted first")
     func bounds() {
         var keptOut = RoomBanList()
         for number in 0..<RoomBanList.most {

@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Each limit of rooms at its edge, and what is given back.
+/// Each limit of rooms at its edge, and its release.
 @Suite(.timeLimit(.minutes(5))) struct RoomBoundsTests {
     private func connected(_ world: RoomWorld) async throws -> RoomTestClient {
         let guest = world.guest()
@@ -15,18 +15,18 @@ import TrebuchetTesting
         return guest
     }
 
-    /// The room of somebody who stays: one that nobody has joined goes when a join is refused.
-    private func heldRoom(_ world: RoomWorld) async throws -> Room {
+    /// A room with a permanent member: an empty room ends when a join is refused.
+    private func occupiedRoom(_ world: RoomWorld) async throws -> Room {
         _ = try await connected(world).room().join(presence: nil, token: nil, attempt: nil)
         return try await connected(world).room()
     }
 
-    @Test("a presence has as many bytes as the limit says, in whatever way it comes")
+    @Test("a presence is limited in bytes, however it is sent")
     func presenceBytes() async throws {
         var limits = RoomLimits()
         limits.presenceBytes = 100
         try await RoomWorld.run(limits) { world in
-            let room = try await heldRoom(world)
+            let room = try await occupiedRoom(world)
             func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes - 2)) }
             let refusal = RoomError.presenceTooLarge(bytes: 101, limit: 100)
             await #expect(throws: refusal) { try await room.join(presence: text(101), token: nil, attempt: nil) }
@@ -36,17 +36,17 @@ import TrebuchetTesting
             try await room.setPresence(JSONValue.object([:]))
             // {"a":"…"} has eight bytes more.
             try await room.patchPresence(.object(["a": text(94)]))
-            // What the patch makes of it counts, not the patch.
+            // The size of the result counts, not that of the patch.
             let made = RoomError.presenceTooLarge(bytes: 106, limit: 100)
             await #expect(throws: made) { try await room.patchPresence(.object(["b": .integer(1)])) }
             #expect(try await world.roster().members.map(\.data) == [.object(["a": text(94)])])
         }
     }
 
-    @Test("what is nested as deep as allowed is taken, one level more is not")
+    @Test("values nested up to the limit are accepted, one level more is not")
     func depth() async throws {
         try await RoomWorld.run { world in
-            let room = try await heldRoom(world)
+            let room = try await occupiedRoom(world)
             func nested(_ depth: Int) -> JSONValue { (0..<depth).reduce(.integer(1)) { value, _ in .array([value]) } }
             await #expect(throws: RoomError.tooDeep(limit: 48)) {
                 try await room.join(presence: nested(49), token: nil, attempt: nil)
@@ -62,7 +62,7 @@ import TrebuchetTesting
     @Test("names of topics have 1 to 256 bytes, attempts 16 to 256")
     func names() async throws {
         try await RoomWorld.run { world in
-            let room = try await heldRoom(world)
+            let room = try await occupiedRoom(world)
             func text(_ bytes: Int) -> String { String(repeating: "x", count: bytes) }
             for bytes in [0, 15, 257] {
                 await #expect(throws: RoomError.invalidName) {
@@ -79,7 +79,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a connection may be in as many rooms as it says; who leaves one may join another")
+    @Test("a connection may be in a limited number of rooms; after leaving one it may join another")
     func roomsPerConnection() async throws {
         var limits = RoomLimits()
         limits.roomsPerConnection = 2
@@ -88,12 +88,12 @@ import TrebuchetTesting
             func join(_ name: String) async throws {
                 _ = try await guest.room(name).join(presence: nil, token: nil, attempt: nil)
             }
-            // Somebody holds the room: one that nobody has joined goes when a join is refused.
+            // A member keeps the room open: an empty room ends when a join is refused.
             _ = try await connected(world).room("c").join(presence: nil, token: nil, attempt: nil)
             for name in ["a", "b", "a"] { try await join(name) }
             await #expect(throws: RoomError.tooManyRooms(limit: 2)) { try await join("c") }
             try await guest.room("a").leave(token: nil)
-            // It is not here any more, for nothing.
+            // It has no membership there any more.
             let room = try guest.room("a")
             await #expect(throws: RoomError.notJoined) { try await room.leave(token: nil) }
             try await join("c")
@@ -101,7 +101,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a stay that is ended by its token is gone for its connection, which may join again")
+    @Test("a membership ended by its token is removed from its connection, which may join again")
     func leftByToken() async throws {
         try await RoomWorld.run { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
@@ -119,7 +119,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("events are counted from 1 over all topics; a ticket says where they are, and history begins behind a number")
+    @Test("events are numbered from 1 over all topics; a ticket has the last number, and history starts after a number")
     func history() async throws {
         try await RoomWorld.run { world in
             let (ada, bob) = (try await connected(world), try await connected(world))
@@ -142,7 +142,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a room is listed with its members as long as it has some, page by page")
+    @Test("a room with members is listed with their number, page by page")
     func listed() async throws {
         struct Everybody: RoomRules {
             func canJoin(_ principal: Principal?, _ room: String) -> Bool { true }
@@ -170,7 +170,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a connection that goes leaves every room, at once or after the grace, and gives its places back")
+    @Test("a closed connection leaves every room, immediately or after the reconnect time, and releases its quota")
     func gone() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(100)
@@ -194,7 +194,7 @@ import TrebuchetTesting
 
     // MARK: In the client
 
-    @Test("what is larger than 512 KiB is not sent at all", arguments: [(512 << 10, true), ((512 << 10) + 1, false)])
+    @Test("values over 512 KiB are not sent at all", arguments: [(512 << 10, true), ((512 << 10) + 1, false)])
     func largestValue(bytes: Int, isTaken: Bool) async throws {
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1))
         let joined = JoinedRoom("rooms/chat-x", client: client)
@@ -211,8 +211,8 @@ import TrebuchetTesting
         await client.close()
     }
 
-    /// Notes what it is shown.
-    private final class Notes: RoomObserver {
+    /// Records notifications.
+    private final class NotificationRecorder: RoomObserver {
         let topic: String?
         private let entries = Mutex<[String]>([])
         init(topic: String? = nil) { self.topic = topic }
@@ -222,7 +222,7 @@ import TrebuchetTesting
         var all: [String] { entries.withLock { $0 } }
     }
 
-    @Test("a room is used as long as somebody shows it; presences want who is there, topics want events")
+    @Test("a room is in use as long as a value shows it; presences need the roster, topics need events")
     func feeds() async throws {
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1))
         let joined = JoinedRoom("rooms/chat-x", client: client)
@@ -230,12 +230,12 @@ import TrebuchetTesting
         func wants() -> [Bool] { joined.contents.withLock { [$0.wantsRoster, $0.wantsEvents] } }
         func shown() -> JSONValue? { joined.contents.withLock { $0.plan.presence } }
         #expect(wants() == [false, false])
-        let notes = Notes()
+        let notes = NotificationRecorder()
         let first = joined.addObserver(notes, presence: .integer(1))
         #expect(joined.isUsed && wants() == [true, false] && shown() == .integer(1))
-        let second = joined.addObserver(Notes(topic: "t"), presence: nil)
+        let second = joined.addObserver(NotificationRecorder(topic: "t"), presence: nil)
         #expect(first != second && wants() == [true, true] && shown() == .integer(1))
-        let third = joined.addObserver(Notes(), presence: .integer(2))
+        let third = joined.addObserver(NotificationRecorder(), presence: .integer(2))
         joined.remove(first)
         #expect(joined.isUsed && wants() == [true, true] && shown() == .integer(2))
         joined.remove(third)
@@ -250,7 +250,7 @@ import TrebuchetTesting
         await client.close()
     }
 
-    @Test("rooms that a client is in are counted until the server knows that they were left")
+    @Test("rooms count for a client until the server has confirmed that they were left")
     func counted() async throws {
         try await RoomWorld.run { world in
             let guest = world.guest()
@@ -268,7 +268,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("saves of a presence end with the room that is closed under them")
+    @Test("presence updates end when their room is closed")
     func closedClient() async throws {
         try await RoomWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 1)
@@ -287,7 +287,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an event that was missed is said to be missed, one alone too")
+    @Test("a missed event is reported, even a single one")
     func missed() async throws {
         var cursor = EventCursor()
         cursor.joined(at: EventPosition(epoch: "e", last: 3))
@@ -303,12 +303,12 @@ import TrebuchetTesting
             #expect(progress.missed == missed)
         }
         #expect(cursor.last == 6)
-        // It is known where to begin.
+        // The starting position is known.
         cursor.reset(after: 100, in: "f")
         #expect(cursor.last == 6)
     }
 
-    @Test("what may be seen of a status counts when two are compared")
+    @Test("all visible parts of a status count in comparisons")
     func statuses() {
         let status = RoomStatus(isJoined: true, hasRoster: true, hasEvents: true, error: RoomError.notJoined)
         #expect(status == status)
@@ -324,7 +324,7 @@ import TrebuchetTesting
         #expect(!isSameError(RoomError.notJoined, nil) && !isSameError(nil, RoomError.notJoined))
     }
 
-    @Test("which errors are about what is shown, and not about the room")
+    @Test("errors about a presence are distinguished from errors about the room")
     func aboutPresence() {
         for error in [
             RoomError.presenceTooLarge(bytes: 1, limit: 1), .roomTooLarge(limit: 1), .tooDeep(limit: 1),

@@ -4,7 +4,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct RoomConnectionStateTests {
-    @Test("a connection joins no faster than it may, over all rooms, and hears when it may again")
+    @Test("a connection's joins are rate limited over all rooms, and a refusal has the time to wait")
     func rates() async throws {
         var limits = RoomLimits()
         limits.joins = RateLimit(callsPerSecond: 0.01, burst: 3)

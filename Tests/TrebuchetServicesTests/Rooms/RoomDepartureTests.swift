@@ -6,9 +6,9 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// Clients that leave rooms, are sent out of them, or may not join them yet.
+/// Clients that leave rooms, are removed from them, or may not join them yet.
 @Suite("Clients that leave rooms", .timeLimit(.minutes(5))) struct RoomDepartureTests {
-    @Test("a client leaves all of its rooms at once, also those that values show")
+    @Test("a client leaves all of its rooms at once, including those shown by values")
     func leavesAll() async throws {
         try await RoomWorld.run { world in
             let (ada, bob) = (world.guest(), world.guest())
@@ -25,7 +25,7 @@ import Trebuchet
             }
             await #expect(throws: RoomError.left) { try await hall.update { $0.isTyping = true } }
             await #expect(throws: RoomError.notJoined) { try await emoji.publish(Emoji(name: "tada")) }
-            // Whoever makes a value anew joins again.
+            // A new value joins again.
             let again = RoomTestClient(ada.backend)
             let back = again.presence("Ada")
             await wait(for: lobbies.1) { $0.peers.count == 1 }
@@ -34,7 +34,7 @@ import Trebuchet
         }
     }
 
-    @Test("who is kicked is told so and for how long, and sees nobody")
+    @Test("a kicked member is notified with the duration, and sees no other members")
     func kicked() async throws {
         try await RoomWorld.run { world in
             let (ada, bob) = (world.guest(), world.guest())
@@ -51,21 +51,21 @@ import Trebuchet
         }
     }
 
-    @Test("who was kicked joins again when the time is over, as somebody new")
+    @Test("a kicked member joins again when the time is over, with a new membership")
     func back() async throws {
         try await RoomWorld.run { world in
             let (ada, bob) = (world.guest(), world.guest())
             let (adas, bobs) = (ada.presence("Ada"), bob.presence("Bob"))
             await wait(for: bobs) { $0.peers.count == 1 }
             let stay = try #require(bobs.wrappedValue.peers.first?.id)
-            // What is shown in between may be over before anybody looks.
+            // The state in between may not be observed.
             #expect(await world.host.kick(stay, from: "chat-lobby", for: .milliseconds(200)))
             await wait(for: bobs) { $0.peers.count == 1 && $0.peers.first?.id != stay }
             await wait(for: adas) { $0.error == nil && $0.peers.count == 1 && $0.isConnected }
         }
     }
 
-    @Test("a plan joins again when the time is over for which it was kicked, however often it had failed")
+    @Test("a plan joins again when the time of its kick is over, regardless of earlier failures")
     func plan() {
         var plan = RoomPlan()
         plan.users = 1
@@ -78,7 +78,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .join(presence: nil, token: nil))
     }
 
-    /// Lets users in, and counts whom it does not.
+    /// Accepts only signed-in users, and counts refusals.
     private final class UsersOnly: RoomRules {
         let refused = StateRelay(0)
 
@@ -89,7 +89,7 @@ import Trebuchet
         func canList(_ principal: Principal?, _ room: String) -> Bool { false }
     }
 
-    @Test("who is just signing in waits for that where users alone may join, and joins at once afterwards")
+    @Test("a client that is signing in does not fail in a room for users only, and joins immediately afterwards")
     func signingIn() async throws {
         let (auth, rules) = (try await AuthServer(), UsersOnly())
         RoomHost.expose(on: auth.server, rules: rules)
@@ -107,7 +107,7 @@ import Trebuchet
             return errors
         }
         for await count in rules.refused.stream where count > 0 { break }
-        // A call over the same connection is answered behind the refusal.
+        // The response to this call follows the refusal on the connection.
         _ = try? await ada.room().leave(token: nil)
         auth.part.update(.working)
         _ = try await signingIn.value

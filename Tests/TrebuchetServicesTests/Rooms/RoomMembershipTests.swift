@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("a connection has one stay, however often it joins")
+    @Test("a connection has one membership, however often it joins")
     mutating func oneStay() throws {
         #expect(try join(1) == .init(identity: .init(membershipID: "s1", token: "t1"), isNew: true, replaced: nil))
         #expect(try join(1) == .init(identity: .init(membershipID: "s1", token: "t1"), isNew: false, replaced: nil))
@@ -26,7 +26,7 @@ import Testing
         #expect(membership.count == 1)
     }
 
-    @Test("a token takes the stay over from a connection that has gone")
+    @Test("a token takes the membership over from a closed connection")
     mutating func resumed() throws {
         _ = try join(1)
         #expect(membership.startGracePeriod(of: 1, at: 100) == "s1")
@@ -38,17 +38,17 @@ import Testing
         #expect(membership.endExpired(at: 1_000) == [])
     }
 
-    @Test("a token takes the stay over from a connection that is not known to be dead, which loses it at once")
+    @Test("a token takes the membership over from a connection not known to be dead, which loses it immediately")
     mutating func takenOver() throws {
         _ = try join(1)
         #expect(try join(2, token: "t1").replaced == 1)
         #expect(throws: RoomError.notJoined) { try membership.membershipID(of: 1) }
         #expect(try membership.membershipID(of: 2) == "s1")
-        #expect(membership.startGracePeriod(of: 1, at: 100) == nil, "that it dies later ends nothing")
+        #expect(membership.startGracePeriod(of: 1, at: 100) == nil, "the later end of that connection has no effect")
         #expect(membership.nextExpiry == nil)
     }
 
-    @Test("a stay without a connection ends when its grace is over, and not before")
+    @Test("a membership without a connection ends after the reconnect time, and not before")
     mutating func grace() throws {
         _ = try join(1)
         _ = try join(2)
@@ -62,8 +62,7 @@ import Testing
         #expect(membership.isEmpty)
     }
 
-    @Test(
-        "a join that is tried again with the same attempt makes no second stay, whichever connection it comes over")
+    @Test("a repeated join with one attempt makes no second membership, over any connection")
     mutating func lostAnswer() throws {
         let identity = { Membership.Identity(membershipID: "s", token: "t") }
         let first = try membership.join(1, principal: nil, token: nil, attempt: "a", makeIdentity: identity)
@@ -74,7 +73,7 @@ import Testing
         #expect(membership.count == 1)
     }
 
-    @Test("what is no token of the room joins nothing: neither a guess nor the id of a stay")
+    @Test("an invalid token joins nothing: neither a guess nor a membership id")
     mutating func guessed() throws {
         _ = try join(1)
         for token in ["", "t2", "s1"] {
@@ -84,7 +83,7 @@ import Testing
         #expect(membership.count == 1)
     }
 
-    @Test("a token is of no use to somebody else who is signed in, nor to a connection with a stay of its own")
+    @Test("a token is useless for another user, and for a connection with its own membership")
     mutating func stolen() throws {
         _ = try join(1, as: "ada")
         _ = try join(2, as: "bob")
@@ -96,7 +95,7 @@ import Testing
         #expect(throws: RoomError.notYours) { try join(5, as: "bob", token: "t1") }
     }
 
-    @Test("a full room takes nobody new, but those who come back")
+    @Test("a full room accepts only returning members")
     mutating func full() throws {
         for guest in 1...3 { _ = try join(guest) }
         #expect(throws: RoomError.roomFull(limit: 3)) { try join(4) }
@@ -107,7 +106,7 @@ import Testing
         #expect(try join(5).isNew)
     }
 
-    @Test("who somebody is, and a secret, are told by their bytes: é in one character is another than in two")
+    @Test("users and secrets are distinguished by their bytes: é in one character differs from é in two")
     mutating func bytes() throws {
         let (composed, decomposed) = ("0123456789abcdef\u{e9}", "0123456789abcdefe\u{301}")
         let first = try membership.join(1, principal: composed, token: nil, attempt: composed) {

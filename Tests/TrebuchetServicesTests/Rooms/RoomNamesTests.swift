@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Names of rooms in order")
 struct RoomNamesTests {
-    @Test("a page has those of a prefix behind a name, as many as asked for, in the order of their bytes")
+    @Test("a page has the names with a prefix after a name, a limited number, in byte order")
     func pages() {
         var names = RoomNames()
         for name in ["b-2", "a-1", "b-1", "c-1", "b-10", "a-1", "b", "b-\u{E9}", "b-e\u{301}"] {
             names.insert(ByteText(name))
         }
-        #expect(names.count == 8, "one of them came twice")
+        #expect(names.count == 8, "a duplicate name is listed once")
         let cases: [(prefix: String, after: String?, limit: Int, page: [String])] = [
             ("a-", nil, 9, ["a-1"]), ("b-", nil, 9, ["b-1", "b-10", "b-2", "b-e\u{301}", "b-\u{E9}"]),
             ("b-", nil, 2, ["b-1", "b-10"]), ("b-", "b-10", 1, ["b-2"]), ("b-", "b-1", 0, []), ("b-", "b-", 1, ["b-1"]),
@@ -29,7 +29,7 @@ struct RoomNamesTests {
             names.page(prefix: "b-", after: "b-2", limit: 9).map { Array($0.text.utf8) } == [Array("b-\u{E9}".utf8)])
     }
 
-    @Test("many come to the same as a sorted list")
+    @Test("the result for many names equals a sorted list")
     func many() {
         var random = RandomSource(seed: 5)
         var names = RoomNames()

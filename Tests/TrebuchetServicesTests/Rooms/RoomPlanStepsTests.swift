@@ -3,14 +3,14 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// Each thing that may happen to a plan, and what it does next.
-@Suite("What a client does next about a room") struct RoomPlanStepsTests {
+/// Each event of a plan, and the next step.
+@Suite("The steps of a client in a room") struct RoomPlanStepsTests {
     private let ticket = RoomTicket(membershipID: "s", token: "t", events: EventPosition(epoch: "e", last: 0))
     private let quiet = JSONValue.object(["typing": .bool(false)])
     private let typing = JSONValue.object(["typing": .bool(true)])
     private let join = RoomPlan.Step.join(presence: .integer(1), token: "t")
 
-    /// Joined, with nothing to do.
+    /// A joined plan without a pending step.
     private func joinedPlan(attempt: String? = "a") -> RoomPlan {
         var plan = RoomPlan(attempt: attempt)
         plan.users = 1
@@ -20,7 +20,7 @@ import Trebuchet
         return plan
     }
 
-    @Test("a plan begins with nothing: not connected, not joined, of no interest")
+    @Test("a new plan is not connected, not joined and not in use")
     func beginning() {
         var plan = RoomPlan()
         #expect(!plan.isConnected && !plan.isJoined && !plan.isClosed)
@@ -33,7 +33,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .join(presence: nil, token: nil))
     }
 
-    @Test("a presence has come to its end when it is shown over the present connection")
+    @Test("a presence is settled when it is shown over the present connection")
     func settled() {
         var plan = joinedPlan()
         #expect(plan.isJoined && plan.ticket == ticket)
@@ -50,7 +50,7 @@ import Trebuchet
     }
 
     @Test(
-        "after the join it is the turn of an event; what was just shown, and a publish, end it",
+        "after a join an event has priority; a sent presence or a publish changes the turn",
         arguments: [true, false])
     func turns(wasPublished: Bool) {
         var plan = joinedPlan()
@@ -65,7 +65,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .wait)
     }
 
-    @Test("what the server was shown is not known after a failure: then the whole is sent")
+    @Test("after a failure the server's state is unknown: the whole presence is sent")
     func unknown() {
         var plan = joinedPlan()
         plan.setPresence(typing)
@@ -81,7 +81,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .wait)
     }
 
-    @Test("a join that fails is made again, later each time up to ten seconds")
+    @Test("a failed join is repeated with increasing delays of up to ten seconds")
     func delays() {
         var plan = joinedPlan()
         plan.disconnected(nil)
@@ -92,7 +92,7 @@ import Trebuchet
             .milliseconds($0)
         }
         #expect(delays == expected)
-        // It works, and the next failure is the first.
+        // After a success the delays start again.
         plan.joined(ticket, showing: quiet)
         #expect(plan.failed(.set(quiet), with: TrebuchetError(.timeout, "late")) == .milliseconds(100))
         plan.showed(quiet)
@@ -105,7 +105,7 @@ import Trebuchet
     }
 
     @Test(
-        "a room that has moved to another node is joined there at once, and is no error; when it goes on so, later each time"
+        "a room that has moved to another node is joined there immediately, without an error; repeated moves are delayed"
     )
     func moved() {
         var plan = joinedPlan()
@@ -121,7 +121,7 @@ import Trebuchet
     }
 
     @Test(
-        "what belongs to another connection is done again at once, the first time",
+        "a step that belonged to another connection is repeated immediately the first time",
         arguments: [
             (RoomError.notJoined, "t"), (.roomClosed, nil), (.unknownToken, nil), (.notYours, nil),
         ] as [(RoomError, String?)])
@@ -130,13 +130,13 @@ import Trebuchet
         #expect(plan.failed(.publish, with: error) == nil)
         #expect(!plan.isJoined && plan.error == nil)
         #expect(plan.next(hasEvents: true) == .join(presence: quiet, token: token))
-        // Somebody else joins as such, not with the attempt of the one before.
+        // Another user joins without the attempt of the previous user.
         #expect(plan.attempt == (error == .notYours ? nil : "a"))
         #expect(plan.failed(join, with: error) == .milliseconds(200))
         #expect(plan.next(hasEvents: true) == .wait)
     }
 
-    @Test("signing in is waited for three times; then the room is joined as nobody")
+    @Test("a plan waits three times for the sign-in; then it joins the room anonymously")
     func notSignedIn() {
         var plan = joinedPlan()
         plan.disconnected(nil)
@@ -152,7 +152,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .join(presence: quiet, token: nil))
     }
 
-    @Test("a presence that was refused is sent again when another one was taken between")
+    @Test("a refused presence is sent again after another one was accepted")
     func refused() {
         var plan = joinedPlan()
         plan.setPresence(typing)
@@ -160,7 +160,7 @@ import Trebuchet
         #expect(plan.failed(.patch(typing), with: error) == nil)
         #expect(plan.error as? RoomError == error)
         #expect(plan.next(hasEvents: false) == .wait)
-        // Taking it away is not refused.
+        // Removing the presence is not refused.
         plan.setPresence(nil)
         #expect(plan.next(hasEvents: false) == .set(nil))
         plan.showed(nil)
@@ -168,7 +168,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .set(typing))
     }
 
-    @Test("who has nothing to leave is done; without a connection, or held back, the leave waits")
+    @Test("a plan without a membership needs no leave; without a connection, or during a delay, the leave waits")
     func leaving() {
         var plan = joinedPlan()
         plan.users = 0
@@ -188,7 +188,7 @@ import Trebuchet
         #expect(left.next(hasEvents: true) == .end)
     }
 
-    @Test("an error of the connection stays until it works; an end without one leaves what there was")
+    @Test("an error of the connection stays until a success; an end without an error changes nothing")
     func connectionErrors() {
         var plan = joinedPlan()
         plan.disconnected(RoomError.roomFull(limit: 1))

@@ -18,7 +18,7 @@ import Trebuchet
         return plan
     }
 
-    @Test("what the user shows before the room is joined goes with the join")
+    @Test("the presence shown before the join is sent with the join")
     func join() {
         var plan = RoomPlan()
         plan.users = 1
@@ -32,7 +32,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .publish)
     }
 
-    @Test("what changes later is sent as what changed, or whole when a patch cannot say it")
+    @Test("later changes are sent as a patch, or whole when a patch cannot express them")
     func patch() {
         var plan = joinedPlan()
         plan.setPresence(typing)
@@ -45,7 +45,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .set(nil))
     }
 
-    @Test("over a new connection the room is joined again, with the token and the newest presence")
+    @Test("over a new connection the room is joined again, with the token and the latest presence")
     func reconnect() {
         var plan = joinedPlan()
         plan.disconnected(nil)
@@ -57,7 +57,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .join(presence: typing, token: nil))
     }
 
-    @Test("a leave without a connection is not forgotten, and is taken back by who comes again")
+    @Test("a leave without a connection is remembered, and cancelled by a new use")
     func leaveOffline() {
         var plan = joinedPlan()
         plan.disconnected(nil)
@@ -74,7 +74,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .join(presence: quiet, token: nil))
     }
 
-    @Test("a leave of a stay that has ended is done; one that fails otherwise is tried again")
+    @Test("a leave of an ended membership is complete; one that fails otherwise is repeated")
     func leaveFails() {
         var plan = joinedPlan()
         plan.users = 0
@@ -87,7 +87,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .end)
     }
 
-    @Test("a room that was closed is joined anew, without the token of the old one")
+    @Test("a closed room is joined again, without the old token")
     func closed() {
         var plan = joinedPlan()
         plan.setPresence(typing)
@@ -96,7 +96,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .join(presence: typing, token: nil))
     }
 
-    @Test("a presence that is refused keeps nobody out, and is not sent again until it is another one")
+    @Test("a refused presence does not prevent joining, and is not sent again until it changes")
     func refused() {
         var plan = RoomPlan()
         plan.users = 1
@@ -111,7 +111,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .set(quiet))
     }
 
-    @Test("a server that refuses is asked again, each time later, and at once over a new connection")
+    @Test("a refused join is repeated with increasing delays, and immediately over a new connection")
     func backoff() {
         var plan = RoomPlan()
         plan.users = 1
@@ -131,7 +131,7 @@ import Trebuchet
         #expect(plan.error == nil)
     }
 
-    @Test("too many updates wait as long as the server says, and end in the newest")
+    @Test("rate-limited updates wait for the time set by the server, and end with the latest one")
     func rateLimited() {
         var plan = joinedPlan()
         plan.setPresence(typing)
@@ -143,7 +143,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: false) == .patch(.object(["name": .string("A"), "typing": .bool(true)])))
     }
 
-    @Test("presences and events take turns, so that neither holds up the other")
+    @Test("presences and events take turns, so that neither delays the other")
     func turns() {
         var plan = joinedPlan()
         plan.setPresence(typing)
@@ -155,7 +155,7 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .publish)
     }
 
-    @Test("a presence that was refused is not sent again, unless it is to be shown anew")
+    @Test("a refused presence is not sent again, unless it is set again")
     func refusedAgain() {
         var plan = RoomPlan()
         plan.users = 1
@@ -174,7 +174,7 @@ import Trebuchet
         #expect([first, behind, again] == [.set(.integer(2)), .wait, .set(.integer(2))])
     }
 
-    @Test("a room that is joined and shows nothing, again and again, is an error, and is joined less and less often")
+    @Test("repeatedly losing the streams of a joined room is an error, and joins become less frequent")
     func losses() {
         var plan = joinedPlan()
         let refusal = TrebuchetError(.unauthorized, "no")
@@ -183,11 +183,11 @@ import Trebuchet
             waits.append(plan.lost(refusal))
             plan.retry()
             plan.joined(ticket, showing: quiet)
-            // Once may happen to the best: the room is elsewhere by now.
+            // A single loss is normal: the room may have moved.
             #expect((plan.error == nil) == (waits.count == 1))
         }
         #expect(waits == [100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000].map { .milliseconds($0) })
-        // The answer to a call is none of a stream.
+        // The response to a call is no evidence of a working stream.
         plan.answered()
         #expect(plan.error != nil)
         plan.recordActivity()

@@ -7,7 +7,7 @@ import Testing
 @Suite struct RoomPresenceTests {
     private let ada = ChatPresence(name: "Ada")
 
-    @Test("a presence that was just made has no peers and is loading")
+    @Test("a new presence has no peers and is loading")
     func creation() {
         let presence = RoomPresence(user: ada)
         #expect(presence.totalCount == 1)
@@ -15,7 +15,7 @@ import Testing
         #expect(presence.isLoading && !presence.isConnected && !presence.isError)
     }
 
-    @Test("with two peers there are three")
+    @Test("with two peers the number of members is three")
     func peers() {
         let peers = [Peer(id: "1", data: ChatPresence(name: "Bob")), Peer(id: "2", data: ChatPresence(name: "Eve"))]
         let presence = RoomPresence(user: ada, peers: IdentifiedArrayOf(uniqueElements: peers))
@@ -24,7 +24,7 @@ import Testing
         #expect(presence.peersList == peers)
     }
 
-    @Test("presences are equal when all of them is, errors when they say the same; peers when their ids are too")
+    @Test("presences are equal when all their parts are, errors when their texts are; peers when their ids are too")
     func equality() {
         var one = RoomPresence(user: ada)
         let other = RoomPresence(user: ada)
@@ -38,7 +38,7 @@ import Testing
         #expect(Peer(id: "1", data: ada) != Peer(id: "2", data: ada))
     }
 
-    @Test("keys of rooms are equal by their types, those of values by room, whatever the initial presence")
+    @Test("keys of rooms are equal by their types, those of values by room, regardless of the initial presence")
     func keys() {
         #expect(RoomKey<ChatPresence>(type: "chat") == Schema.Rooms.chat)
         #expect(RoomKey<ChatPresence>(type: "game") != Schema.Rooms.chat)
@@ -51,7 +51,7 @@ import Testing
         #expect(key.id != other.id)
     }
 
-    @Test("without a backend the value says so, and saving fails")
+    @Test("without a backend the value has an error, and saving fails")
     func noBackend() async {
         let store = SharedStore()
         let presence = Shared(

@@ -8,7 +8,7 @@ import TrebuchetTesting
 
 @Suite(.timeLimit(.minutes(5))) struct RoomReconnectionTests {
     @Test(
-        "who comes back over a new connection neither flickers nor doubles, and has what was published meanwhile",
+        "a member that reconnects neither flickers nor appears twice, and receives the missed events",
         arguments: [FaultyLink.Cut.reset, .inOrder, .halfOpen(.milliseconds(300))])
     func resumed(cut: FaultyLink.Cut) async throws {
         try await RoomWorld.run { world in
@@ -27,7 +27,7 @@ import TrebuchetTesting
                 try await bobs.publish(Emoji(name: "\(round)"))
                 await wait(for: emoji) { $0.isConnected && $0.latestEvent?.data.name == "\(round)" }
                 await wait(for: ada) { $0.isConnected && !$0.isError }
-                // Numbers too: nobody was taken off the list and put back.
+                // The numbers as well: no member was removed and added again.
                 #expect(try await world.roster() == before, "round \(round)")
             }
             #expect(emoji.wrappedValue.events.map(\.data.name) == ["1", "2", "3"])
@@ -35,13 +35,13 @@ import TrebuchetTesting
             await wait(for: bob) { $0.peers.first?.data.isTyping == true }
             let id = try #require(bob.wrappedValue.peers.first?.id)
             #expect(before.members.contains { $0.id == id })
-            #expect(await eventually { await world.server.connectionCount == 2 }, "the old connections have gone")
+            #expect(await eventually { await world.server.connectionCount == 2 }, "the old connections are closed")
             #expect(try await world.roster().members.count == 2)
             await link.close()
         }
     }
 
-    @Test("what is changed without a connection is shown at once, and sent after the next join")
+    @Test("changes without a connection are shown immediately, and sent after the next join")
     func changedOffline() async throws {
         try await RoomWorld.run { world in
             let link = try FaultyLink(to: world.address, seed: 2)
@@ -59,7 +59,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a connection that stays away loses its stay after the grace, and is then somebody new")
+    @Test("a disconnected member loses its membership after the reconnect time, and then gets a new one")
     func grace() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(200)
@@ -82,7 +82,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a client that answers no pings loses its connection, and then its stay")
+    @Test("a client that answers no pings loses its connection, and then its membership")
     func silent() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .milliseconds(50)
@@ -104,7 +104,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a leave without a connection is made up for after the next one, long before the grace is over")
+    @Test("a leave without a connection is sent over the next one, long before the reconnect time is over")
     func leftOffline() async throws {
         var limits = RoomLimits()
         limits.reconnectTime = .seconds(1_000)
@@ -125,7 +125,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "with links that are cut, stalled and split at random, both clients end with what the server has",
+        "over links that are cut, stalled and split at random, both clients end with the server's state",
         arguments: 1...4)
     func harsh(seed: UInt64) async throws {
         var limits = RoomLimits()

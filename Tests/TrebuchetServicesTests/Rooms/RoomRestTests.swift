@@ -10,7 +10,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct RoomRestTests {
-    @Test("while a room waits for a guest who was lost the server rests")
+    @Test("while a room waits for a lost guest to return the server is idle")
     func rests() async throws {
         var access = AccessPolicy.open
         access.identifiesCallers = true

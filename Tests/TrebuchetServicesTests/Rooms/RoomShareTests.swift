@@ -18,7 +18,7 @@ import Trebuchet
         try await RoomWorld.run { world in
             let (ada, eve) = (try await connected(world), try await connected(world))
             _ = try await ada.room().join(presence: .integer(1), token: nil, attempt: nil)
-            for await _ in try await eve.room().observeRoster() { Issue.record("a stranger sees who is there") }
+            for await _ in try await eve.room().observeRoster() { Issue.record("a non-member sees the members") }
             let events = try await eve.room().observeEvents()
             let refusal = await #expect(throws: TrebuchetError.self) { for try await _ in events {} }
             #expect(refusal?.message.contains("not in the room") == true)
@@ -33,7 +33,7 @@ import Trebuchet
         }
     }
 
-    @Test("the stay of somebody who is signed in is nobody else's, not even with its token")
+    @Test("a user's membership cannot be used by others, not even with its token")
     func stolenToken() throws {
         var membership = RoomMembership<Int>(limit: 10, grace: 1)
         let make = { RoomMembership<Int>.Identity(membershipID: "s", token: "t") }
@@ -45,7 +45,7 @@ import Trebuchet
             try membership.join(2, principal: "eve", token: "t", makeIdentity: make)
         }
         #expect(try membership.join(3, principal: "ada", token: "t", makeIdentity: make).replaced == 1)
-        // Letters that look the same are another user's.
+        // Letters that look identical belong to another user.
         var french = RoomMembership<Int>(limit: 10, grace: 1)
         _ = try french.join(1, principal: "ren\u{E9}", token: nil, makeIdentity: make)
         #expect(throws: RoomError.notYours) {
@@ -53,7 +53,7 @@ import Trebuchet
         }
     }
 
-    @Test("a room that loses its last member while others come is there for all of them")
+    @Test("a room whose last member leaves while others join is available to all of them")
     func closing() async throws {
         var limits = RoomLimits()
         limits.joins = RateLimit(callsPerSecond: 1e6, burst: 1_000_000)
@@ -75,7 +75,7 @@ import Trebuchet
         }
     }
 
-    @Test("one user is in so many rooms at once, over all connections, and stays without one count until they end")
+    @Test("a user may be in a limited number of rooms, over all connections, including disconnected memberships")
     func rooms() async throws {
         var limits = RoomLimits()
         limits.roomsPerPrincipal = 2
@@ -85,14 +85,14 @@ import Trebuchet
             let (ada, phone, bob) = (world.guest(as: "ada"), world.guest(as: "ada"), world.guest(as: "bob"))
             for guest in [ada, phone, bob] { try await guest.client.connect() }
             func join(_ guest: RoomTestClient, _ room: String) async throws {
-                // The one of a join that was refused goes: there is another of its name at once.
+                // The room of a refused join ends, and another one with its name starts immediately.
                 _ = try await guest.room(room).join(presence: nil, token: nil, attempt: nil)
             }
             try await join(ada, "a")
             try await join(phone, "b")
             await #expect(throws: RoomError.tooManyRooms(limit: 2)) { try await join(ada, "c") }
             try await join(bob, "c")
-            // Again is no other room.
+            // A repeated join is no further room.
             try await join(ada, "a")
             try await ada.room("a").leave(token: nil)
             try await join(ada, "c")
@@ -108,7 +108,7 @@ import Trebuchet
         }
     }
 
-    @Test("one user has a share of a room's places, and gets it back")
+    @Test("a user has a quota of a room's members, and released memberships are free again")
     func places() throws {
         var membership = RoomMembership<Int>(limit: 10, grace: 1, perPrincipal: 2)
         let ada = QuotaHolder(principal: "ada", host: nil)
@@ -129,7 +129,7 @@ import Trebuchet
         try join(6, ada)
     }
 
-    @Test("what nests too deep, or is together too much, is refused where it is shown, and hurts nobody")
+    @Test("presences nested too deep or too large in total are refused, and affect no others")
     func bounds() async throws {
         var limits = RoomLimits()
         limits.rosterBytes = 3_000
@@ -164,7 +164,7 @@ import Trebuchet
         func canList(_ principal: Principal?, _ room: String) -> Bool { true }
     }
 
-    @Test("rooms are joined and listed by whom the rules allow", arguments: [true, false])
+    @Test("rooms are joined and listed by users whom the rules allow", arguments: [true, false])
     func rules(areListed: Bool) async throws {
         try await RoomWorld.run(rules: areListed ? Listed() : OpenRooms()) { world in
             let ada = try await connected(world)
@@ -187,7 +187,7 @@ import Trebuchet
         }
     }
 
-    @Test("connections of one user are one when they are asked for as users")
+    @Test("several connections of one user are listed as one user")
     func users() {
         let presence = RoomPresence<Int>(
             user: 0,

@@ -7,7 +7,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct RoomTests {
-    @Test("a value connects, and then shows an empty room and the user as it was given")
+    @Test("a value connects, and then shows an empty room and its own presence")
     func alone() async throws {
         try await RoomWorld.run { world in
             let ada = world.guest().presence("Ada")
@@ -19,7 +19,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("two clients see each other, and what each changes at once in its own value")
+    @Test("two clients see each other, and each sees its own changes immediately")
     func twoClients() async throws {
         try await RoomWorld.run { world in
             let ada = world.guest().presence("Ada")
@@ -37,7 +37,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("many changes in a row come to the last one")
+    @Test("many successive changes end with the last one")
     func rapid() async throws {
         try await RoomWorld.run { world in
             let ada = world.guest().presence("Ada")
@@ -48,7 +48,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who is here is read only while somebody wants to see it, and anew when somebody does again")
+    @Test("the roster is read only while a value shows it, and again for a later value")
     func rosterReader() async throws {
         try await RoomWorld.run { world in
             let guest = world.guest()
@@ -56,7 +56,7 @@ import TrebuchetTesting
             let channel = guest.emoji()
             await wait(for: channel) { $0.isConnected }
             await wait(for: bob) { $0.isConnected }
-            // Events of the one, the other's roster.
+            // The events of one client, and the roster of the other.
             #expect(await eventually { await world.server.counters().streams == 2 })
             for _ in 0..<2 {
                 var presence: Shared<RoomPresence<ChatPresence>>? = guest.presence("Ada")
@@ -68,7 +68,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("values with one key are one, and join once; the client leaves with the last of presence and topics")
+    @Test("values with one key share one membership; the client leaves with the last of presence and topics")
     func oneJoin() async throws {
         try await RoomWorld.run { world in
             let guest = world.guest()
@@ -86,13 +86,13 @@ import TrebuchetTesting
             #expect(joined.isUsed)
             second = nil
             await wait(for: bob) { !$0.hasPeers }
-            #expect(joined.isUsed, "its topic is still there")
+            #expect(joined.isUsed, "the room's topic is still in use")
             channel = nil
             #expect(await eventually { guest.backend.rooms.room("rooms/chat-lobby") == nil })
         }
     }
 
-    @Test("who leaves is gone at once, and the room with the last")
+    @Test("a leaving member disappears immediately, and the room with the last one")
     func leave() async throws {
         try await RoomWorld.run { world in
             let clock = ContinuousClock()
@@ -110,7 +110,7 @@ import TrebuchetTesting
     }
 
     @Test(
-        "a member whose presence is of another type is left out and reported, and one that only uses a topic is left out"
+        "a member with a presence of another type is left out and reported, and one that only uses a topic is left out"
     )
     func otherTypes() async throws {
         let reports = Journal()

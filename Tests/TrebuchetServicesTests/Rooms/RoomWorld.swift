@@ -22,7 +22,7 @@ extension Schema.Topics {
     static let emoji = TopicKey<Emoji>(roomType: "chat", topic: "emoji")
 }
 
-/// A client with shared values of its own, as if it was another process.
+/// A client with separate shared values, as if it were another process.
 struct RoomTestClient {
     let client: TrebuchetClient
     let backend: TrebuchetBackend
@@ -33,7 +33,7 @@ struct RoomTestClient {
         backend = TrebuchetBackend(client: client)
     }
 
-    /// Values of its own.
+    /// A separate store of values.
     init(_ backend: TrebuchetBackend) { (client, self.backend) = (backend.client, backend) }
 
     func presence(_ name: String, in room: String = "lobby") -> Shared<RoomPresence<ChatPresence>> {
@@ -48,7 +48,7 @@ struct RoomTestClient {
         backend.withCurrent { Shared(.trebuchetTopic(Schema.Topics.emoji, roomId: room), store: store) }
     }
 
-    /// The room itself, past everything that a client does.
+    /// The room's actor, bypassing the client's logic.
     func room(_ name: String = "lobby") throws -> Room { try client.resolve(Room.self, id: "rooms/chat-\(name)") }
 }
 
@@ -80,19 +80,19 @@ struct RoomWorld {
         await server.shutdown(drain: .zero)
     }
 
-    /// A client over a WebSocket, which nobody has connected yet.
+    /// A client over a WebSocket that is not connected yet.
     ///
     /// - Parameters:
-    ///   - token: what it shows when it connects.
-    ///   - undecodable: receives what the guest's values cannot decode.
+    ///   - token: the token for its connection.
+    ///   - undecodable: receives values that the guest's types cannot decode.
     func guest(
         through link: FaultyLink? = nil, as token: String? = nil,
         undecodable: @escaping @Sendable (UndecodableValue) -> Void = UndecodableValue.warn
     ) -> RoomTestClient {
         let address = link?.address ?? address
         var options = TrebuchetClient.Options()
-        // Half of a connection may go on without the other: that is to be noticed long before a test has waited too long. A
-        // connection without faults lasts, however slow the machine is.
+        // One direction of a connection may fail without the other: this must be detected long before a test times out. A connection
+        // without faults must last, however slow the machine is.
         if link != nil { (options.pingInterval, options.pongTimeout) = (.seconds(1), .seconds(2)) }
         // The default is too short for the longest of these calls on a busy machine.
         options.callTimeout = .seconds(240)
@@ -112,7 +112,7 @@ struct RoomWorld {
     }
 }
 
-/// Past everything that a client does.
+/// Calls that bypass the client's logic.
 extension Room {
     nonisolated func join(presence: JSONValue, token: String?, attempt: String?) async throws -> RoomTicket {
         try await join(presence: EncodedJSON(presence), token: token, attempt: attempt)
@@ -125,7 +125,7 @@ extension Room {
     }
 }
 
-/// Returns when the value is as it should be.
+/// Returns when the value meets the condition.
 func wait<Value: Sendable>(for shared: Shared<Value>, until condition: @Sendable (Value) -> Bool) async {
     for await value in shared.updates where condition(value) { return }
 }

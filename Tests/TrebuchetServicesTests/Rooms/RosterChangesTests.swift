@@ -6,7 +6,7 @@ import TrebuchetWire
 
 @testable import TrebuchetServices
 
-@Suite("What a roster holds and what of it is told") struct RosterChangesTests {
+@Suite("The content of a roster and its changes") struct RosterChangesTests {
     private func patch(_ roster: inout Roster) throws -> String {
         let taken = roster.takeChanges()
         var buffer = ByteBuffer()
@@ -14,7 +14,7 @@ import TrebuchetWire
         return String(decoding: buffer.bytes, as: UTF8.self)
     }
 
-    @Test("members stand in the order in which they came, however many they are")
+    @Test("members are ordered by their arrival, however many they are")
     func order() throws {
         var roster = Roster()
         for number in 0..<20 { roster.set(.integer(Int64(number)), of: "s\(number)") }
@@ -27,14 +27,14 @@ import TrebuchetWire
         let text = String(decoding: try roster.json(), as: UTF8.self)
         #expect(text.hasPrefix(#"{"members":{"1":{"id":"s0","data":0},"2":{"id":"s1","data":1},"#))
         #expect(text.hasSuffix(#","20":{"id":"s19","data":19},"21":{"id":"s3","data":7}}}"#))
-        // Numbers go on where they were, also in a copy that was read.
+        // Numbers continue, also in a decoded copy.
         var read = try Roster(json: Array(text.utf8))
         #expect(read == roster)
         read.set(.null, of: "new")
         #expect(String(decoding: try read.json(), as: UTF8.self).hasSuffix(#""22":{"id":"new","data":null}}}"#))
     }
 
-    @Test("whether a stay shows something already depends on who it is, unless it shows nothing")
+    @Test("a presence counts as shown only for its user, unless it is empty")
     func shows() {
         var roster = Roster()
         roster.set(.integer(1), of: "a", principal: "ada")
@@ -47,7 +47,7 @@ import TrebuchetWire
         #expect(roster.hasPresence(nil, of: "b", "ada") && roster.hasPresence(nil, of: "b", nil))
     }
 
-    @Test("who changes what it shows keeps its number; who is somebody else by now does not")
+    @Test("a member that changes its presence keeps its number; with another user it gets a new one")
     func numbers() throws {
         var roster = Roster()
         roster.set(.integer(1), of: "a")
@@ -60,7 +60,7 @@ import TrebuchetWire
             try patch(&roster)
                 == #"[{"op":"remove","path":"/members/1"},"#
                 + #"{"op":"add","path":"/members/3","value":{"id":"a","principal":"ada","data":2}}]"#)
-        // What comes back to what was told is no change.
+        // A change that is undone before it is sent is no change.
         roster.set(.integer(5), of: "b")
         roster.set(.integer(1), of: "b")
         #expect(try patch(&roster) == "[]")
@@ -70,7 +70,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "parts of what a member shows are changed where they stand",
+        "changed parts of a presence are patched in place",
         arguments: [
             (
                 #"{"a":{"b":1,"c":2}}"#, #"{"a":{"b":1,"c":3}}"#,
@@ -93,7 +93,7 @@ import TrebuchetWire
         #expect(observer == roster)
     }
 
-    @Test("the whole may be replaced, and a member by its number")
+    @Test("the whole roster may be replaced, and a member by its number")
     func replaced() throws {
         var roster = Roster()
         roster.set(.integer(1), of: "a")
@@ -110,7 +110,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "what is no roster is refused",
+        "an invalid roster is refused",
         arguments: [
             #"{"members":{"x":{"id":"a","data":1}}}"#, #"{"members":{"1":{"id":"a"}}}"#,
             #"{"members":{"1":{"data":1}}}"#,
@@ -120,7 +120,7 @@ import TrebuchetWire
         #expect(throws: (any Error).self) { try Roster(json: Array(text.utf8)) }
     }
 
-    @Test("a roster goes through coders of others as it does through Trebuchet's")
+    @Test("other coders encode a roster as Trebuchet's do")
     func otherCoders() throws {
         var roster = Roster()
         roster.set(.object(["a": .array([.integer(1), .number(2.5)])]), of: "a", principal: "ada")
@@ -133,7 +133,7 @@ import TrebuchetWire
 
     // MARK: Batches
 
-    @Test("the first change is told at once, and again from the end of the interval on")
+    @Test("the first change is sent immediately, and later ones at the end of the interval")
     func times() {
         var roster = Roster()
         var batch = PresenceBatch(limit: 10_000, interval: 50)
@@ -144,7 +144,7 @@ import TrebuchetWire
         #expect(waits(at: 7) == 0)
         batch.applyChanges(to: &roster, at: 7)
         #expect(waits(at: 56) == 1)
-        // Somebody waits for that.
+        // The caller has been given a time to wait.
         #expect(waits(at: 57) == nil)
         batch.applyChanges(to: &roster, at: 57)
         #expect(roster["a"] == .integer(57))
@@ -152,7 +152,7 @@ import TrebuchetWire
         #expect(waits(at: 106) == 1)
     }
 
-    @Test("what all show has a limit, a member counts 256 bytes more, and who shows less is never refused")
+    @Test("all presences together are limited, a member counts 256 bytes more, and a smaller presence is never refused")
     func bounds() throws {
         var batch = PresenceBatch(limit: 1_000, interval: 50)
         func text(_ bytes: Int) -> JSONValue { .string(String(repeating: "x", count: bytes - 2)) }
@@ -161,7 +161,7 @@ import TrebuchetWire
         #expect(throws: RoomError.roomTooLarge(limit: 1_000)) { try batch.check(text(245), of: nil) }
         try batch.check(text(744), of: "a")
         #expect(throws: RoomError.roomTooLarge(limit: 1_000)) { try batch.check(text(745), of: "a") }
-        // Over the limit, by whatever way: who shows as much as before, or less, may.
+        // Even over the limit, a member may keep the size of its presence or reduce it.
         batch.setPresence(text(1_000), of: "b", principal: nil)
         try batch.check(text(244), of: "a")
         #expect(throws: RoomError.self) { try batch.check(text(245), of: "a") }
@@ -171,7 +171,7 @@ import TrebuchetWire
         #expect(throws: RoomError.self) { try batch.check(text(245), of: "c") }
     }
 
-    @Test("what a stay wants to show is what it will show, also when that is nothing")
+    @Test("a member's pending presence is its next one, also when it is empty")
     func wanted() {
         var roster = Roster()
         var batch = PresenceBatch(limit: 10_000, interval: 50)
@@ -185,7 +185,7 @@ import TrebuchetWire
         #expect(batch.newestPresence(of: "a", in: roster) == nil && roster["a"] == .integer(1))
         batch.applyChanges(to: &roster, at: 2)
         #expect(roster.members.isEmpty)
-        // The same again changes nothing for those who observe.
+        // Setting a presence again is no change for observers.
         batch.setPresence(.integer(1), of: "a", principal: "ada")
         batch.applyChanges(to: &roster, at: 3)
         _ = roster.takeChanges()
@@ -195,7 +195,7 @@ import TrebuchetWire
         #expect(changes?.operations.contains { _ in true } == false)
     }
 
-    @Test("what is told of a change is no longer than what is shown, however it nests")
+    @Test("a sent change is no longer than the presence, however deeply that is nested")
     func nested() throws {
         func presence(_ value: Int) throws -> JSONValue {
             .object([

@@ -14,7 +14,7 @@ import TrebuchetWire
         return String(decoding: buffer.bytes, as: UTF8.self)
     }
 
-    @Test("what is sent of a change is that change, whatever else there is, and an observer comes to the same")
+    @Test("each change is sent as such, and an observer ends with the whole roster")
     func changes() throws {
         var roster = Roster()
         roster.set(try json(#"{"name":"Ada","at":{"x":1,"y":2},"old":1}"#), of: "a", principal: "u")
@@ -40,7 +40,7 @@ import TrebuchetWire
         #expect(try Roster(json: observer.json()) == roster)
     }
 
-    @Test("a stay whose user has become known, or who comes and goes unseen, is told rightly")
+    @Test("a member whose user has become known, or who joins and leaves unobserved, is sent correctly")
     func identity() throws {
         var roster = Roster()
         roster.set(.integer(1), of: "a")
@@ -53,7 +53,7 @@ import TrebuchetWire
         try observer.apply(try #require(taken))
         #expect(observer == roster)
         #expect(observer.members.map(\.principal) == ["u"])
-        // Nobody asks, and what nobody has heard of is not remembered.
+        // Without readers, unsent changes take no memory.
         for number in 0..<1_000 {
             roster.set(.integer(1), of: "\(number)")
             roster.set(nil, of: "\(number)")
@@ -67,7 +67,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "changes that are none of a roster are refused",
+        "changes that do not fit a roster are refused",
         arguments: [
             #"[{"op":"add","path":"/x","value":1}]"#, #"[{"op":"replace","path":"/members/9/data","value":1}]"#,
             #"[{"op":"remove","path":"/members/1/data/none"}]"#,
@@ -84,7 +84,7 @@ import TrebuchetWire
         #expect(roster == before)
     }
 
-    @Test("what members change within the interval leaves together; all they show together is bounded")
+    @Test("changes of members within the interval are sent together; all presences together are limited")
     func batches() throws {
         var roster = Roster()
         var batch = PresenceBatch(limit: 1_000, interval: 50)
@@ -112,22 +112,22 @@ import TrebuchetWire
         #expect(roster.members.map(\.id) == ["b"])
     }
 
-    @Test("there is nothing to tell when all show again what they showed")
+    @Test("there is no change to send when all presences are as before")
     func nothingToTell() {
         var batch = PresenceBatch(limit: 10_000, interval: 50)
         var roster = Roster()
         batch.setPresence(.integer(1), of: "a", principal: nil)
-        var isToTell = [batch.hasChanges(to: roster, at: 1_000)]
+        var hasChanges = [batch.hasChanges(to: roster, at: 1_000)]
         batch.applyChanges(to: &roster, at: 1_000)
         batch.setPresence(.integer(2), of: "a", principal: nil)
         batch.setPresence(.integer(1), of: "a", principal: nil)
         batch.setPresence(nil, of: "b", principal: nil)
         var waits = [batch.timeToWait(at: 1_010), batch.timeToWait(at: 1_010)]
-        isToTell.append(batch.hasChanges(to: roster, at: 1_050))
+        hasChanges.append(batch.hasChanges(to: roster, at: 1_050))
         batch.setPresence(.integer(1), of: "a", principal: "ada")
         waits.append(batch.timeToWait(at: 1_060))
-        #expect(waits == [40, nil, 40], "nobody waits any more behind the second")
-        isToTell.append(batch.hasChanges(to: roster, at: 1_100))
-        #expect(isToTell == [true, false, true], "who it is has changed at last")
+        #expect(waits == [40, nil, 40], "only the first caller after a change has to wait")
+        hasChanges.append(batch.hasChanges(to: roster, at: 1_100))
+        #expect(hasChanges == [true, false, true], "in the end the member's user has changed")
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct NamePatternTests {
     @Test(
-        "a star stands for any characters, also for none",
+        "a star matches any characters, including none",
         arguments: [
             ("todos", ["todos"], ["todo", "todos2", ""]), ("*", ["", "a", "a-b"], []),
             ("log-*", ["log-", "log-2025"], ["log", "blog-1"]), ("*-log", ["-log", "a-log"], ["log", "a-logs"]),
@@ -17,7 +17,7 @@ import Testing
         #expect(others.filter { pattern.matches($0) } == [])
     }
 
-    @Test("the more a pattern says, the more precise it is; a name is the most precise")
+    @Test("a longer pattern is more specific; an exact name is the most specific")
     func precision() {
         let patterns = ["*", "a*", "a*b", "log-*", "x"].map { NamePattern($0) }
         #expect(patterns.map(\.precision) == patterns.map(\.precision).sorted())

@@ -5,12 +5,12 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// Rules of rooms at a server, as clients meet them.
+/// Rules of rooms at a server, as clients experience them.
 @Suite(.timeLimit(.minutes(5))) struct RoomRulesTests {
     private func book(_ text: String) throws -> RulesFile { try RulesFile(json: Array(text.utf8)) }
 
     @Test(
-        "rooms of a type are joined, listed and published to by whom the file says, and have the members that it allows"
+        "rooms of a type are joined, listed and published to by users allowed in the file, up to its limit of members"
     )
     func rooms() async throws {
         let rules = try book(
@@ -55,7 +55,7 @@ import Trebuchet
         }
     }
 
-    @Test("who loses the role that let him in is out of the room, with its streams; who keeps it stays")
+    @Test("a member who loses the required role leaves the room, with its streams; one who keeps it stays")
     func lostRole() async throws {
         let rules = try book(#"{"roles":["editor"],"rooms":{"chat":{"join":"editor"}}}"#)
         try await RoomWorld.run(rules: rules) { world in

@@ -15,7 +15,7 @@ import Trebuchet
     }
 
     @Test(
-        "what is no JSON is told with line and column",
+        "invalid JSON is reported with line and column",
         arguments: [
             ("", "rules.json:1:1: the text ends before a value"),
             ("{\n  \"collections\": {}\n  \"rooms\": {}\n}", "rules.json:3:3: expected ',' or '}'"),
@@ -25,14 +25,14 @@ import Trebuchet
         ])
     func syntax(text: String, problem: String) { #expect(problems(text) == [problem]) }
 
-    @Test("a byte order mark before the text is none of it")
+    @Test("a byte order mark before the text is ignored")
     func byteOrderMark() throws {
         #expect(problems("\u{FEFF}{}") == [])
         #expect(problems("\u{FEFF}{\n}}") == ["rules.json:2:2: text after the end of the message"])
         #expect(problems("{}\u{FEFF}") == ["rules.json:1:3: text after the end of the message"])
     }
 
-    @Test("fields whose names look alike and have other bytes have each its rule")
+    @Test("fields whose names look alike and have other bytes have separate rules")
     func alike() throws {
         let text = #"{"collections":{"a":{"fields":{"\u00e9":{"immutable":true},"e\u0301":{"type":"string"}}}}}"#
         let fields = try RulesFile(json: Array(text.utf8)).collection("a").fields ?? []
@@ -41,7 +41,7 @@ import Trebuchet
     }
 
     @Test(
-        "a file that is as large as it may be takes seconds at most, whatever is wrong with it",
+        "a file of the maximum size takes at most seconds, whatever problems it has",
         arguments: [
             (#""collections":{"a":{"fields":{"#, #""f#":{}"#, "}}}"), (#""collections":{"a":{"#, #""f#":1"#, "}}"),
             (#""collections":{"a":{"read":["#, #""q#""#, "]}}"),
@@ -57,7 +57,7 @@ import Trebuchet
         #expect(clock.now - began < .seconds(20))
     }
 
-    @Test("of very many problems the first are told")
+    @Test("the first of very many problems are reported")
     func many() {
         let text = "{" + (0..<5_000).map { "\"f\($0)\":1" }.joined(separator: ",\n") + "}"
         let found = problems(text)
@@ -67,7 +67,7 @@ import Trebuchet
         #expect(long.count == 1 && long[0].utf8.count < 1_000)
     }
 
-    @Test("a pipe is read, and not waited for when nothing comes", .timeLimit(.minutes(5)))
+    @Test("a pipe is read, without waiting for missing data", .timeLimit(.minutes(5)))
     func pipes() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/rules"
@@ -83,7 +83,7 @@ import Trebuchet
         #expect(read.roles == ["a"])
     }
 
-    @Test("text that is not UTF-8 is told with its line")
+    @Test("text that is not UTF-8 is reported with its line")
     func notUTF8() throws {
         let error = try #require(throws: RulesFileError.self) {
             try RulesFile(json: Array("{\n\"".utf8) + [0xFF] + Array("\": 1}".utf8), file: "f")
@@ -91,7 +91,7 @@ import Trebuchet
         #expect(error.description == "f:2:1: not valid UTF-8")
     }
 
-    /// One problem for each line of it.
+    /// One problem for each of its lines.
     private static let wrong = #"""
         {
           "roles": ["editor", "user", "a b"],
@@ -128,7 +128,7 @@ import Trebuchet
         }
         """#
 
-    @Test("every problem is told with its line, its member and what to do")
+    @Test("every problem is reported with its line, its member and its remedy")
     func members() {
         #expect(
             problems(Self.wrong) == [
@@ -163,7 +163,7 @@ import Trebuchet
     }
 
     @Test(
-        "entries that lock out whom they were written for are told with their lines; what is closed on purpose is not",
+        "entries that exclude their intended users are reported with their lines; intentionally closed ones are not",
         arguments: [
             ("{}", nil), (#"{"collections":{"*":{"read":"nobody","create":"nobody"}}}"#, nil),
             (
@@ -197,7 +197,7 @@ import Trebuchet
         #expect(book.warnings.map(\.description) == [warning].compactMap(\.self).map { "r.json:" + $0 })
     }
 
-    @Test("a file that is not there, is a folder or is too large is a problem of the file")
+    @Test("a missing or oversized file, or a folder, is a problem of the file")
     func files() throws {
         let folder = try TemporaryFolder()
         for (path, problem) in [
@@ -213,7 +213,7 @@ import Trebuchet
         #expect(error.description == "\(large): has more than 1048576 bytes")
     }
 
-    @Test("the defaults are a file that says what counts without one")
+    @Test("the defaults are a file with the rules that apply without one")
     func defaults() throws {
         let book = try RulesFile(json: Array(RulesFile.defaults.utf8))
         let documents = [Document(id: "a", fields: [:], creator: "ada"), Document(id: "b", fields: [:])]

@@ -13,9 +13,9 @@ import Trebuchet
 
     private func book(_ text: String) throws -> RulesFile { try RulesFile(json: Array(text.utf8)) }
 
-    /// Who may update a document of Ada's, and one of somebody who was not signed in.
+    /// The users who may update a document of Ada's, and one of an anonymous creator.
     @Test(
-        "each word lets in whom it names",
+        "each word of a rule admits the users that it names",
         arguments: [
             ("\"anyone\"", ["nobody", "guest", "ada", "editor"], ["nobody", "guest", "ada", "editor"]),
             ("\"nobody\"", [], []), ("\"guest\"", ["guest"], ["guest"]),
@@ -39,7 +39,7 @@ import Trebuchet
         }
     }
 
-    @Test("who may not is told what the rule is")
+    @Test("a refused user receives the rule")
     func refusal() throws {
         let book = try book(
             #"{"roles":["editor"],"collections":{"todos":{"delete":["creator","editor"],"create":"user"}}}"#)
@@ -53,7 +53,7 @@ import Trebuchet
         }
     }
 
-    @Test("of entries that match, each member counts from the most precise that has it; then the server's default")
+    @Test("each member comes from the most specific matching entry that has it; then from the server's default")
     func precedence() throws {
         let book = try book(
             #"""
@@ -109,7 +109,7 @@ import Trebuchet
     }
 
     @Test(
-        "a field is of its type, of its values and no longer than it may be; the error names field and rule",
+        "a field has its type, its permitted values and its maximum length; the error names field and rule",
         arguments: [
             ("title", .string("12345"), nil), ("title", .integer(1), "must be a string (§.type)"),
             ("title", .string("123456"), "has 6 characters; at most 5 are allowed (§.maxLength)"),
@@ -142,17 +142,18 @@ import Trebuchet
         }
     }
 
-    @Test("a required field is there in new documents and stays")
+    @Test("a required field is present in new documents and stays")
     func required() {
         let missing = CollectionError.invalidDocument(
             "field 'title' is required (collections.todos.fields.title.required)")
         #expect(result { try create([:]) } == missing)
         #expect(result { try update(["title": .string("t")], with: ["title": .null]) } == missing)
         #expect(
-            result { try update(["b": .bool(true)], with: ["b": .bool(false)]) } == nil, "it is older than the rules")
+            result { try update(["b": .bool(true)], with: ["b": .bool(false)]) } == nil,
+            "the document is older than the rules")
     }
 
-    @Test("an immutable field is set once; it is neither changed nor removed, and who sends it as it is may")
+    @Test("an immutable field is set once and then neither changed nor removed, but may be sent unchanged")
     func immutable() {
         let forbidden = CollectionError.forbidden(
             .update, id: "a", reason: "field 'owner' is immutable (collections.todos.fields.owner.immutable)")
@@ -164,7 +165,7 @@ import Trebuchet
         #expect(result { try update(["title": .string("t")], with: ["owner": .string("ada")]) } == nil)
     }
 
-    @Test("a field with writers is set, changed and removed by them alone")
+    @Test("a field with writers is set, changed and removed only by them")
     func writers() {
         func reason(_ action: CollectionAction) -> CollectionError {
             .forbidden(
@@ -180,11 +181,12 @@ import Trebuchet
         #expect(result { try update(document, with: ["title": .string("u")], as: Self.ada) } == nil)
     }
 
-    @Test("other fields are refused when they are written; those that are there from before stay")
+    @Test("writing other fields is refused; existing ones stay")
     func otherFields() {
         let refused = CollectionError.invalidDocument(
             "field 'extra' is not allowed (collections.todos.otherFields)")
-        #expect(result { try create(["title": .string("t"), "z": .null, "extra": .null]) } == nil, "null is no field")
+        #expect(
+            result { try create(["title": .string("t"), "z": .null, "extra": .null]) } == nil, "a null is not a field")
         #expect(result { try create(["title": .string("t"), "zoo": .bool(true), "extra": .bool(true)]) } == refused)
         let old: JSONObject = ["title": .string("t"), "extra": .bool(true)]
         #expect(result { try update(old, with: ["title": .string("u")]) } == nil)
@@ -195,7 +197,7 @@ import Trebuchet
     // MARK: Readers, limits, rooms
 
     @Test(
-        "those who may read the same share their queries",
+        "readers with the same rights share their queries",
         arguments: [
             ("\"anyone\"", [.everybody, .everybody, .everybody, .everybody]),
             ("\"signed-in\"", [.named("nobody"), .named("all"), .named("all"), .named("all")]),
@@ -208,7 +210,7 @@ import Trebuchet
         #expect(Self.principals.map { book.readerGroup(for: $0.1, in: "todos") } == groups)
     }
 
-    @Test("limits of a collection take the place of the server's")
+    @Test("limits of a collection replace those of the server")
     func limits() throws {
         let book = try book(
             #"""
@@ -224,7 +226,7 @@ import Trebuchet
         #expect(b.documentsPerCollection == 10_000)
     }
 
-    @Test("rooms go by their type, the longest that fits; what a type leaves out, * says")
+    @Test("rooms use the entry of the longest matching type, and members that it lacks come from *")
     func rooms() throws {
         let book = try book(
             #"""
@@ -238,7 +240,7 @@ import Trebuchet
         #expect(may { book.canJoin($0, "chat-lobby") }.count == 4)
         #expect(may { book.canJoin($0, "chat-secret-1") } == ["editor"])
         #expect(may { book.canJoin($0, "game-1") } == ["guest", "ada", "editor"])
-        #expect(may { book.canJoin($0, "lobby") } == ["guest", "ada", "editor"], "it has no type")
+        #expect(may { book.canJoin($0, "lobby") } == ["guest", "ada", "editor"], "the room has no type")
         #expect(may { book.canList($0, "chat-") } == ["ada", "editor"] && may { book.canList($0, "game-") } == [])
         #expect(may { book.canList($0, "chat-secret-1") } == [])
         #expect(may { book.canPublish($0, "t", in: "chat-lobby") } == ["ada", "editor"])

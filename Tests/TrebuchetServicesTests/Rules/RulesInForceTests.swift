@@ -7,7 +7,7 @@ import TrebuchetTesting
 
 @testable import TrebuchetServices
 
-/// Rules at a server, as clients meet them.
+/// Rules at a server, as clients experience them.
 @MainActor @Suite(.timeLimit(.minutes(5))) struct RulesInForceTests {
     private static let secret = "0123456789abcdef"
 
@@ -40,7 +40,7 @@ import TrebuchetTesting
         try await guest.client.resolve(RulesTestServer.self, id: RulesTestServer.name).become(id, roles)
     }
 
-    @Test("a document is not handed to somebody else, nor made to what it may not be, by updates and links")
+    @Test("updates and links can neither change a document's owner nor bypass a rule")
     func updates() async throws {
         let rules = try book(
             #"{"collections":{"todos":{"update":"signed-in","fields":{"owner":{"immutable":true},"#
@@ -67,7 +67,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("closures see who writes and the document before and after, and who is shown which document")
+    @Test("closures receive the writer and the document before and after, and the reader of each document")
     func closures() async throws {
         let rules = ClosureRules { principal, change, collection throws(CollectionError) in
             guard collection == "todos", change.after?.fields["creator"] == change.before?.fields["creator"] else {
@@ -94,7 +94,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("own documents alone are shown; with a role of one's own all of them")
+    @Test("a user sees only their own documents; with a custom role, all of them")
     func ownDocuments() async throws {
         try await run(try book(#"{"roles":["editor"],"collections":{"todos":{"read":["creator","editor"]}}}"#)) {
             world in
@@ -110,7 +110,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who gets a role sees more at once, and who loses it sees it no longer, with the queries that are open")
+    @Test("a granted role shows more immediately, and a revoked one hides it, including in open queries")
     func principalChanges() async throws {
         try await run(try book(#"{"roles":["editor"],"collections":{"todos":{"read":"editor"}}}"#)) { world in
             let writer = try await connected(world, "ada")
@@ -122,7 +122,7 @@ import TrebuchetTesting
             #expect(todos.wrappedValue.items.isEmpty)
             try await become(guest, "ed", ["editor"])
             await shows(todos) { $0.items.ids == ["a"] }
-            // The name of the view is known to the client, and no good to it any more.
+            // The client knows the name of the view, which is useless now.
             let ticket = try await guest.collection().open(.all)
             try await become(guest, "ed", ["user"])
             await shows(todos) { $0.items.isEmpty }
@@ -133,7 +133,7 @@ import TrebuchetTesting
         }
     }
 
-    /// Whether an observer by name alone, who has not opened the query, is refused after a change.
+    /// Returns true if an observer that has only the name, and has not opened the query, is refused after a change.
     private func losesView(
         _ world: CollectionWorld, _ observer: CollectionTestClient, _ name: String,
         after change: () async throws -> Void
@@ -150,7 +150,7 @@ import TrebuchetTesting
         return await eventually { isOver.currentValue }
     }
 
-    @Test("who observes a result by its name, without having opened the query, loses it with the right to read it")
+    @Test("an observer of a result by its name, without an open query, loses it with the permission to read it")
     func observers() async throws {
         let editors = try book(#"{"roles":["editor"],"collections":{"todos":{"read":"editor"}}}"#)
         try await run(editors) { world in
@@ -160,11 +160,11 @@ import TrebuchetTesting
             let view = try await ed.collection().open(.all).view
             #expect(try await losesView(world, eve, view) { try await become(eve, "eve", ["user"]) })
             let again = try await eve.collection().open(.all).view
-            #expect(again != view, "it is shown what it may read")
+            #expect(again != view, "the observer is shown another view")
         }
     }
 
-    @Test("who observes a result by its name loses it under rules that do not show it to all any more")
+    @Test("an observer of a result by its name loses it when the rules no longer show it to all")
     func observersUnderOtherRules() async throws {
         try await run(CreatorRules()) { world in
             let (ed, eve) = (try await connected(world), try await connected(world, "eve"))
@@ -174,7 +174,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("two connections of one user whose claims differ are shown what each may read by its own")
+    @Test("two connections of one user with different claims are each shown the documents that they may read")
     func claims() async throws {
         let rules = ClosureRules { _, _, _ in
         } read: { principal, document, _ in
@@ -191,7 +191,7 @@ import TrebuchetTesting
                 mutations([.add("r", todos[0]), .add("b", todos[1])]), from: Self.secret)
             #expect(try await red.collection().get(.all).documents.map(\.id) == ["r"])
             #expect(try await blue.collection().get(.all).documents.map(\.id) == ["b"])
-            // Another session of the same user, who is the same otherwise, shares the evaluation.
+            // Another session of the user, with identical claims, shares the evaluation.
             let other = try await connected(world)
             try await other.client.resolve(RulesTestServer.self, id: RulesTestServer.name)
                 .become("ada", claiming: ["team": "red", "session": "3"])
@@ -200,7 +200,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("who may not delete a document may not say either that it is to go sooner")
+    @Test("a user who may not delete a document may not make it expire sooner either")
     func shorterLife() async throws {
         let rules = try book(#"{"collections":{"todos":{"update":"anyone","delete":"nobody"}}}"#)
         try await run(rules) { world in
@@ -229,7 +229,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("rules that are put in force at a running server count for the next write, and for what is shown")
+    @Test("rules replaced at a running server apply to the next write, and to shown documents")
     func otherRules() async throws {
         try await run(CreatorRules()) { world in
             let (ada, eve) = (try await connected(world, "ada"), try await connected(world, "eve"))
@@ -259,7 +259,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a collection has limits of its own, for documents, bytes and the writes of a connection")
+    @Test("a collection has separate limits for documents, bytes and the writes of a connection")
     func limits() async throws {
         let rules = try book(
             #"""
@@ -269,7 +269,7 @@ import TrebuchetTesting
             }}
             """#)
         var limits = CollectionLimits()
-        // All of it is for one.
+        // One principal may use all of it.
         limits.principalQuotaDivisor = 1
         try await run(rules, limits) { world in
             let ada = try await connected(world, "ada")
@@ -280,7 +280,7 @@ import TrebuchetTesting
             }
             #expect(try await commit("few").dropFirst() == Array(repeating: .tooManyDocuments(limit: 1), count: 5)[...])
             #expect(try await commit("small").last == .collectionTooLarge(limit: 60))
-            #expect(try await commit("slow") == [nil, nil], "the others are not taken")
+            #expect(try await commit("slow") == [nil, nil], "the other mutations are not accepted")
             let other = mutations([.add("c")], from: 3)
             let error = await #expect(throws: CollectionError.self) {
                 _ = try await ada.collection("slow").commit(other, from: Self.secret)
@@ -295,7 +295,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("an error of an older server, which gives no reason, is understood, and the other way round")
+    @Test("an error of an older server, without a reason, is understood, and vice versa")
     func oldErrors() throws {
         let old = #"{"forbidden":{"_0":"update","id":"a"}}"#
         let error = CollectionError.forbidden(.update, id: "a")

@@ -1,11 +1,11 @@
 import Trebuchet
 
-/// Signs its caller in as whoever it says.
+/// Signs its caller in under any name.
 @Trebuchet
 distributed actor RulesTestServer {
     static let name = "doorman"
 
-    /// Those of its caller.
+    /// The roles of its caller.
     distributed func roles() -> Set<String> { Caller.current?.principal?.roles ?? [] }
 
     distributed func become(_ id: String?, _ roles: Set<String>) {

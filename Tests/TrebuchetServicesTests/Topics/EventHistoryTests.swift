@@ -13,7 +13,7 @@ import Testing
         _ = history.append(topic: "t", peer: "p", payload: EncodedJSON(payload))
     }
 
-    @Test("a room keeps the newest events, by number and by bytes, and always the last")
+    @Test("a room keeps the latest events, limited by number and by bytes, and always the last one")
     func bounds() {
         #expect(history(6).events.map(\.number) == [3, 4, 5, 6])
         var history = history(2)
@@ -27,7 +27,7 @@ import Testing
 
     private func numbers(_ progress: (events: [RoomEvent], missed: Int)) -> [Int] { progress.events.map(\.number) }
 
-    @Test("a reader begins with what is published next, gets each event once, and knows how many it has missed")
+    @Test("a reader starts with the next event, gets each event once, and learns how many it has missed")
     func cursor() {
         var cursor = EventCursor()
         cursor.joined(at: EventPosition(epoch: "e", last: 2))
@@ -40,7 +40,7 @@ import Testing
         #expect(progress.missed == 2)
     }
 
-    @Test("a reader that comes when the room was joined long before begins with what it finds there")
+    @Test("a reader that is added long after the join starts with the existing events")
     func late() {
         var cursor = EventCursor()
         #expect(numbers(cursor.advance(over: history(3).events)) == [])
@@ -50,12 +50,12 @@ import Testing
         #expect(numbers(cursor.advance(over: history(6).events)) == [5, 6])
     }
 
-    @Test("after a move a reader has what the room kept once, and what came in the place of what it lost")
+    @Test("after a move a reader gets the kept events once, and those that replaced lost ones")
     func moved() {
         var before = history(5, maximum: 10)
         let first = before.position
         append(&before, .null)
-        // The engine had lost the sixth, and the room goes on from the fifth.
+        // The coordination store had lost the sixth event, and the room continues from the fifth.
         var after = EventHistory(
             maximumEvents: 10, maximumBytes: 100, after: first, events: Array(before.events.prefix(5)))
         #expect(after.epoch != before.epoch && after.last == 5)
@@ -76,7 +76,7 @@ import Testing
         #expect(after.position.earlier?.count == EventPosition.maximumEarlierIncarnations)
     }
 
-    @Test("a room that was restored to a life before the last one shows nothing twice")
+    @Test("a room restored to an earlier incarnation shows no event twice")
     func restored() {
         let first = history(5, maximum: 10)
         var moved = EventHistory(maximumEvents: 10, maximumBytes: 100, after: first.position, events: first.events)
@@ -85,7 +85,7 @@ import Testing
         cursor.joined(at: first.position)
         cursor.joined(at: moved.position)
         #expect(numbers(cursor.advance(over: moved.events)) == [6])
-        // The backup is of the first life, and has four of its events.
+        // The backup is of the first incarnation, and has four of its events.
         var restored = EventHistory(
             maximumEvents: 10, maximumBytes: 100, after: EventPosition(epoch: first.epoch, last: 4),
             events: Array(first.events.prefix(4)))
@@ -94,7 +94,7 @@ import Testing
         #expect(numbers(cursor.advance(over: restored.events)) == [5])
     }
 
-    @Test("numbers that no server has ever counted to end no client", arguments: [Int.min, -1, 0, .max - 1, .max])
+    @Test("impossible event numbers do not terminate a client", arguments: [Int.min, -1, 0, .max - 1, .max])
     func strangeNumbers(number: Int) {
         for last in [Int.min, -1, 0, 1, .max] {
             var cursor = EventCursor()
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test("of the earlier epochs that a server names a client keeps the last eight, without what those name")
+    @Test("a client keeps the last eight earlier epochs named by a server, without nested ones")
     func namedEpochs() {
         let deep = [EventPosition(epoch: "d", last: 1)]
         let many = (0..<10_000).map { EventPosition(epoch: "\($0)", last: 5, earlier: deep) }
@@ -122,7 +122,7 @@ import Testing
         #expect(plan.ticket?.events == position.bounded)
     }
 
-    @Test("a room that was made anew counts anew: all of its events are news")
+    @Test("a new room counts from the beginning: all of its events are new")
     func epoch() {
         var cursor = EventCursor()
         cursor.joined(at: EventPosition(epoch: "e", last: 5))
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(
-        "as many bytes as the limit says are kept, and not one more; at least one event is",
+        "the kept bytes have an exact limit; at least one event is kept",
         arguments: [(48, 3), (49, 2)])
     func bytes(size: Int, kept: Int) {
         var history = EventHistory(maximumEvents: 10, maximumBytes: 100)

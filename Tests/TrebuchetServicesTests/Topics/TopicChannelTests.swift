@@ -9,7 +9,7 @@ import Testing
         TopicEvent(peerId: "p", data: Emoji(name: "\(number)"))
     }
 
-    @Test("a channel that was just made is empty and not connected, and keeps 50 events")
+    @Test("a new channel is empty and not connected, and keeps 50 events")
     func creation() {
         let channel = TopicChannel<Emoji>()
         #expect(channel.events == [] && channel.latestEvent == nil && !channel.hasEvent)
@@ -17,7 +17,7 @@ import Testing
         #expect(channel.maxEvents == 50)
     }
 
-    @Test("the latest event is the last; the oldest go when there are too many; clearing leaves none")
+    @Test("the latest event is the last; the oldest are dropped when there are too many; clearing removes all")
     func buffering() {
         var channel = TopicChannel<Emoji>()
         channel.maxEvents = 3
@@ -30,14 +30,14 @@ import Testing
         #expect(!channel.hasEvent)
     }
 
-    @Test("a channel is made with events and with how many are kept")
+    @Test("a channel is created with events and with the number to keep")
     func parts() {
         let channel = TopicChannel<Emoji>(events: (1...5).map(event), isConnected: true, maxEvents: 2)
         #expect(channel.events.map(\.data.name) == ["4", "5"] && channel.maxEvents == 2 && channel.isConnected)
         #expect(TopicChannel<Emoji>(maxEvents: 3).maxEvents == 3)
     }
 
-    @Test("how a publish went is one value") @MainActor
+    @Test("the outcome of a publish is one value") @MainActor
     func results() async {
         #expect(TopicPublishResult.success.success && TopicPublishResult.success.error == nil)
         let failure = TopicPublishResult.failure(RoomError.notJoined)
@@ -49,14 +49,14 @@ import Testing
         #expect(results.map(\.success) == [false] && results.first?.error as? RoomError == .noBackend)
     }
 
-    @Test("a presence is any type that is PresenceData")
+    @Test("a presence is any type that conforms to PresenceData")
     func presenceData() {
         struct Cursor: PresenceData { var x = 0 }
         func shown<Presence: PresenceData>(_ presence: RoomPresence<Presence>) -> Presence { presence.user }
         #expect(shown(RoomPresence(user: Cursor(x: 3))) == Cursor(x: 3))
     }
 
-    @Test("events are equal when all of them is, channels when what they show is")
+    @Test("events are equal when all their parts are, channels when their visible parts are")
     func equality() {
         let one = event(1)
         #expect(one == one)
@@ -102,7 +102,7 @@ import Testing
         #expect(channel.wrappedValue == TopicChannel<Emoji>())
     }
 
-    @Test("of a channel for no events, or for fewer than none, nothing is kept", arguments: [0, -1])
+    @Test("a channel for no events, or for a negative number, keeps none", arguments: [0, -1])
     func keepsNone(most: Int) {
         var channel = TopicChannel<Emoji>()
         channel.addEvent(event(1))
@@ -114,7 +114,7 @@ import Testing
         #expect(channel.isError)
     }
 
-    @Test("channels differ by each thing that they show")
+    @Test("channels differ by each visible part")
     func differences() {
         let channel = TopicChannel<Emoji>()
         for change in [

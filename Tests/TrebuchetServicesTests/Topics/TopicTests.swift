@@ -8,7 +8,7 @@ import TrebuchetTesting
 @testable import TrebuchetServices
 
 @Suite(.timeLimit(.minutes(5))) struct TopicTests {
-    @Test("what one publishes the others receive, in order, and oneself does not") @MainActor
+    @Test("an event published by one client is received by the others in order, and not by its publisher") @MainActor
     func publish() async throws {
         try await RoomWorld.run { world in
             let (ada, bob) = (world.guest().emoji(), world.guest().emoji())
@@ -32,7 +32,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("what is published after others know of a member reaches it, however late its stream of events begins")
+    @Test("an event published after others see a member reaches that member, however late its event stream starts")
     func lateStream() async throws {
         let mayObserve = Atomic(false)
         try await RoomWorld.run(mayCall: { _, _, target in
@@ -53,7 +53,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("topics of a room do not hear of each other; presences and topics share the stay")
+    @Test("topics of a room are separate; presences and topics share the membership")
     func topics() async throws {
         try await RoomWorld.run { world in
             let guest = world.guest()
@@ -87,7 +87,7 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a room remembers its last events for its members, in all topics and in one")
+    @Test("a room keeps its last events for its members, over all topics and for one")
     func history() async throws {
         var limits = RoomLimits()
         limits.historyEvents = 6
@@ -112,12 +112,13 @@ import TrebuchetTesting
         }
     }
 
-    @Test("events that have left the window before they were seen are fetched, and only what the room forgot is missed")
+    @Test(
+        "events that left the window before they were seen are fetched, and only those dropped by the room are missed")
     func gaps() async throws {
         var limits = RoomLimits()
         limits.publishes = RateLimit(callsPerSecond: 1_000, burst: 10_000)
         limits.historyEvents = 200
-        // However long the publishing takes: bob is to come back as himself.
+        // However long the publishing takes: Bob's membership must survive.
         limits.reconnectTime = .seconds(600)
         try await RoomWorld.run(limits) { world in
             let link = try FaultyLink(to: world.address, seed: 1)
@@ -160,11 +161,13 @@ import TrebuchetTesting
         }
     }
 
-    @Test("a publish that finds no server in time fails, so does one too many, and a closed client fails all that wait")
+    @Test(
+        "a publish without a server fails in time, one over the limit fails immediately, and closing the client fails all"
+    )
     @MainActor
     func noServer() async throws {
         var options = TrebuchetClient.Options()
-        // Longer than 257 calls take: else the first ones make room before the last one comes.
+        // Longer than 257 calls take: otherwise the first ones make room before the last one.
         options.callTimeout = .seconds(2)
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: 1), options: options)
         let channel = RoomTestClient(client).emoji()
@@ -178,7 +181,7 @@ import TrebuchetTesting
         await #expect(throws: TransportError.self) { try await channel.publish(Emoji(name: "y")) }
     }
 
-    @Test("rooms and topics are told by the bytes of their names: é in one character is another than in two")
+    @Test("rooms and topics are distinguished by the bytes of their names: é in one character differs from é in two")
     @MainActor
     func names() async throws {
         func channel(_ guest: RoomTestClient, _ room: String, _ topic: String) -> Shared<TopicChannel<Emoji>> {

@@ -1,5 +1,5 @@
-// A module named SwiftUI for machines without the real one: the declarations that Trebuchet's views use, with the
-// isolation and the signatures of Apple's, and nothing behind them.
+// A module named SwiftUI for machines without the real one: the declarations that Trebuchet's views use, with Apple's isolation and
+// signatures, and without implementations.
 
 @MainActor @preconcurrency public protocol View {
     associatedtype Body: View

@@ -1,4 +1,4 @@
-// Views as an app would have them.
+// Views as an app has them.
 
 import Observation
 import SwiftUI
@@ -37,7 +37,7 @@ struct GuestbookView: View {
     }
 }
 
-/// The name comes from outside, and may change while the view is there.
+/// The name is an input, and may change while the view exists.
 struct NamedGuestbookView: View {
     @ObservedActor<Guestbook, Guestbook.State> private var state: Guestbook.State?
     private let title: String

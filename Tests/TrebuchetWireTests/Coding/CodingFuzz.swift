@@ -2,7 +2,7 @@ import Foundation
 
 @testable import TrebuchetWire
 
-/// Values of many shapes, drawn from random numbers.
+/// Values of many shapes, made from random numbers.
 protocol Drawn: Codable, Equatable {
     static func draw(_ draw: inout Draw) -> Self
 }
@@ -10,7 +10,7 @@ protocol Drawn: Codable, Equatable {
 /// Random numbers from a seed, and values made of them.
 struct Draw {
     private var state: UInt64
-    /// How much deeper values may still go.
+    /// The remaining nesting depth.
     var depth = 4
 
     init(seed: UInt64) { state = seed }
@@ -97,7 +97,7 @@ struct Texts: Drawn {
     }
 }
 
-/// An enumeration with values, within itself.
+/// An enumeration with payloads that nests itself.
 indirect enum Expression: Drawn {
     case nothing
     case number(Double)
@@ -117,7 +117,7 @@ indirect enum Expression: Drawn {
     }
 }
 
-/// A class whose superclass stands beside or within it.
+/// A class whose superclass is encoded beside or within it.
 class Parent: Codable {
     var name: String
     var child: Parent?
@@ -153,7 +153,7 @@ final class Heir: Parent, Drawn {
     }
 }
 
-/// Any JSON, which finds out what it is by trying: members with names of all kinds, and errors on the way.
+/// Any JSON, decoded by trial: members with names of all kinds, and errors in between.
 enum Loose: Drawn {
     case null, bool(Bool), int(Int), double(Double), text(String), list([Loose]), table([String: Loose])
 
@@ -197,7 +197,7 @@ enum Loose: Drawn {
         case .text(let value): try value.encode(to: encoder)
         case .list(let elements):
             var container = encoder.unkeyedContainer()
-            // By turns with what is nested in it.
+            // Alternating with nested values.
             var nested: [(any Encoder, Loose)] = []
             for (index, element) in elements.enumerated() {
                 if index % 2 == 0 {
@@ -235,7 +235,7 @@ enum Loose: Drawn {
     }
 }
 
-/// A value of each shape, some in each other.
+/// A value of each shape, some nested in each other.
 struct Mixed: Drawn {
     var numbers: Numbers?
     var texts: [Texts]

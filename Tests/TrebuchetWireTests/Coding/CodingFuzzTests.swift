@@ -3,8 +3,8 @@ import Testing
 
 @testable import TrebuchetWire
 
-/// Our coders and Foundation's, given the same: values of random shapes, and texts that are not quite theirs.
-/// `TREBUCHET_CODING_SEEDS=1-100000 swift test --filter CodingFuzzTests` runs more of them.
+/// Compares our coders with Foundation's: values of random shapes, and almost valid texts. `TREBUCHET_CODING_SEEDS=1-100000 swift test
+/// --filter CodingFuzzTests` runs more seeds.
 @Suite("Coders compared with Foundation's") struct CodingFuzzTests {
     private static let seeds: ClosedRange<UInt64> = {
         let ends = ProcessInfo.processInfo.environment["TREBUCHET_CODING_SEEDS"]?.split(separator: "-").compactMap {
@@ -13,7 +13,7 @@ import Testing
         return ends.map { $0[0]...($0.last ?? $0[0]) } ?? 1...150
     }()
 
-    @Test("values of random shapes are the same JSON, and each other's")
+    @Test("values of random shapes have equal JSON, and each coder decodes the other's")
     func values() throws {
         let coder = ValueCoder()
         func check<Value: Drawn>(_ type: Value.Type, _ seed: UInt64) throws {
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test("texts that are not quite a value's are taken and refused alike")
+    @Test("almost valid texts are accepted and rejected alike")
     func texts() throws {
         let coder = ValueCoder()
         var (taken, refused) = (0, 0)
@@ -50,13 +50,13 @@ import Testing
                 let text = InjectedFault.made(in: value, &draw)
                 let ours = try? read(type, text, coder)
                 guard JSONText.isValue(Array(text.utf8)) else {
-                    // Foundation lets some of these pass: it does not look at what nobody asks for.
+                    // Foundation accepts some of these: it does not check members that no code decodes.
                     #expect(ours == nil, "\(type), seed \(seed): \(text)")
                     continue
                 }
-                // Foundation reads these as doubles first, and takes what is rounded for a whole number.
+                // Foundation decodes these as doubles first, and accepts the rounded number as an integer.
                 guard !text.contains(/\d{16}\.\d/) else { continue }
-                // It refuses whole numbers of 128 bits that are written with an exponent and need more than 64; ours reads them.
+                // It rejects 128-bit integers with an exponent that need more than 64 bits; ours decodes them.
                 guard !text.contains(/int128":-?\d+[eE]/) else { continue }
                 let theirs = try? Reference.decoder().decode(type, from: Data(text.utf8))
                 #expect(ours == theirs, "\(type), seed \(seed): \(text)")
@@ -75,7 +75,7 @@ import Testing
     }
 }
 
-/// A text with something else in the place of a part of it.
+/// Texts with one part replaced.
 private enum InjectedFault {
     static func made(in text: String, _ draw: inout Draw) -> String {
         var bytes = Array(text.utf8)
@@ -102,7 +102,7 @@ private enum InjectedFault {
         "\"x\"", "\"\\ud83d\\ude00\"", "[]", "{}", "[null]", "{\"a\":1,\"a\":2}", "[[1],{\"b\":2}]", "\"AA==\"",
     ]
 
-    /// Texts, numbers, words, and members with the comma behind them.
+    /// Texts, numbers, words, and members with the following comma.
     private static func parts(of bytes: [UInt8]) -> [Range<Int>] {
         var parts: [Range<Int>] = []
         bytes.withUnsafeBytes { buffer in

@@ -3,7 +3,7 @@ import Foundation
 
 @testable import TrebuchetWire
 
-/// Foundation's coders, with dates and texts as `ValueCoder` has them.
+/// Foundation's coders, with the dates and texts of `ValueCoder`.
 enum Reference {
     static func encoder(_ userInfo: [CodingUserInfoKey: any Sendable] = [:]) -> JSONEncoder {
         let encoder = JSONEncoder()
@@ -35,19 +35,19 @@ enum Reference {
     }
 }
 
-/// The JSON that `ValueCoder` writes.
+/// The JSON that `ValueCoder` encodes.
 func written(_ value: some Encodable, _ coder: ValueCoder = ValueCoder()) throws -> String {
     var buffer = ByteBuffer()
     try coder.encode(value, into: &buffer)
     return String(decoding: buffer.bytes, as: UTF8.self)
 }
 
-/// The value that `ValueCoder` reads.
+/// The value that `ValueCoder` decodes.
 func read<Value: Decodable>(_ type: Value.Type, _ text: String, _ coder: ValueCoder = ValueCoder()) throws -> Value {
     try Array(text.utf8).withUnsafeBytes { try coder.decode(type, from: $0) }
 }
 
-/// Whether two texts are the same JSON value, the order of members aside.
+/// True if two texts are the same JSON value, regardless of member order.
 func isSameJSON(_ one: String, _ other: String) -> Bool {
     func canonical(_ text: String) -> NSObject? {
         try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed) as? NSObject
@@ -56,7 +56,7 @@ func isSameJSON(_ one: String, _ other: String) -> Bool {
     return one == other
 }
 
-/// A key that is any text.
+/// A key with any text.
 struct AnyKey: CodingKey, ExpressibleByStringLiteral {
     var stringValue: String
     var intValue: Int?
@@ -66,7 +66,7 @@ struct AnyKey: CodingKey, ExpressibleByStringLiteral {
     init(intValue: Int) { (stringValue, self.intValue) = (String(intValue), intValue) }
 }
 
-/// Encodes itself as a closure says.
+/// Encodes itself by a closure.
 struct Encoded: Encodable {
     let body: (any Encoder) throws -> Void
 
@@ -74,7 +74,7 @@ struct Encoded: Encodable {
     func encode(to encoder: any Encoder) throws { try body(encoder) }
 }
 
-/// Decodes itself as a closure says, which is the `body` of the decoder's user info.
+/// Decodes itself by a closure, the `body` in the decoder's user info.
 struct Decoded: Decodable {
     typealias Body = @Sendable (any Decoder) throws -> String
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TrebuchetWire
 
-/// Containers of objects are given out again and again: who keeps one has it for itself.
+/// Containers of objects are pooled; a retained container is not reused.
 @Suite(.timeLimit(.minutes(5))) struct ContainerPoolTests {
     private final class RetainedContainers<Value>: @unchecked Sendable {
         // Used by one test, on its thread.
@@ -13,7 +13,7 @@ import Testing
 
     private func coder(_ body: @escaping Decoded.Body) -> ValueCoder { ValueCoder(userInfo: [.body: body]) }
 
-    @Test("one that outlives its decoding finds nothing, whatever is decoded then")
+    @Test("a container that outlives its decoding finds no values, whatever is decoded then")
     func decoding() throws {
         let kept = RetainedContainers<KeyedDecodingContainer<AnyKey>>()
         var coder: ValueCoder? = coder { decoder in
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("two of one object, and of objects in each other, are different ones")
+    @Test("two containers of one object, and of nested objects, are distinct")
     func both() throws {
         let coder = coder { decoder in
             let one = try decoder.container(keyedBy: AnyKey.self)
@@ -53,7 +53,7 @@ import Testing
         var below: [Tree]
     }
 
-    @Test("values that hold values of their own type")
+    @Test("values that contain values of their own type are coded")
     func trees() throws {
         func tree(_ depth: Int) -> Tree {
             Tree(name: "d\(depth)", below: depth == 0 ? [] : [tree(depth - 1), tree(depth - 1)])
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("of more types of keys than there is room for")
+    @Test("more key types than the pool has room for are coded")
     func manyKeys() throws {
         let coder = ValueCoder()
         func check<Tag>(_ tag: Tag.Type, _ depth: Int) throws {
@@ -97,14 +97,14 @@ import Testing
         for _ in 0..<2 { try check(Int.self, 70) }
     }
 
-    @Test("one that outlives its encoding writes nowhere")
+    @Test("a container that outlives its encoding does not write")
     func encoding() throws {
         let kept = RetainedContainers<KeyedEncodingContainer<AnyKey>>()
         let coder = ValueCoder()
         for text in ["1", "2", "3"] {
             let value = Encoded { encoder in
                 var all = encoder.container(keyedBy: AnyKey.self)
-                // Into those of before, while another of their kind is written.
+                // Into the earlier containers, while another of their kind is written.
                 for index in kept.values.indices { try kept.values[index].encode("lost", forKey: "lost") }
                 kept.values.append(all)
                 try all.encode(text, forKey: "a")
@@ -120,7 +120,7 @@ import Testing
         #expect(try written(["a": "4"], coder) == #"{"a":"4"}"#)
     }
 
-    @Test("an encoder that is kept writes nowhere either, and neither does what it gives")
+    @Test("neither a retained encoder nor its containers write after the encoding")
     func encoderKept() throws {
         let kept = RetainedContainers<any Encoder>()
         var coder: ValueCoder? = ValueCoder()

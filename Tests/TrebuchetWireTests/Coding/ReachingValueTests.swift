@@ -4,11 +4,11 @@ import Testing
 
 @testable import TrebuchetWire
 
-/// Values that write to several places by turns, or by themselves where they stand.
+/// Values that write to several containers in alternation, or directly into the output.
 @Suite(.timeLimit(.minutes(5))) struct ReachingValueTests {
-    @Test("containers that are written to by turns take time as their count, also when each turn makes one")
+    @Test("alternating writes to containers take linear time, also when each turn creates one")
     func byTurns() throws {
-        // With the square of it, minutes.
+        // Quadratic time would be minutes.
         let count = 10_000
         let text = try written(
             Encoded { encoder in
@@ -26,7 +26,7 @@ import Testing
         #expect(found["n9999"] == [9_999])
     }
 
-    /// What writes itself, and fails in the middle.
+    /// Writes itself directly, and fails in the middle.
     private struct Broken: Encodable, DirectJSON {
         init() {}
         init(json: inout JSONCursor, depth: Int) throws { self.init() }
@@ -38,7 +38,7 @@ import Testing
         struct Failure: Error {}
     }
 
-    @Test("nothing is left of a value that fails while it writes itself")
+    @Test("a value that fails while it writes directly leaves no output")
     func halfWritten() throws {
         let forgiving = Encoded { encoder in
             do { try Broken().encode(to: encoder) } catch {
@@ -70,8 +70,7 @@ import Testing
         }
     }
 
-    @Test(
-        "what writes itself stands where what it may write can be read again", arguments: [(447, true), (449, false)])
+    @Test("a value writes directly only at depths that can be decoded again", arguments: [(447, true), (449, false)])
     func deep(levels: Int, isTaken: Bool) throws {
         var value = Nest.plain
         for _ in 0..<levels { value = .within(value) }

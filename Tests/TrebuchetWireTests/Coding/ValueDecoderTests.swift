@@ -4,7 +4,7 @@ import Testing
 @testable import TrebuchetWire
 
 @Suite("Decoding values") struct ValueDecoderTests {
-    /// What a body makes of a text with our decoder and with Foundation's.
+    /// The results of a body for a text with our decoder and with Foundation's.
     private func results(_ text: String, _ body: @escaping Decoded.Body) -> (ours: String, theirs: String) {
         func result(_ work: () throws -> Decoded) -> String {
             do { return try work().text } catch { return "refused" }
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test("members are found in any order, as often as they are asked for")
+    @Test("members are found in any order and repeatedly")
     func members() {
         expect(#"{"a":1,"b":{"x":[1,{"y":2}]},"c":"\u00e9\n","d":null}"#, "1 2 é\n 1 true false true 1") {
             let all = try $0.container(keyedBy: AnyKey.self)
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("of a name that is there more than once the first one counts, with escapes or without")
+    @Test("the first of several members with one name is used, with or without escapes")
     func repeated() {
         expect(#"{"a":1,"b":2,"\u0061":3,"a":4}"#, "[1, 2, 1] [\"a\", \"b\"]") {
             let all = try $0.container(keyedBy: AnyKey.self)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test("an object with many members is read by names in any order in little time")
+    @Test("members of a large object are found in any order in little time")
     func large() throws {
         let count = 100_000
         let members = (0..<count).map { "\"\($0)\":\($0)" }.joined(separator: ",")
@@ -92,7 +92,7 @@ import Testing
         #expect(time < .seconds(20), "quadratic, it took minutes")
     }
 
-    @Test("errors say where they are, as Foundation's do")
+    @Test("errors have Foundation's coding paths")
     func errors() {
         let text = #"{"a":null,"b":1,"l":[1,"x",{"y":true}],"n":{"m":[{}]},"t":"z"}"#
         expect(text, #"null at ["a"]|no String at ["b"]|no Int at ["l", "Index 1"]|no zz at []|no Bool at ["t"]"#) {
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test("the part of a superclass that is not there is null, and a failed element can be asked for again")
+    @Test("a missing superclass part is null, and a failed element can be decoded again")
     func supers() {
         expect(
             #"{"super":{"a":1},"l":[1,null,"x"]}"#, "[\"super\"] 1 true|no String at [\"l\", \"Index 0\"] 1 true x true"
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(
-        "numbers, texts and others are taken and refused as Foundation does",
+        "numbers, texts and other values are accepted and rejected like Foundation's",
         arguments: [
             "0", "-0", "1", "-1", "1.0", "1e2", "1.5", "-0.0", "1e400", "300", "-129", "65536", "4294967296",
             "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809",
@@ -196,7 +196,7 @@ import Testing
         compare([Int?].self)
     }
 
-    @Test("whole numbers are exact in each form, where Foundation takes the long way and loses them")
+    @Test("integers are exact in each form, where Foundation's slow path loses precision")
     func exact() throws {
         #expect(
             try read([Int128].self, "[1e38,9007199254740993.0]") == [
@@ -211,14 +211,14 @@ import Testing
     private struct Nothing: Decodable {}
 
     @Test(
-        "what is no JSON is refused, also where nobody looks",
+        "invalid JSON is rejected, also in members that no code decodes",
         arguments: ["", " ", "x", "{", "[1,]", #"{"a":01}"#, "1 2"])
     func noJSON(_ text: String) {
         #expect(throws: ValueError.self) { try read(Nothing.self, text) }
         #expect(throws: ValueError.self) { try read([Nothing].self, "[\(text)]x") }
     }
 
-    @Test("a byte order mark is passed over, and what is no UTF-8 is refused")
+    @Test("a byte order mark is skipped, and invalid UTF-8 is rejected")
     func encodings() throws {
         #expect(try read([Int].self, "\u{FEFF}[1]") == [1])
         let bytes: [UInt8] = [0x5B, 0x22, 0xFF, 0x22, 0x5D]
@@ -234,7 +234,7 @@ import Testing
         init(from decoder: any Decoder) throws { self = try decoder.singleValueContainer().decode(Endless.self) }
     }
 
-    @Test("what nests too deep, or has no end, is an error")
+    @Test("nesting over the limit, or without end, is an error")
     func depth() {
         func chain(_ count: Int) -> String {
             String(repeating: #"{"next":"#, count: count - 1) + "{}" + String(repeating: "}", count: count - 1)
@@ -246,7 +246,7 @@ import Testing
     }
 
     private struct Keeper: Decodable {
-        // Only one test keeps one, and it decodes nothing beside that.
+        // Only one test retains one, and it decodes nothing concurrently.
         nonisolated(unsafe) static var kept: (KeyedDecodingContainer<AnyKey>, any UnkeyedDecodingContainer)?
 
         init(from decoder: any Decoder) throws {
@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    @Test("a decoder that somebody keeps finds null when the decoding has ended")
+    @Test("a retained decoder finds null after the decoding")
     func kept() throws {
         let coder = ValueCoder()
         _ = try read(Keeper.self, #"{"a":[1,[2],3],"\u0062":2}"#, coder)

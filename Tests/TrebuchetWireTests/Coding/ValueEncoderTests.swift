@@ -4,7 +4,7 @@ import Testing
 @testable import TrebuchetWire
 
 @Suite("Encoding values") struct ValueEncoderTests {
-    /// What is written is what is expected, and the same JSON as Foundation's.
+    /// Expects the given output, which is also Foundation's JSON.
     private func expect(
         _ value: some Encodable, _ text: String, isFoundations: Bool = true,
         _ location: SourceLocation = #_sourceLocation
@@ -29,7 +29,7 @@ import Testing
         var express: Bool
     }
 
-    @Test("members stand in the order in which they are encoded, and what is nil is left out")
+    @Test("members are encoded in their order, and nil is omitted")
     func order() throws {
         let order = Order(
             id: UUID(uuidString: "0F1E2D3C-4B5A-6978-8796-A5B4C3D2E1F0")!, customer: "Ada \"L\"\n",
@@ -41,7 +41,7 @@ import Testing
                 + #""lines":[{"sku":"a/b","quantity":2,"price":0.1}],"express":true}"#)
     }
 
-    @Test("values of each known type have the form that Foundation gives them, alone and within others")
+    @Test("values of each known type have Foundation's form, alone and within others")
     func types() throws {
         try expect([Int8.min, .max], "[-128,127]")
         try expect([UInt8.min, .max], "[0,255]")
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("enumerations, keys of dictionaries and classes are encoded as the language has it")
+    @Test("enumerations, dictionary keys and classes are encoded according to the language")
     func shapes() throws {
         try expect([Suit.hearts: 1], #"{"hearts":1}"#)
         try expect([Suit.spades], #"["spades"]"#)
@@ -114,7 +114,7 @@ import Testing
         try expect(Cat(), #"{"name":"Rex","lives":9}"#)
     }
 
-    @Test("a value that encodes nothing is an empty object, and nothing at all is refused")
+    @Test("a value that encodes nothing is an empty object, and no value at all is rejected")
     func nothing() throws {
         let nothing = Encoded { _ in }
         try expect([nothing], "[{}]")
@@ -130,7 +130,7 @@ import Testing
             }, #"{"super":{},"a":{},"b":[],"c":null}"#)
     }
 
-    @Test("a container and those nested in it can be written to by turns")
+    @Test("a container and its nested ones can be written alternately")
     func byTurns() throws {
         try expect(
             Encoded {
@@ -162,11 +162,9 @@ import Testing
             }, #"[[0,1,2],[0,-1,-2],"end"]"#)
     }
 
-    @Test(
-        "a container that is written to while a value of it is being encoded is an error, and nothing is left out in silence"
-    )
+    @Test("a write to a container during the encoding of one of its values is an error, and is not dropped silently")
     func within() {
-        // Two that do, as one alone would show nothing of what comes behind it.
+        // Two such members, as a single one would not show the effect on the following one.
         let value = Encoded {
             let outer = $0.container(keyedBy: AnyKey.self)
             var (written, other) = (outer, outer)
@@ -182,7 +180,7 @@ import Testing
         #expect(throws: EncodingError.self) { try written(value) }
     }
 
-    @Test("of a member that is encoded more than once the last value counts, in small objects and large ones")
+    @Test("the last value of a repeatedly encoded member is used, in small and large objects")
     func twice() throws {
         try expect(
             Encoded {
@@ -198,7 +196,7 @@ import Testing
             }, "{" + (100..<200).map { "\"\($0 - 100)\":\($0)" }.joined(separator: ",") + "}")
     }
 
-    @Test("what throws leaves nothing behind, and the rest goes on")
+    @Test("a throwing member leaves no output, and the rest is encoded")
     func caught() throws {
         try expect(
             Encoded {
@@ -217,7 +215,7 @@ import Testing
 
     private struct Tree: Encodable { var children: [[String: Double]] }
 
-    @Test("an error says where it is")
+    @Test("an error has its coding path")
     func path() throws {
         let error = #expect(throws: EncodingError.self) {
             try written(Tree(children: [[:], ["a\"b": .nan]]))
@@ -240,7 +238,7 @@ import Testing
         }
     }
 
-    @Test("what nests too deep, or has no end, is an error")
+    @Test("nesting over the limit, or without end, is an error")
     func depth() throws {
         func chain(_ count: Int) -> Link { (1..<count).reduce(Link(nil)) { link, _ in Link(link) } }
         #expect(try written(chain(512)).utf8.count == 511 * 9 + 2)
@@ -261,7 +259,7 @@ import Testing
         #expect(try written([1], coder) == "[1]", "it is as it was before")
     }
 
-    @Test("two values in one place are an error, and what comes too late is lost")
+    @Test("two values in one place are an error, and late writes are dropped")
     func misuse() throws {
         #expect(throws: EncodingError.self) {
             try written(
@@ -287,7 +285,7 @@ import Testing
         #expect(try written([2], coder) == "[2]")
     }
 
-    @Test("a value can have another one encoded while it is, and sees the user's info")
+    @Test("a value can encode another one during its encoding, and has the user info")
     func reentrant() throws {
         let coder = ValueCoder(userInfo: [.body: "here"])
         let value = Encoded {

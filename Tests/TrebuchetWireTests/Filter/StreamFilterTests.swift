@@ -15,7 +15,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "a filter is read as it was written",
+        "a filter is decoded as it was encoded",
         arguments: [
             (StreamFilter(), "{}"),
             (.distinct(), #"{"distinct":true}"#),
@@ -36,7 +36,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "what is no filter says why",
+        "an invalid filter gives the reason",
         arguments: [
             (#"[]"#, "expected '{'"), (#"{"paht":"/a"}"#, "no member 'paht'"), (#"{"path":"a"}"#, "not a JSON Pointer"),
             (#"{"path":"/~2"}"#, "not a JSON Pointer"), (#"{"path":7}"#, "must be a string"),
@@ -55,7 +55,7 @@ import TrebuchetWire
         #expect(error?.message.contains(reason) == true, "\(String(describing: error))")
     }
 
-    @Test("a path or a value that is too long is refused")
+    @Test("a path or a value that is too long is rejected")
     func tooLong() {
         let long = String(repeating: "a", count: 1_024)
         #expect(throws: EnvelopeError.self) { try read(#"{"path":"/\#(long)"}"#) }
@@ -77,7 +77,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("a path gives its part when that has changed, and null where there is none")
+    @Test("a path sends its part when that has changed, and null where there is none")
     func path() {
         let states = [
             #"{"a":{"b":1},"c":1}"#, #"{"a":{"b":1},"c":2}"#, #"{"a":{"b":2}}"#, #"{"a":{}}"#, #"{"a":[]}"#,
@@ -87,7 +87,7 @@ import TrebuchetWire
         #expect(sent(.path("/a/b/1/x"), states) == ["null", nil, nil, nil, nil, #""/""#])
     }
 
-    @Test("distinct drops what is equal to the last value, however it is written")
+    @Test("distinct drops values equal to the last one, whatever their notation")
     func distinct() {
         let states = [#"{"a":1,"b":2}"#, #"{"b":2.0,"a":1}"#, #"{"a":1}"#, #"{"a":1,"b":2}"#]
         #expect(sent(.distinct(), states) == [states[0], nil, states[2], states[3]])
@@ -95,7 +95,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "a condition looks at a part of the whole state",
+        "a condition evaluates a part of the whole state",
         arguments: [
             (.equal(10), "10", true), (.equal(10), "10.0", true), (.equal(10), #""10""#, false),
             (.equal("a"), #""\u0061""#, true), (.equal(true), "true", true), (.notEqual(1), "2", true),
@@ -113,14 +113,14 @@ import TrebuchetWire
         #expect(sent(.where("/p", condition).path("/q"), [state]) == [holds ? "1" : nil])
     }
 
-    @Test("a version that does not meet the condition is not what the next is compared with")
+    @Test("distinct compares with the last version that met the condition")
     func conditionAndDistinct() {
         let filter = StreamFilter.path("/v").where("/on", .equal(true))
         let states = [(1, true), (2, false), (1, true), (3, true)].map { #"{"v":\#($0.0),"on":\#($0.1)}"# }
         #expect(sent(filter, states) == ["1", nil, nil, "3"])
     }
 
-    @Test("a text is compared by its beginning, however long it is and however it is written")
+    @Test("a text is compared by its first characters, whatever its length and notation")
     func longTexts() {
         let value = String(repeating: "b", count: 1_000)
         func state(_ text: String) -> String { #"{"p":"\#(text)","q":1}"# }
@@ -133,7 +133,7 @@ import TrebuchetWire
         }
     }
 
-    @Test("many pointers are found in one pass where each of them is found by itself")
+    @Test("many pointers are found in one pass, like each of them separately")
     func pointers() {
         let texts = [
             #"{"a":{"b":[1,{"c":2}],"a":3},"b":4,"a/b":5,"":6,"0":7}"#, #"[[1,2],{"a":1,"a":2},3]"#, "7",
@@ -158,7 +158,7 @@ import TrebuchetWire
     // MARK: Version 2
 
     @Test(
-        "the filters of version 2 are those of now",
+        "the filters of version 2 have current equivalents",
         arguments: [
             (#"{"type":"all"}"#, nil), (#"{"type":"predefined","name":"changed","parameters":{}}"#, .distinct()),
             (#"{"type":"predefined","name":"nonEmpty"}"#, .where("", .nonEmpty)),
@@ -177,7 +177,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "a threshold of version 2 compares numbers, and lets through what is none",
+        "a threshold of version 2 compares numbers, and admits values that are not numbers",
         arguments: [
             (nil, [10, 11]), ("gt", [10, 11]), (">", [10, 11]), ("bogus", [10, 11]), ("gte", [9, 10, 11]),
             (">=", [9, 10, 11]), ("lt", [7, 8]), ("<", [7, 8]), ("lte", [7, 8, 9]), ("<=", [7, 8, 9]), ("eq", [9]),
@@ -199,7 +199,7 @@ import TrebuchetWire
     }
 
     @Test(
-        "filters of version 2 that are none are refused",
+        "invalid filters of version 2 are rejected",
         arguments: [
             "[]", #""all""#,
             #"{"type":"predefined","name":"nonEmpty","parameters":{"field":"\#(String(repeating: "x", count: 1_024))"}}"#,

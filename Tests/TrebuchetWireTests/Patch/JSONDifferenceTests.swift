@@ -4,7 +4,7 @@ import TrebuchetWire
 @Suite("Differences as JSON Patch")
 struct JSONDifferenceTests {
     @Test(
-        "a difference is in the shape of the protocol, and says no more than what changed",
+        "a difference has the protocol's form, and contains only the changes",
         arguments: [
             ("[1,2,3]", "[1,2,3]", "[]"),
             (#"{"a":[1]}"#, #"{"a":[2]}"#, #"[{"op":"replace","path":"/a/0","value":2}]"#),
@@ -49,7 +49,7 @@ struct JSONDifferenceTests {
 
     private func text(_ elements: [String]) -> String { #"{"todos":[\#(elements.joined(separator: ","))],"next":50}"# }
 
-    @Test("an element that goes away and one that changes cost two operations, wherever they are")
+    @Test("a removed and a changed element cost two operations, at any position")
     func removal() {
         var new = Self.list
         new.remove(at: 3)
@@ -59,7 +59,7 @@ struct JSONDifferenceTests {
                 == #"[{"op":"remove","path":"/todos/3"},{"op":"replace","path":"/todos/40/isDone","value":true}]"#)
     }
 
-    @Test("an element that comes and one that changes cost two operations, wherever they are")
+    @Test("an inserted and a changed element cost two operations, at any position")
     func insertion() {
         var new = Self.list
         new.insert(#"{"id":99}"#, at: 3)
@@ -70,7 +70,7 @@ struct JSONDifferenceTests {
         )
     }
 
-    @Test("an element that moves costs a removal and an insertion", arguments: [(0, 49), (49, 0), (10, 12), (30, 7)])
+    @Test("a moved element costs a removal and an insertion", arguments: [(0, 49), (49, 0), (10, 12), (30, 7)])
     func move(_ from: Int, _ to: Int) throws {
         var new = Self.list
         new.insert(new.remove(at: from), at: to)
@@ -78,7 +78,7 @@ struct JSONDifferenceTests {
         #expect(patch.split(separator: #"{"op""#).count == 3, "\(patch)")
     }
 
-    @Test("what changed in most of its parts is replaced")
+    @Test("a value with mostly changed parts is replaced")
     func replacement() {
         #expect(
             JSONPatch.difference(from: #"{"x":[1,2,3,4,5,6],"y":0}"#, to: #"{"x":[6,5,4,3,2,1],"y":0}"#)
@@ -96,7 +96,7 @@ struct JSONDifferenceTests {
         #expect(JSONPatch.difference(from: old, to: new, maximumBytes: 0) == nil)
     }
 
-    @Test("texts that are no JSON where they differ, or nest too deep, have no difference")
+    @Test("texts that are invalid JSON where they differ, or nest too deeply, have no difference")
     func refused() {
         func nested(_ depth: Int, _ inner: String) -> String {
             String(repeating: "[", count: depth) + inner + String(repeating: "]", count: depth)
@@ -109,17 +109,17 @@ struct JSONDifferenceTests {
         #expect(JSONPatch.difference(from: #"{"a":1}"#, to: #"{"b" 1}"#) == nil)
     }
 
-    @Test("texts made to be costly are compared in time", .timeLimit(.minutes(5)))
+    @Test("texts constructed to be costly are compared in time", .timeLimit(.minutes(5)))
     func hostile() {
         let count = 20_000
-        // Every element differs, below a long name, and each patch is longer than what it replaces.
+        // Every element differs, below a long name, and each patch is longer than the replaced value.
         let name = String(repeating: "n", count: 1_000)
         func wide(_ value: Int) -> String {
             let element = "[\(Array(repeating: "\(value)", count: 50).joined(separator: ","))]"
             return #"{"\#(name)":[\#(Array(repeating: element, count: count / 50).joined(separator: ","))]}"#
         }
         #expect(JSONPatch.difference(from: wide(1), to: wide(2), maximumBytes: 1 << 20)?.isEmpty == false)
-        // Two arrays that have nothing in the same place.
+        // Two arrays without equal elements at equal positions.
         let numbers = (0..<count).map(String.init)
         let new = "[\(numbers.reversed().joined(separator: ","))]"
         let old = "[\(numbers.joined(separator: ","))]"

@@ -1,6 +1,6 @@
 import TrebuchetWire
 
-/// The same on strings.
+/// Patches of strings.
 extension JSONPatch {
     static func apply(
         _ patch: String, to document: String, maximumBytes: Int = 1 << 20

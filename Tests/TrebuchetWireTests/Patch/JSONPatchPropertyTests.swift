@@ -3,7 +3,7 @@ import TrebuchetWire
 
 @Suite("Properties of patches")
 struct JSONPatchPropertyTests {
-    @Test("a difference makes one text the other, whatever the two are", arguments: 0..<4)
+    @Test("a difference turns one text into the other, for any two texts", arguments: 0..<4)
     func difference(_ series: Int) throws {
         var random = RandomJSON(seed: UInt64(series))
         for _ in 0..<2_500 {
@@ -13,7 +13,7 @@ struct JSONPatchPropertyTests {
         }
     }
 
-    @Test("a difference of lists makes one the other, and is no longer than replacing it")
+    @Test("a difference of lists turns one into the other, and is no longer than a replacement")
     func lists() throws {
         var random = RandomJSON(seed: 7)
         for _ in 0..<300 {
@@ -29,15 +29,15 @@ struct JSONPatchPropertyTests {
         let patch = try #require(JSONPatch.difference(from: before, to: after), "\(before) to \(after)")
         let result = try JSONPatch.apply(patch, to: before)
         #expect(JSONText.isEqual(result, after), "\(before) to \(after) by \(patch) gave \(result)")
-        // No longer than replacing all.
+        // No longer than a replacement of the whole.
         #expect(patch.utf8.count <= after.utf8.count + #"[{"op":"replace","path":"","value":}]"#.utf8.count)
-        // The limit is kept to the byte.
+        // The limit is exact to the byte.
         #expect(JSONPatch.difference(from: before, to: after, maximumBytes: patch.utf8.count + 1) == patch)
         let shorter = JSONPatch.difference(from: before, to: after, maximumBytes: patch.utf8.count)
         #expect(shorter == nil || shorter!.utf8.count < patch.utf8.count)
     }
 
-    @Test("operations by chance do what they do on a tree, and fail where they fail there", arguments: 0..<4)
+    @Test("random operations behave as on a tree, and fail where they fail there", arguments: 0..<4)
     func operations(_ series: Int) {
         var random = RandomJSON(seed: UInt64(100 + series))
         var failures = 0
@@ -68,7 +68,7 @@ struct JSONPatchPropertyTests {
         #expect((200..<2_000).contains(failures), "the patches are too good or too bad: \(failures)")
     }
 
-    /// An operation and what it makes of a tree; nil when it must fail.
+    /// An operation and its result for a tree; nil when it must fail.
     private func operation(on tree: JSONTree, _ random: inout RandomJSON) -> (String, JSONTree?) {
         let (path, from) = (random.path(in: tree), random.path(in: tree))
         let value = random.value(depth: 2)
@@ -106,7 +106,7 @@ struct JSONPatchPropertyTests {
         }
     }
 
-    @Test("what is no JSON, or no patch, never crashes")
+    @Test("invalid JSON and invalid patches never crash")
     func mutations() {
         var random = RandomJSON(seed: 42)
         let marks = Array(#"{}[],:"\0e.-u 9n/~"#.utf8)

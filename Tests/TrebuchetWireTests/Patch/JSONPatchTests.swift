@@ -15,38 +15,38 @@ struct JSONPatchTests {
         }
     }
 
-    @Test("add puts a value at a place, where there can be one", arguments: PatchCase.additions)
+    @Test("add inserts a value where one can be", arguments: PatchCase.additions)
     func addition(_ test: PatchCase) { check(test) }
 
-    @Test("remove takes a value away, where there is one", arguments: PatchCase.removals)
+    @Test("remove deletes an existing value", arguments: PatchCase.removals)
     func removal(_ test: PatchCase) { check(test) }
 
-    @Test("replace puts a value in the place of one", arguments: PatchCase.replacements)
+    @Test("replace substitutes an existing value", arguments: PatchCase.replacements)
     func replacement(_ test: PatchCase) { check(test) }
 
-    @Test("move takes a value from one place to another", arguments: PatchCase.moves)
+    @Test("move transfers a value to another position", arguments: PatchCase.moves)
     func move(_ test: PatchCase) { check(test) }
 
-    @Test("copy puts a value at a second place", arguments: PatchCase.copies)
+    @Test("copy inserts a value at a second position", arguments: PatchCase.copies)
     func copy(_ test: PatchCase) { check(test) }
 
-    @Test("test compares values, not how they are written", arguments: PatchCase.comparisons)
+    @Test("test compares values, not their notation", arguments: PatchCase.comparisons)
     func comparison(_ test: PatchCase) { check(test) }
 
     @Test("paths are JSON Pointers", arguments: PatchCase.paths)
     func path(_ test: PatchCase) { check(test) }
 
-    @Test("what is no patch, or has none to apply to, is refused", arguments: PatchCase.shapes)
+    @Test("an invalid patch, or one without a target, is rejected", arguments: PatchCase.shapes)
     func shape(_ test: PatchCase) { check(test) }
 
-    @Test("bytes that no operation touches stay as they are")
+    @Test("bytes that no operation touches stay unchanged")
     func untouched() throws {
         let text = #"{"b":[1.0,{"x" : "\u0061"}],"a":[10,20,30],"c":"\/"}"#
         let patch = #"[{"op":"replace","path":"/a/1","value":2e1},{"op":"remove","path":"/a/0"}]"#
         #expect(try JSONPatch.apply(patch, to: text) == #"{"b":[1.0,{"x" : "\u0061"}],"a":[2e1,30],"c":"\/"}"#)
     }
 
-    @Test("an error says which operation failed, and why")
+    @Test("an error names the failed operation and the reason")
     func message() {
         let patch = #"[{"op":"add","path":"/a","value":1},{"op":"remove","path":"/x~1y"}]"#
         let error = #expect(throws: JSONPatchError.self) { try JSONPatch.apply(patch, to: "{}") }
@@ -54,7 +54,7 @@ struct JSONPatchTests {
         #expect(error?.description == "operation 1: '/x~1y' does not exist")
     }
 
-    @Test("a result above the limit is refused, and one at the limit is not")
+    @Test("a result above the limit is rejected, and one at the limit is not")
     func limit() throws {
         let patch = #"[{"op":"add","path":"/-","value":22}]"#
         #expect(try JSONPatch.apply(patch, to: "[1]", maximumBytes: 6) == "[1,22]")
@@ -68,7 +68,7 @@ struct JSONPatchTests {
         #expect(error?.code == .tooLarge)
     }
 
-    @Test("work that grows with operations times the document stops at the limit")
+    @Test("work proportional to operations times document size stops at the limit")
     func work() {
         let numbers = Array(repeating: "0", count: 50_000).joined(separator: ",")
         let pair = #"{"op":"move","from":"/a","path":"/b"},{"op":"move","from":"/b","path":"/a"}"#
@@ -80,7 +80,7 @@ struct JSONPatchTests {
         #expect(error?.code == .tooLarge)
     }
 
-    @Test("what was changed before may be moved no deeper than a message nests, whether it has parts or not")
+    @Test("a changed value cannot be moved deeper than the message limit, with or without parts")
     func deepMoves() throws {
         func document(_ depth: Int) -> String {
             #"{"a":[[]],"d":"# + String(repeating: "[", count: depth) + String(repeating: "]", count: depth) + "}"
@@ -96,7 +96,7 @@ struct JSONPatchTests {
         #expect(throws: JSONPatchError.self) { try JSONPatch.apply(moving("/a/0", 63), to: document(63)) }
     }
 
-    @Test("values nest as deep as in a message, wherever they come from")
+    @Test("values nest as deep as in a message, whatever their source")
     func depth() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
@@ -105,13 +105,13 @@ struct JSONPatchTests {
         #expect(try JSONPatch.apply(adding(61), to: "[[[]]]") == "[[[\(nested(61))]]]")
         #expect(throws: JSONPatchError.self) { try JSONPatch.apply(adding(62), to: "[[[]]]") }
         #expect(throws: JSONPatchError.self) { try JSONPatch.apply(adding(1), to: nested(65)) }
-        // Opened by the first operation, and moved down by the second.
+        // Parsed by the first operation, and moved deeper by the second.
         let moving = #"[{"op":"add","path":"/1/-","value":0},{"op":"move","from":"/1","path":"/0/-"}]"#
         #expect(try JSONPatch.apply(moving, to: "[[],[\(nested(61))]]") == "[[[\(nested(61)),0]]]")
         #expect(throws: JSONPatchError.self) { try JSONPatch.apply(moving, to: "[[],[\(nested(62))]]") }
     }
 
-    @Test("a large object is found in as well as a small one")
+    @Test("members of a large object are found like those of a small one")
     func largeObject() throws {
         let count = 1_000
         let members = (0..<count).map { #""k\#($0)":\#($0)"# }.joined(separator: ",")

@@ -3,13 +3,14 @@ import TrebuchetWire
 
 @Suite("JSON Pointer")
 struct JSONPointerTests {
-    @Test("a pointer is written as it was read", arguments: ["", "/", "//", "/a/0/-", "/~01~1/~0~0", "/ü/😀", "/%20"])
+    @Test(
+        "a pointer is encoded as it was decoded", arguments: ["", "/", "//", "/a/0/-", "/~01~1/~0~0", "/ü/😀", "/%20"])
     func description(_ text: String) {
         #expect(JSONPointer(text)?.description == text)
     }
 
     @Test(
-        "a pointer begins with a slash, and its tildes are escapes",
+        "a pointer starts with a slash, and its tildes are escapes",
         arguments: ["a", "a/b", " /a", "/~", "/~2", "/a~/b"])
     func refused(_ text: String) { #expect(JSONPointer(text) == nil) }
 
@@ -24,15 +25,15 @@ struct JSONPointerTests {
         ])
     func found(_ path: String, _ value: String) { #expect(value == lookup(path, Self.text)) }
 
-    @Test("the empty pointer finds the text without the spaces around it")
+    @Test("the empty pointer finds the text without surrounding white space")
     func whole() { #expect(lookup("", " [1] ") == "[1]") }
 
     @Test(
-        "nothing is found where nothing is",
+        "a missing value is not found",
         arguments: ["/b", "/a/3", "/a/-", "/a/00", "/a/-1", "/a/0/0", "/a/1/b/c", "/a/2/0", "/m~0n", "/d", "///"])
     func absent(_ path: String) { #expect(lookup(path, Self.text) == nil) }
 
-    @Test("nothing is found in what is no JSON", arguments: [#"{"a":1"#, #"{"a":1}}"#, #"{"a":1,"b":tru}"#, ""])
+    @Test("a pointer finds no value in invalid JSON", arguments: [#"{"a":1"#, #"{"a":1}}"#, #"{"a":1,"b":tru}"#, ""])
     func noJSON(_ text: String) { #expect(lookup("/a", text) == nil) }
 
     @Test("nesting has the limit of messages")

@@ -1,4 +1,4 @@
-/// A JSON value as a tree: the plain way to do what the patch does on bytes.
+/// A JSON value as a tree: the simple reference for the patch on bytes.
 indirect enum JSONTree: Equatable {
     case scalar(String)
     case string(String)
@@ -19,7 +19,7 @@ indirect enum JSONTree: Equatable {
         }
     }
 
-    // MARK: Operations on a path of names and indices; nil when there is no such place
+    // MARK: Operations on a path of names and indices; nil for an invalid path
 
     func value(at path: ArraySlice<String>) -> JSONTree? {
         guard let token = path.first else { return self }
@@ -80,7 +80,7 @@ indirect enum JSONTree: Equatable {
     }
 }
 
-/// How a text is written: plain, or with spaces, escapes and members anywhere.
+/// The notation of a text: plain, or with spaces, escapes and reordered members.
 struct TextStyle {
     var random: RandomJSON?
 

@@ -1,6 +1,6 @@
 import TrebuchetWire
 
-/// What each operation does, and where it cannot.
+/// The results of each operation, and its failures.
 extension PatchCase {
     static let additions: [PatchCase] = [
         gives("an empty patch changes nothing", #"{"a":1}"#, "[]", #"{"a":1}"#),
@@ -37,7 +37,7 @@ extension PatchCase {
             #"[{"op":"add","path":"/0","value":1},{"op":"add","path":"/0","value":2},{"op":"add","path":"/1","value":3}]"#,
             "[2,3,1]"),
         gives(
-            "into what was just added", "{}",
+            "into a value just added", "{}",
             #"[{"op":"add","path":"/a","value":{"b":[]}},{"op":"add","path":"/a/b/-","value":1}]"#, #"{"a":{"b":[1]}}"#),
         gives(
             "members that are not known are ignored", "{}",
@@ -50,7 +50,7 @@ extension PatchCase {
         fails("an index with a fraction", "[1,2]", #"[{"op":"add","path":"/1.0","value":2}]"#),
         fails("an index with an exponent", "[1,2]", #"[{"op":"add","path":"/1e0","value":2}]"#),
         fails("a name in an array", "[1]", #"[{"op":"add","path":"/a","value":2}]"#),
-        fails("nothing in an array", "[1]", #"[{"op":"add","path":"/","value":2}]"#),
+        fails("an empty index in an array", "[1]", #"[{"op":"add","path":"/","value":2}]"#),
         fails("below a member that is not there", #"{"a":1}"#, #"[{"op":"add","path":"/b/c","value":2}]"#),
         fails("below a number", #"{"a":1}"#, #"[{"op":"add","path":"/a/b","value":2}]"#),
         fails("below a string", #"["ab"]"#, #"[{"op":"add","path":"/0/0","value":2}]"#),
@@ -95,7 +95,7 @@ extension PatchCase {
             "the whole, then a part of it", "1",
             #"[{"op":"replace","path":"","value":[0]},{"op":"replace","path":"/0","value":1}]"#, "[1]"),
         gives(
-            "a part, then what is around it", #"{"a":{"b":1}}"#,
+            "a part, then its parent", #"{"a":{"b":1}}"#,
             #"[{"op":"replace","path":"/a/b","value":2},{"op":"replace","path":"/a","value":3}]"#, #"{"a":3}"#),
         gives(
             "spaces around values stay where they were", " { \"a\" : [ 1 , 2 ] , \"b\" : 0 } ",

@@ -1,6 +1,6 @@
 import TrebuchetWire
 
-/// What `test` takes for the same, how paths are written, and what a patch must look like.
+/// The equality of `test`, the notation of paths, and the form of patches.
 extension PatchCase {
     static let comparisons: [PatchCase] = [
         holds("a string", #"{"a":"x"}"#, "/a", #""x""#),
@@ -18,7 +18,7 @@ extension PatchCase {
         holds("more digits than a double has", "[12345678901234567890123]", "/0", "12345678901234567890123"),
         holds("an escape", #"["é/\u0041\ud83d\ude00"]"#, "/0", #""\u00e9\/A😀""#),
         holds("an escape in a name", #"[{"\u0061":1}]"#, "/0", #"{"a":1}"#),
-        holds("what an operation made", #"{"a":1}"#, "/a", "1"),
+        holds("the result of an operation", #"{"a":1}"#, "/a", "1"),
         differs("another string", #"{"a":"x"}"#, "/a", #""y""#),
         differs("a string that looks like a number", "[1]", "/0", #""1""#),
         differs("numbers beyond a double", "[9007199254740993]", "/0", "9007199254740992"),
@@ -28,7 +28,7 @@ extension PatchCase {
         differs("null and nothing", "[{}]", "/0", "null"),
         differs("an object and an array", "[{}]", "/0", "[]"),
         differs("the order of elements", "[[1,2]]", "/0", "[2,1]"),
-        differs("an array that goes on", "[[1,2]]", "/0", "[1]"),
+        differs("an array that is longer", "[[1,2]]", "/0", "[1]"),
         differs("an array that ends", "[[1]]", "/0", "[1,2]"),
         differs("a member more", #"[{"a":1,"b":2}]"#, "/0", #"{"a":1}"#),
         differs("a member less", #"[{"b":2}]"#, "/0", #"{"a":1,"b":2}"#),
@@ -38,10 +38,10 @@ extension PatchCase {
         fails("a test of nothing", "{}", #"[{"op":"test","path":"/a","value":null}]"#),
         fails("a test behind the end", "[1]", #"[{"op":"test","path":"/1","value":1}]"#),
         fails(
-            "what came before a failed test is undone", "[1]",
+            "operations before a failed test are undone", "[1]",
             #"[{"op":"replace","path":"/0","value":2},{"op":"test","path":"/0","value":1}]"#, .testFailed),
         gives(
-            "a test of what was changed", #"{"a":[1]}"#,
+            "a test of a changed value", #"{"a":[1]}"#,
             #"[{"op":"add","path":"/a/-","value":2},{"op":"test","path":"/a","value":[1,2]},{"op":"test","path":"","value":{"a":[1,2]}},{"op":"remove","path":"/a/0"}]"#,
             #"{"a":[2]}"#),
     ]

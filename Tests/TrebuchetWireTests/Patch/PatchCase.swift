@@ -1,7 +1,7 @@
 import Testing
 import TrebuchetWire
 
-/// A patch, what it is applied to, and what comes of it.
+/// A patch, its document, and the expected result.
 struct PatchCase: CustomTestStringConvertible {
     let what: String
     let document: String

@@ -1,6 +1,6 @@
 import Platform
 
-/// Values, changes and patches by chance, the same for the same seed.
+/// Random values, changes and patches, reproducible by seed.
 struct RandomJSON: RandomNumberGenerator {
     private var source: RandomSource
 
@@ -81,7 +81,7 @@ struct RandomJSON: RandomNumberGenerator {
             })
     }
 
-    /// A path to a value in the tree; now and then to none.
+    /// A path to a value in the tree; sometimes to none.
     mutating func path(in tree: JSONTree) -> [String] {
         if pick(from: 5) == 0 { return pick(from: 8) == 0 ? [name()] : [] }
         switch tree {

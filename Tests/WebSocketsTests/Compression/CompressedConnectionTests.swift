@@ -53,7 +53,7 @@ import Transports
         return (socket, stream.makeAsyncIterator())
     }
 
-    @Test("messages of all lengths come back, with and without context takeover", arguments: [false, true])
+    @Test("messages of all lengths are echoed, with and without context takeover", arguments: [false, true])
     func echo(keeping: Bool) async throws {
         let compression = Self.compression(keeping: keeping)
         var (socket, messages) = try await connect(try server(compression), compression)
@@ -76,7 +76,9 @@ import Transports
         #expect(await messages.next() == nil)
     }
 
-    @Test("without an offer, or without the server's will, nothing is compressed", arguments: [true, false])
+    @Test(
+        "without an offer, or with compression off at the server, messages are not compressed",
+        arguments: [true, false])
     func oneSided(serverWants: Bool) async throws {
         let server = try server(serverWants ? Self.compression() : nil)
         var (socket, messages) = try await connect(server, serverWants ? nil : Self.compression())
@@ -85,7 +87,7 @@ import Transports
         #expect(await messages.next()?.count == 5000)
     }
 
-    @Test("a broadcast of a head and shared bytes is compressed once, and arrives as one message")
+    @Test("a broadcast of a header and shared bytes is compressed once, and arrives as one message")
     func broadcast() async throws {
         let text = Array(String(repeating: "{\"title\":\"Milk\"},", count: 1000).utf8)
         let shared = text.withUnsafeBytes { SharedBytes($0) }
@@ -103,7 +105,7 @@ import Transports
         }
         #expect(made == 0, "it is there, from the first of the three")
 
-        // And it is small on the wire.
+        // It is small on the wire as well.
         let peer = try RawPeer(port: server.address.port)
         try peer.send(RawPeer.upgrade("/", Self.offer))
         #expect(try peer.receiveHead().contains("permessage-deflate; server_no_context_takeover"))
@@ -112,7 +114,7 @@ import Transports
         #expect(Int(head[2]) << 8 | Int(head[3]) < 500)
     }
 
-    @Test("with a context of its own each subscriber gets a broadcast, too")
+    @Test("subscribers with context takeover receive a broadcast, too")
     func broadcastWithTakeover() async throws {
         let text = Array(String(repeating: "{\"title\":\"Milk\"},", count: 1000).utf8)
         let shared = text.withUnsafeBytes { SharedBytes($0) }
@@ -128,7 +130,7 @@ import Transports
         for _ in 0..<2 { #expect(await messages.next() == Array("head:".utf8) + text) }
     }
 
-    /// Frames of a client to a server with a limit of 1 MiB, and the code that it closes with.
+    /// Invalid frames of a client to a server with a limit of 1 MiB, and the code that it closes with.
     static let violating: [(what: String, frames: [UInt8], code: UInt16)] = [
         ("RFC 7692 §6.1: RSV1 on a continuation", frame(1, [0x61], fin: false) + reserved(0, [0x62]), 1002),
         ("RFC 7692 §6.1: RSV1 on a ping", reserved(9, []), 1002),
@@ -153,7 +155,7 @@ import Transports
         return Array(buffer.bytes)
     }
 
-    @Test("what a client must not send ends the connection with a code that says why", arguments: violating)
+    @Test("invalid compressed frames end the connection with the matching code", arguments: violating)
     func violations(_ what: String, _ frames: [UInt8], _ code: UInt16) async throws {
         let server = try server()
         let peer = try RawPeer(port: server.address.port)
@@ -165,8 +167,7 @@ import Transports
         #expect(close.payload.prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 0xFF)]), "\(what)")
     }
 
-    @Test(
-        "a server that compresses without having agreed to is given up, as is one that agrees to more than was offered")
+    @Test("a server that compresses without agreement, or agrees to more than was offered, is disconnected")
     func badServers() async throws {
         for (answer, bytes, code) in [
             ("", Self.reserved(1, [0]), UInt16(1002)), ("Sec-WebSocket-Extensions: permessage-deflate; x\r\n", [], 0),

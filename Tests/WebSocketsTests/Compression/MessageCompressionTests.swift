@@ -4,7 +4,7 @@ import Testing
 
 @testable import WebSockets
 
-/// Compressing and decompressing, without a socket.
+/// Compression and decompression, without a socket.
 @Suite struct MessageCompressionTests {
     private func pair(
         keeping: Bool = false, bits: Int = 15, threshold: Int = 1, level: Int = 1
@@ -47,7 +47,7 @@ import Testing
         return .bytes(Array(buffer.bytes))
     }
 
-    @Test("what is compressed does not depend on how much room it had at first", arguments: [1, 2, 6, 7, 400, 4_000])
+    @Test("the compressed bytes do not depend on the initial buffer size", arguments: [1, 2, 6, 7, 400, 4_000])
     func room(expected: Int) {
         let bytes = Self.sample(9_000)
         func deflated(_ expected: Int?) -> [UInt8] {
@@ -69,14 +69,14 @@ import Testing
     }
 
     @Test(
-        "messages come back, whatever the window, with and without context takeover",
+        "messages survive a round trip, whatever the window, with and without context takeover",
         arguments: [9, 12, 15], [false, true])
     func roundTrip(bits: Int, keeping: Bool) throws {
         let (server, client) = pair(keeping: keeping, bits: bits, level: 6)
         for (number, count) in [1, 5, 100, 70_000, 16_384, 300_000, 3].enumerated() {
             let message = Self.sample(count, seed: UInt64(number / 2))
             for (sender, receiver) in [(server, client), (client, server)] {
-                // What would become more is sent as it is, where nothing is remembered of it.
+                // A message that would grow is sent uncompressed, when the context is not retained.
                 guard let compressed = deflated(message, by: sender) else {
                     #expect(!keeping && count < 10)
                     continue
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("with context takeover a message that comes again is a few bytes")
+    @Test("with context takeover a repeated message has a few bytes")
     func takeover() throws {
         let (server, client) = pair(keeping: true)
         let message = Self.sample(1000)
@@ -97,7 +97,7 @@ import Testing
         #expect(inflated(second, by: client) == .bytes(message))
     }
 
-    @Test("what is below the threshold, or would become more, is left as it is")
+    @Test("messages below the threshold, or that would grow, stay uncompressed")
     func untouched() {
         let (server, _) = pair(threshold: 100)
         #expect(deflated([UInt8](repeating: 1, count: 99), by: server) == nil)
@@ -106,14 +106,14 @@ import Testing
         #expect(deflated((0..<200).map { _ in UInt8.random(in: 0...255, using: &random) }, by: server) == nil)
     }
 
-    @Test("a peer's window of 256 bytes, which zlib cannot keep to, means that nothing is compressed")
+    @Test("a peer's window of 256 bytes, which zlib does not support, disables compression")
     func tinyWindow() {
         let (server, _) = pair(bits: 8)
         #expect(deflated(Self.sample(1000), by: server) == nil)
         #expect(server.deflatedOnce([UInt8](repeating: 1, count: 9).withUnsafeBytes { SharedBytes($0) }) == nil)
     }
 
-    @Test("each side keeps to the window and the context that were agreed on for its own messages")
+    @Test("each side uses the negotiated window and context for its own messages")
     func ownTerms() {
         var agreement = NegotiatedCompression()
         agreement.serverMaxWindowBits = 8
@@ -135,7 +135,7 @@ import Testing
 
     /// The examples of RFC 7692 §7.2.3, all of "Hello".
     @Test(
-        "the RFC's examples are read",
+        "the RFC's examples are decompressed",
         arguments: [
             [[0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]],
             [[0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00], [0xF2, 0x00, 0x11, 0x00, 0x00]],
@@ -148,23 +148,23 @@ import Testing
         for message in messages { #expect(inflated(message, by: server) == .bytes(Array("Hello".utf8))) }
     }
 
-    @Test("the empty message of the RFC is read")
+    @Test("the RFC's empty message is decompressed")
     func empty() { #expect(inflated([0], by: pair().server) == .bytes([])) }
 
     @Test(
-        "what is not whole DEFLATE data is refused",
+        "incomplete DEFLATE data is rejected",
         arguments: [
             [], [0xF2], [0xF2, 0x48, 0xCD], [0xFF, 0xFF, 0xFF], [0x06, 0x07], [0x00, 0x05, 0x00, 0x00, 0x00, 1],
             [0xF2, 0x00, 0x11, 0x00, 0x00],
         ] as [[UInt8]])
     func garbage(_ bytes: [UInt8]) {
         guard case .violation(.badCompression, _) = inflated(bytes, by: pair().server) else {
-            Issue.record("\(bytes) is taken for data")
+            Issue.record("\(bytes) is accepted as DEFLATE data")
             return
         }
     }
 
-    @Test("a small message that becomes a large one is stopped at the limit, and the next is read")
+    @Test("a small message that expands beyond the limit is stopped there, and the next one is read")
     func bomb() throws {
         let (server, client) = pair(level: 9)
         let bomb = try #require(deflated([UInt8](repeating: 0, count: 16 << 20), by: server))
@@ -175,7 +175,7 @@ import Testing
         #expect(inflated(atLimit, by: client, limit: 4999) == .violation(.messageTooBig, afterBytes: 5000))
     }
 
-    @Test("bytes that many share are compressed once for all with the same window")
+    @Test("shared bytes are compressed once for all connections with the same window")
     func once() throws {
         let (server, client) = pair()
         let (other, _) = pair()
@@ -186,10 +186,10 @@ import Testing
         #expect(other.deflatedOnce(shared) === first)
         #expect(narrow.deflatedOnce(shared) !== first)
         #expect(inflated(Array(first.bytes), by: client) == .bytes(message))
-        #expect(pair(keeping: true).server.deflatedOnce(shared) == nil, "a context of its own has to see it")
+        #expect(pair(keeping: true).server.deflatedOnce(shared) == nil, "context takeover needs a separate compression")
     }
 
-    @Test("a block that is not compressed may stand in front of them")
+    @Test("a stored block may precede the compressed ones")
     func stored() throws {
         let (server, client) = pair()
         let message = Self.sample(5000)
@@ -202,7 +202,7 @@ import Testing
         #expect(inflated(whole, by: client) == .bytes(head + message))
     }
 
-    @Test("bytes at random neither crash nor exceed the limit", arguments: 0..<20)
+    @Test("random bytes neither crash nor exceed the limit", arguments: 0..<20)
     func noise(_ seed: Int) throws {
         var random = RandomSource(seed: UInt64(seed))
         let (server, client) = pair(keeping: seed % 2 == 0)

@@ -38,16 +38,16 @@ import Transports
             "permessage-deflate; client_max_window_bits", small,
             "server_max_window_bits=10; client_max_window_bits=11"
         ),
-        // What the client did not offer is not asked of it.
+        // Parameters that the client did not offer are not requested.
         ("permessage-deflate", small, "server_max_window_bits=10"),
-        // The first that can be met.
+        // The first acceptable offer.
         ("x-other, permessage-deflate; client_max_window_bits", keeps, ""),
         (
             "permessage-deflate; unknown, permessage-deflate; server_no_context_takeover", keeps,
             "server_no_context_takeover"
         ),
         ("permessage-deflate; server_max_window_bits=8, permessage-deflate", keeps, ""),
-        // None that can be met.
+        // No acceptable offer.
         ("x-webkit-deflate-frame", keeps, nil),
         ("permessage-deflate; server_max_window_bits=8", keeps, nil),
         ("permessage-deflate; server_max_window_bits", keeps, nil),
@@ -59,7 +59,7 @@ import Transports
         ("permessage-deflate; server_no_context_takeover; server_no_context_takeover", keeps, nil),
     ]
 
-    @Test("a server answers the first offer that it can meet", arguments: madeOffers)
+    @Test("a server accepts the first offer that it supports", arguments: madeOffers)
     func offers(_ offer: String, _ settings: WebSocketCompression, _ answer: String?) throws {
         let list = try #require(WebSocketExtension.list(["Sec-WebSocket-Extensions": offer]))
         let agreement = NegotiatedCompression.answer(list, settings)
@@ -68,7 +68,7 @@ import Transports
     }
 
     @Test(
-        "a list of extensions that is not written as it must be is refused",
+        "a malformed list of extensions is rejected",
         arguments: [
             "permessage-deflate;", "permessage deflate", "; a", "a; b=", "a; b=\"", "a; b=\"c d\"", "a; =b", "a=b",
         ])
@@ -77,7 +77,7 @@ import Transports
     }
 
     @Test(
-        "what a client offers",
+        "a client offers its settings",
         arguments: [
             (made(), "\(none); client_max_window_bits"), (keeps, "client_max_window_bits"),
             (small, "server_max_window_bits=10; client_max_window_bits=11"),
@@ -102,13 +102,13 @@ import Transports
         ("permessage-bzip2", keeps, false),
     ]
 
-    @Test("a client takes no answer but to what it offered", arguments: givenAnswers)
+    @Test("a client accepts only responses that match its offer", arguments: givenAnswers)
     func answers(_ answer: String, _ settings: WebSocketCompression, _ isGood: Bool) throws {
         let element = try #require(WebSocketExtension(answer))
         #expect((NegotiatedCompression(answer: element, to: settings) != nil) == isGood)
     }
 
-    @Test("settings out of their bounds are brought into them")
+    @Test("settings out of bounds are clamped")
     func bounds() {
         var settings = WebSocketCompression()
         settings.threshold = -1

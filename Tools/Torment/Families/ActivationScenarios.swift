@@ -1,4 +1,4 @@
-/// Actors that are made on demand: at once, slowly, or not at all.
+/// On-demand actors whose activation is immediate, slow or failing.
 enum ActivationScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...5)
@@ -15,14 +15,14 @@ enum ActivationScenarios {
         }
     }
 
-    /// Each call is answered: with its result, an error, or when its time is over.
+    /// Each call is answered: with its result, an error, or at its time limit.
     private static func right(_ dice: inout Dice) -> Scenario {
         var steps: [Step] = [.upgrade(version: 3)]
         let count = dice.int(1...5)
         for _ in 0..<count {
             if dice.chance(50) {
-                // The call's own limit holds, also while it waits for an actor; this one takes six seconds, and fails. Nobody has
-                // asked for it earlier.
+                // The call's own limit applies, also while it waits for an actor; this activation takes six seconds, and fails. The name
+                // is new.
                 let limit = dice.pick([1, 50, 200, 500])
                 let name = StepText("broken/6000/\(dice.int(1...1_000_000_000))")
                 let call = Envelope.call("sum(_:_:)", ["1", "2"], of: name)
@@ -67,7 +67,7 @@ enum ActivationScenarios {
                         Envelope.call("put(_:)", ["1"], of: actor, id: "#").with("session", text: "@").text,
                         count: times))
             case 6: steps.append(.say(Envelope.cancel(StepText("c\(dice.int(1...20))")).text, count: 1))
-            // Each with a name of its own.
+            // Each with a unique name.
             default:
                 steps.append(
                     .say(

@@ -1,11 +1,11 @@
-/// Clients that are right and far ahead of their answers. Half of them never read, and are not right for long.
+/// Correct clients far ahead of their responses. Half of them never read.
 enum AheadScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...2)
         return (0..<count).map { _ in dice.chance(70) ? right(&dice) : silent(&dice) }
     }
 
-    /// - Parameter most: MiB to ask for.
+    /// - Parameter most: the maximum of requested MiB.
     private static func call(_ dice: inout Dice, most: Int = 8) -> (call: Envelope, count: Int) {
         let bytes = min(dice.pick([1, 2, 4, 8]), most) << 20
         switch dice.int(1...4) {
@@ -17,7 +17,7 @@ enum AheadScenarios {
             let size = dice.pick([1_000, 20_000, 200_000])
             return (.call("text(_:)", [StepText("\(size)")], of: actor(&dice)), bytes / size)
         default:
-            // Little is asked, and much at once is sent.
+            // Large messages with small responses.
             let size = dice.pick([1_000, 30_000])
             return (.call("nothing()", of: actor(&dice)).with("unknown", text: StepText("<u*\(size)>")), bytes / size)
         }
@@ -29,7 +29,7 @@ enum AheadScenarios {
         let buffer = dice.chance(60) ? dice.pick([32_768, 65_536]) : nil
         var steps: [Step] = buffer.map { [.receiveBuffer($0)] } ?? []
         steps.append(.upgrade(version: 3))
-        // Into a small buffer the kernel may take a second for some kilobytes, and for still smaller ones it drops what it has.
+        // The kernel may need a second for some kilobytes in a small buffer, and drops packets for still smaller ones.
         let (call, count) = call(&dice, most: buffer ?? .max < 65_536 ? 1 : 8)
         steps.append(.ask(call.text, milliseconds: 10_000, count: max(1, count)))
         if dice.chance(30) { steps.append(.pause(milliseconds: dice.int(1...300))) }

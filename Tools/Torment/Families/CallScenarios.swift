@@ -1,11 +1,11 @@
-/// Calls, cancels and what is like them.
+/// Calls, cancellations and similar messages.
 enum CallScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
         return (0..<count).map { _ in dice.chance(40) ? right(&dice) : wrong(&dice) }
     }
 
-    /// A client that does all as it should, and so gets an answer to each call.
+    /// A correct client, which gets a response to each call.
     private static func right(_ dice: inout Dice) -> Scenario {
         let version = ScenarioFragments.version(&dice)
         var calls: [Step] = []
@@ -57,7 +57,7 @@ enum CallScenarios {
 
     private static func message(_ dice: inout Dice, _ version: Int) -> Step {
         let times = dice.pick([1, 1, 1, 2, 10, 11, 200])
-        // Of a version that was not agreed on, now and then.
+        // Sometimes of a version that was not negotiated.
         let good = good(&dice, dice.chance(90) ? version : dice.int(1...3))
         let text: StepText
         switch dice.int(1...15) {
@@ -93,7 +93,7 @@ enum CallScenarios {
                     "", "{", "[]", "null", "{}{}", "\u{FEFF}{}", "{\"type\":\"invocation\"}", "{\"payload\":{}}",
                 ]))
         default:
-            // A call that goes on, and the end of it.
+            // A call that continues, and the end of the connection.
             text = Envelope.call("later(_:)", [StepText("\(dice.int(0...3_000))")], version: version).text
         }
         return dice.chance(90) ? .say(text, count: times) : .binary(text, count: times)

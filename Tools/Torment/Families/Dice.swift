@@ -1,6 +1,6 @@
 import Platform
 
-/// Chance, the same for the same seed.
+/// Random choices, reproducible by seed.
 struct Dice {
     private var random: RandomSource
 
@@ -16,7 +16,7 @@ struct Dice {
     mutating func chance(_ percent: Int) -> Bool { int(1...100) <= percent }
     mutating func pick<Element>(_ all: [Element]) -> Element { all[int(0...all.count - 1)] }
 
-    /// A number near one where something begins or ends: powers of two and of ten, limits of the protocol; up to `largest`.
+    /// A number near a boundary: powers of two and of ten, limits of the protocol; up to `largest`.
     mutating func edge(upTo largest: Int) -> Int {
         let all = [
             0, 1, 2, 10, 32, 64, 125, 126, 127, 128, 255, 256, 1_000, 1_024, 4_096, 8_192, 10_000, 16_384, 32_768,
@@ -27,7 +27,7 @@ struct Dice {
         return min(max(0, value), largest)
     }
 
-    /// A number between small and large, each order of magnitude as likely as the others.
+    /// A number between small and large, with equally likely orders of magnitude.
     mutating func size(upTo largest: Int) -> Int {
         var limit = 1
         let steps = int(0...20)

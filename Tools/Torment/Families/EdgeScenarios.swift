@@ -1,6 +1,6 @@
-/// Output that fills a buffer of the server just so, at the moment when the connection comes to an end.
+/// Output that exactly fills a buffer of the server at the moment when the connection ends.
 enum EdgeScenarios {
-    /// The same course again and again, each time with a little less output.
+    /// Repeats one scenario, each time with a little less output.
     static func make(_ dice: inout Dice) -> [Scenario] {
         let edge = dice.pick([16, 64, 128, 128, 128, 256, 256, 1_024]) << 10
         let replies = dice.int(1...6)
@@ -9,12 +9,12 @@ enum EdgeScenarios {
         let trouble = trouble(&dice)
         let ending: [Step] = dice.pick([[.reset], [.reset], [.reset], [.finish], [.leave], [.close]])
         let first = dice.int(0...step)
-        // Work that the server has before that, so that the end of the connection is there when it comes to the edge.
+        // Earlier work for the server, so that the end of the connection has arrived when the buffer is full.
         let before: [Step] =
             dice.chance(60)
             ? [.say(Envelope.call("churn(_:)", ["1000"]).text, count: dice.pick([1, 2, 5, 20]))] : []
         return stride(from: first, to: range, by: step).map { missing in
-            // What stands around a text in its answer is about 60 bytes.
+            // A response has about 60 bytes around a text.
             let size = max(0, (edge - missing) / replies - 60)
             let rest = max(0, (edge - missing) - (size + 60) * (replies - 1) - 60)
             let calls: [Step] =
@@ -24,7 +24,7 @@ enum EdgeScenarios {
         }
     }
 
-    /// What makes the server close the connection, or write something of its own.
+    /// Steps that make the server close the connection, or send other output.
     private static func trouble(_ dice: inout Dice) -> [Step] {
         switch dice.int(1...8) {
         case 1...3: [.say("{", count: dice.pick([10, 10, 10, 9, 11, 30]))]

@@ -1,12 +1,12 @@
 /// The messages of the protocol as texts of a schedule.
 struct Envelope {
     var type = "invocation"
-    /// Names and values as they stand in the JSON.
+    /// Names and values as in the JSON.
     var members: [(name: String, value: StepText)] = []
 
     private static func quoted(_ text: StepText) -> StepText { StepText("\"") + text + StepText("\"") }
 
-    /// A call. The version decides how arguments and actor are written.
+    /// A call. The version decides the form of arguments and actor.
     static func call(
         _ target: StepText, _ arguments: [StepText] = [], of actor: StepText = "victim", id: StepText = "c#",
         version: Int = 3
@@ -23,7 +23,7 @@ struct Envelope {
         return envelope
     }
 
-    /// In versions 1 and 2 arguments are base64. A large one becomes a text of z of that size, so that the schedule stays short.
+    /// In versions 1 and 2 arguments are base64. A large one is replaced by a text of z of that size, so that the schedule stays short.
     private static func base64(_ text: StepText) -> String {
         let bytes = text.bytes(number: 1)
         if bytes.count > 3_000 { return "\"Inp6<enp6*\(bytes.count / 3)>enoi\"" }

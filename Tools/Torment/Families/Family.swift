@@ -1,41 +1,41 @@
-/// A kind of hostility. Each makes groups of courses from chance; `--only` and `--without` choose among them.
+/// A kind of hostility. Each makes groups of random scenarios; `--only` and `--without` select among them.
 enum Family: String, CaseIterable, Sendable {
-    /// Before the upgrade: heads that are cut, wrong or too large.
+    /// Before the upgrade: truncated, invalid or oversized headers.
     case heads
     /// Requests for pages.
     case pages
-    /// Frames that break RFC 6455, or almost.
+    /// Frames that violate RFC 6455, or almost do.
     case frames
-    /// Calls, cancels and their like: right, nearly right and wrong.
+    /// Calls, cancellations and similar messages: valid, almost valid and invalid.
     case calls
-    /// Names of actors and methods at their edges.
+    /// Unusual names of actors and methods.
     case names
-    /// JSON that is deep, wide or odd.
+    /// Deep, wide or unusual JSON.
     case depths
-    /// Messages and answers around the limits of size.
+    /// Messages and responses around the size limits.
     case sizes
     /// Streams, filters and silent readers.
     case streams
-    /// Actors that are made on demand, slowly, or not at all.
+    /// On-demand actors whose activation is slow or fails.
     case demand
     /// Calls of `@Idempotent` methods, and their repeats.
     case repeats
-    /// Output that fills a buffer just so when a connection ends.
+    /// Output that exactly fills a buffer when a connection ends.
     case edges
-    /// Clients that are right, and far ahead of their answers.
+    /// Correct clients, far ahead of their responses.
     case ahead
     /// Sign-in, rooms and collections.
     case services
-    /// Values that decode, and that hardly anybody expects.
+    /// Valid but unusual values.
     case values
-    /// A server whose standard output and standard error nobody reads, or nobody can.
+    /// A server whose standard output and standard error are not read, or cannot be.
     case output
-    /// Much of one thing.
+    /// Large amounts of one thing.
     case floods
-    /// What TLS alone has; with `--tls`.
+    /// Hostility specific to TLS; with `--tls`.
     case tls
 
-    /// The courses of a group. They begin together.
+    /// The scenarios of a group, which start together.
     func courses(_ dice: inout Dice, isTLS: Bool) -> [Scenario] {
         var courses =
             switch self {
@@ -64,9 +64,9 @@ enum Family: String, CaseIterable, Sendable {
     }
 }
 
-/// What the families share.
+/// Parts shared by the families.
 enum ScenarioFragments {
-    /// The end of a connection; nothing is the plainest.
+    /// The end of a connection; the simplest one has no steps.
     static func ending(_ dice: inout Dice) -> [Step] {
         dice.pick([
             [], [.reset], [.reset], [.close], [.finish], [.bye(1000)], [.bye(dice.int(0...5000))], [.leave], [.leave],
@@ -75,7 +75,7 @@ enum ScenarioFragments {
         ])
     }
 
-    /// Sends what `steps` write otherwise than at once: in one piece, in many, with a pause, or not to its end.
+    /// Sends the output of `steps` in one piece, in many, with a pause, or truncated.
     static func disturbed(_ steps: [Step], _ dice: inout Dice) -> [Step] {
         switch dice.int(1...6) {
         case 1: [.hold] + steps + [.send]
@@ -88,6 +88,6 @@ enum ScenarioFragments {
 
     static func version(_ dice: inout Dice) -> Int { dice.pick([3, 3, 3, 3, 2, 1]) }
 
-    /// 2 has no head of its own: it comes without subprotocol and says so in its messages.
+    /// Version 2 has no subprotocol: its messages state the version.
     static func upgrade(_ version: Int) -> Step { .upgrade(version: version == 3 ? 3 : 1) }
 }

@@ -1,4 +1,4 @@
-/// Much of one thing.
+/// Large amounts of one thing.
 enum FloodScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         switch dice.int(1...6) {

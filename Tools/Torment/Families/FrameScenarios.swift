@@ -1,10 +1,10 @@
-/// Frames that break the rules of RFC 6455, or keep them only just.
+/// Frames that violate the rules of RFC 6455, or just follow them.
 enum FrameScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
         return (0..<count).map { _ in
             var frames: [Step] = []
-            // With calls and streams under way, now and then.
+            // Sometimes with in-flight calls and streams.
             if dice.chance(30) {
                 frames.append(.say(Envelope.call("later(_:)", ["200"]).text, count: dice.int(1...30)))
             }
@@ -56,7 +56,7 @@ enum FrameScenarios {
             ]
         case 11: return Array(repeating: .frame(first: 0, isMasked: true, claimed: nil, ""), count: dice.int(1...30))
         default:
-            // After the close frame nothing may come.
+            // No frame may follow the close frame.
             return [
                 .frame(first: 0x88, isMasked: true, claimed: nil, "%03%E8"), .say(call, count: dice.int(1...40)),
                 .frame(first: 0x88, isMasked: true, claimed: nil, "%03%E8"),

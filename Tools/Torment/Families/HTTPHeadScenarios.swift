@@ -9,7 +9,7 @@ enum HTTPHeadScenarios {
         let head = StepText(quoting: ScenarioRunner.head(version: dice.pick([1, 3])))
         let bytes = Step.bytes(mutated(head, &dice), count: 1)
         var steps: [Step] = [.hold, bytes]
-        // Frames that do not wait for the answer.
+        // Frames that do not wait for the response.
         if dice.chance(30) { steps.append(.say(Envelope.call("nothing()").text, count: dice.int(1...20))) }
         if dice.chance(20) {
             steps.append(.say(Envelope.call("text(_:)", [StepText("\(dice.size(upTo: 40_000))")]).text, count: 1))

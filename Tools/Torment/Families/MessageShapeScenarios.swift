@@ -1,4 +1,4 @@
-/// JSON of odd shapes and sizes.
+/// JSON of unusual shapes and sizes.
 enum MessageShapeScenarios {
     static func depths(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...4)
@@ -67,7 +67,7 @@ enum MessageShapeScenarios {
         case 1: return Envelope.call("echo(_:)", [StepText("\"<z*\(size)>\"")], version: version == 3 ? 3 : 1).text
         case 2: return Envelope.call("text(_:)", [StepText("\(size)")], version: version).text
         case 3: return Envelope.call("nothing()", version: version).with("unknown", text: StepText("<u*\(size)>")).text
-        // A message of exactly so many bytes.
+        // A message of an exact size.
         default:
             let limit = 1 << 20
             let call = Envelope.call("nothing()", id: "big").text

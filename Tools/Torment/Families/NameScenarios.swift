@@ -1,4 +1,4 @@
-/// Names of actors and methods at their edges.
+/// Unusual names of actors and methods.
 enum NameScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...4)
@@ -50,13 +50,13 @@ enum NameScenarios {
         }
     }
 
-    /// What looks like a mangled name of Swift: also nested deeply.
+    /// Texts that resemble mangled Swift names, also deeply nested.
     private static func mangled(_ dice: inout Dice) -> StepText {
         let core = dice.pick(["Si", "SS", "Sa", "yyt", "4mainAAV", "x"])
         let wrapper = dice.pick(["Sg", "Sg", "Sg", "m", "Sg_", "SaySi", "ACy", "z", "Xp"])
         let count = dice.pick([0, 1, 100, 1_000, 10_000, 45_000, 45_000, 100_000, 300_000])
         let type = dice.chance(70) ? "\(core)<\(wrapper)*\(count)>" : "<\(wrapper)*\(count)>\(core)"
-        // Around the type a method, an accessor, or what is none.
+        // A method or accessor around the type, or an invalid frame.
         let frame = dice.pick([
             ("$s", "D"), ("$s", ""), ("$s4main1AC3sumyy", "F"), ("$s4main1AC3sumyy", "FTE"), ("$s4main1AV1b", "vp"),
             ("$s4main3sumyyF", ""), ("$s", "5helloyyF"), ("$S4main1AC3sumyy", "F"), ("_$s4main3sumyy", "F"),

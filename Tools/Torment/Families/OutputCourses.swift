@@ -1,4 +1,4 @@
-/// Clients that make a server write to standard output and standard error while nobody reads there, or nobody can.
+/// Clients that make a server write to standard output and standard error while these are not read, or cannot be.
 enum OutputCourses {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Requests for pages: wrong paths, slow heads, pipelines, and readers of large files that do not read.
+/// Requests for pages: invalid paths, slow headers, pipelines, and readers of large files that do not read.
 enum PageScenarios {
-    /// What the tormented server has as pages.
+    /// The pages of the attacked server.
     enum Site {
         /// Bytes of `/large.bin`: more than sockets hold.
         static let largeBytes = 12_000_000
 
-        /// Makes the folder.
+        /// Creates the folder.
         static func make(at path: String) throws {
             let files = FileManager.default
             try files.createDirectory(atPath: path + "/folder/.hidden", withIntermediateDirectories: true)
@@ -37,7 +37,7 @@ enum PageScenarios {
         case 1, 2:
             let requests = (0..<dice.int(1...20)).map { _ in request(path(&dice), &dice) }.joined()
             return ScenarioFragments.disturbed([.bytes(StepText(quoting: requests), count: 1)], &dice) + ending(&dice)
-        // Pipelines, deep or with something else behind them.
+        // Pipelines, deep or followed by other input.
         case 3:
             let text = StepText(quoting: request(dice.pick(["/small.js", "/", "/more.bin", "/nothing"]), &dice))
             return ScenarioFragments.disturbed([.bytes(text, count: dice.size(upTo: 3_000))], &dice) + ending(&dice)
@@ -58,7 +58,7 @@ enum PageScenarios {
                 .receiveBuffer(dice.pick([1, 4_096, 65_536])), .bytes(text, count: dice.int(1...20)),
                 dice.pick([.pause(milliseconds: dice.int(1...300)), .listen(milliseconds: dice.int(1...300))]),
             ] + ending(&dice)
-        // Slow heads, also behind an answer.
+        // Slow headers, also after a response.
         case 7:
             let first = dice.chance(50) ? request("/small.js", &dice) : ""
             let head = StepText(quoting: first + request("/", &dice))
@@ -67,11 +67,11 @@ enum PageScenarios {
                 .stall(first.utf8.count + dice.int(0...30), milliseconds: dice.int(1...800)),
             ]
                 + ending(&dice)
-        // The end of the own side.
+        // The local end closes its side.
         case 8:
             let text = StepText(quoting: request(dice.pick(["/large.bin", "/piece.bin", "/small.js"]), &dice))
             return [.bytes(text, count: dice.int(1...4)), .finish]
-        // A WebSocket behind pages, which must do what it should.
+        // A WebSocket after pages, which must work.
         case 9:
             let text = StepText(quoting: request("/small.js", method: "HEAD", ""))
             return [

@@ -1,4 +1,4 @@
-/// What TLS alone has: a handshake that is none, keys that change without end.
+/// Hostility specific to TLS: an invalid handshake, endless key updates.
 enum PipeliningScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...4)
@@ -7,7 +7,7 @@ enum PipeliningScenarios {
         }
     }
 
-    /// The beginning of a record of a handshake: type, version, length.
+    /// The start of a handshake record: type, version, length.
     private static func bare(_ dice: inout Dice) -> [Step] {
         let bytes: StepText =
             switch dice.int(1...5) {

@@ -1,4 +1,4 @@
-/// Calls of `@Idempotent` methods, and what pretends to be their repetition.
+/// Calls of `@Idempotent` methods, and fake repeats.
 enum RepeatedCallScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...4)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Draws the courses of a run: group after group, each from the seed and its number alone.
+/// Draws the scenarios of a run: group after group, each from the seed and its number alone.
 final class ScenarioSource: Sendable {
     private struct State {
         var group = 0
@@ -20,13 +20,13 @@ final class ScenarioSource: Sendable {
         isTLS = options.isTLS
     }
 
-    /// How many courses were begun.
+    /// The number of started scenarios.
     var count: Int { state.withLock { $0.count } }
 
-    /// The number of the group that was drawn last.
+    /// The number of the last drawn group.
     var group: Int { state.withLock { $0.group } }
 
-    /// From now on courses come until `end`; those of a group that was not begun whole are forgotten.
+    /// Provides scenarios until `end`; those of a partly started group are dropped.
     func open(until end: ContinuousClock.Instant) {
         state.withLock { state in
             state.end = end

@@ -1,4 +1,4 @@
-/// Rooms, collections and sign-in: used as they are meant to be, and nearly so.
+/// Rooms, collections and sign-in: used correctly, and almost correctly.
 enum ServiceScenarios {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
@@ -9,7 +9,7 @@ enum ServiceScenarios {
     private static func collection(_ dice: inout Dice) -> StepText { StepText("collections/c\(dice.int(1...4))") }
     private static func secret(_ dice: inout Dice) -> String { "\"secret-of-client-\(dice.int(10...40))\"" }
 
-    // MARK: As it is meant to be
+    // MARK: Valid use
 
     /// Each call is answered.
     private static func right(_ dice: inout Dice) -> Scenario {
@@ -99,7 +99,7 @@ enum ServiceScenarios {
         )
     }
 
-    // MARK: Nearly so
+    // MARK: Invalid use
 
     private static func wrong(_ dice: inout Dice) -> Scenario {
         let version = ScenarioFragments.version(&dice)
@@ -155,7 +155,7 @@ enum ServiceScenarios {
         return .call(StepText(name), arguments, of: actor, version: version)
     }
 
-    /// What may stand where anything else is expected.
+    /// A value for any argument position.
     private static func argument(_ dice: inout Dice) -> StepText {
         if dice.chance(25) { return StepText("[\(mutation(command(&dice)))]") }
         if dice.chance(20) { return query(&dice) }

@@ -1,4 +1,4 @@
-/// Streams: begun, resumed, filtered, ended, and not read.
+/// Streams: started, resumed, filtered, ended, and not read.
 enum StreamScenarios {
     private static let streams: [StepText] = ["observeState", "observeState", "observeLog", "observeTicks"]
 
@@ -68,7 +68,7 @@ enum StreamScenarios {
         )
     }
 
-    /// Asks, changes and does not read.
+    /// Subscribes, changes and does not read.
     private static func silent(_ dice: inout Dice) -> Scenario {
         let room = StepText("room/\(dice.int(1...20))")
         var steps: [Step] = [.receiveBuffer(dice.pick([1_024, 4_096, 65_536])), .upgrade(version: 3)]
@@ -86,7 +86,7 @@ enum StreamScenarios {
             steps + dice.pick([[.leave], [.leave], [.pause(milliseconds: 200), .reset], [.reset], [.read(100)]]))
     }
 
-    /// As many as are allowed, and more.
+    /// Streams up to the limit, and beyond.
     private static func many(_ dice: inout Dice) -> Scenario {
         let count = dice.pick([10, 255, 256, 257, 400])
         var steps: [Step] = [.upgrade(version: 3)]
@@ -100,7 +100,7 @@ enum StreamScenarios {
             [steps[0]] + ScenarioFragments.disturbed(Array(steps.dropFirst()), &dice) + ScenarioFragments.ending(&dice))
     }
 
-    /// Each begun or resumed stream is answered, with a start or an error.
+    /// Each started or resumed stream is answered, with a start or an error.
     private static func right(_ dice: inout Dice) -> Scenario {
         var steps: [Step] = [.upgrade(version: 3)]
         let count = dice.int(1...6)

@@ -1,4 +1,4 @@
-/// Values that decode and that an actor hardly expects: collections whose elements share ids, and places that are none.
+/// Values that decode and that an actor hardly expects: collections with repeated ids, and invalid positions.
 enum ValueCourses {
     static func make(_ dice: inout Dice) -> [Scenario] {
         let count = dice.int(1...6)
@@ -24,7 +24,7 @@ enum ValueCourses {
         }
     }
 
-    /// Of so few ids that most are there already.
+    /// With so few ids that most exist already.
     private static func cells(_ dice: inout Dice) -> StepText {
         let count = dice.int(0...9)
         let cells = (0..<count).map { _ in #"{"id":\#(number(&dice)),"points":\#(dice.int(0...9))}"# }

@@ -1,7 +1,7 @@
 import Synchronization
 import Benchmarks
 
-/// What honest clients found, and how long their calls took.
+/// The findings of honest clients, and the durations of their calls.
 final class ControlClientRecord: Sendable {
     private struct Contents {
         var problems: [String] = []
@@ -24,10 +24,10 @@ final class ControlClientRecord: Sendable {
     var times: Histogram { contents.withLock { $0.times } }
 }
 
-/// A client that does what it should, and checks what it gets.
+/// A correct client that checks its results.
 protocol ControlClient: Sendable {
     var ledger: ControlClientRecord { get }
-    /// Comes to rest: nothing is asked until `resume`. False when it does not in half a minute.
+    /// Stops calling until `resume`. Returns false if it does not come to rest in half a minute.
     func pause() async -> Bool
     func resume()
     func stop() async

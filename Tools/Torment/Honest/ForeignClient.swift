@@ -3,13 +3,13 @@ import Synchronization
 import TestCertificates
 import TestSupport
 
-/// An honest client that is none of ours: Python's `websockets`, and the JSON of the protocol typed by hand.
+/// An honest foreign client: Python's `websockets`, with hand-written JSON of the protocol.
 final class ForeignClient: ControlClient {
     let ledger: ControlClientRecord
     private let program: ChildProgram
     private let rests: Mailbox
 
-    /// What the script has said of itself.
+    /// The script's reports.
     private final class Mailbox: Sendable {
         let isResting = Mutex(false)
         let isReady = Mutex(false)

@@ -4,8 +4,7 @@ import Platform
 import Synchronization
 import TestSupport
 
-/// An honest browser: over a connection that is kept, it asks for pages one after the other and compares what comes with what is
-/// there.
+/// An honest browser: it requests pages over a persistent connection and compares the responses with the files.
 final class PageReader: ControlClient {
     private enum Wish: Equatable { case going, resting, leaving }
 
@@ -45,14 +44,14 @@ final class PageReader: ControlClient {
                 socket?.close()
                 return
             case .resting:
-                // What is kept open is no connection of a hostile client, but a descriptor of the server all the same.
+                // An open connection is not one of a hostile client, but uses a descriptor of the server.
                 socket?.close()
                 socket = nil
                 isResting.withLock { $0 = true }
                 usleep(5_000)
             case .going:
                 isResting.withLock { $0 = false }
-                // The server ends a connection with the answer to its thousandth request.
+                // The server ends a connection with its thousandth response.
                 if socket == nil || number % 500 == 0 {
                     socket?.close()
                     socket = HostileSocket(port: port, receiveBuffer: nil, isSecure: false)
@@ -70,7 +69,7 @@ final class PageReader: ControlClient {
         }
     }
 
-    /// What is wrong with the answer, or nil.
+    /// The fault of the response, or nil.
     private func fetch(_ page: (path: String, status: Int, body: Data), over socket: HostileSocket) -> String? {
         var rest = Array("GET \(page.path) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)[...]
         let end = ContinuousClock.now + .seconds(30)
@@ -82,7 +81,7 @@ final class PageReader: ControlClient {
                 switch socket.write(rest) {
                 case .bytes(let count): rest = rest.dropFirst(count)
                 case .wouldBlock: _ = socket.wait(for: POLLOUT, milliseconds: 100)
-                case .ended: return "the connection ended before \(page.path) was asked for"
+                case .ended: return "the connection ended before the request for \(page.path)"
                 }
                 continue
             }
@@ -90,7 +89,7 @@ final class PageReader: ControlClient {
             switch socket.read(into: buffer) {
             case .bytes(let count): answer.append(contentsOf: buffer[..<count])
             case .wouldBlock: continue
-            case .ended: return "the connection ended within the answer for \(page.path)"
+            case .ended: return "the connection ended within the response for \(page.path)"
             }
             guard let head = answer.firstRange(of: Data("\r\n\r\n".utf8)) else { continue }
             let body = answer[head.upperBound...]

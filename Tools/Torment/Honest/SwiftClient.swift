@@ -3,7 +3,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetCLI
 
-/// An honest client made of ours: calls, `@Idempotent` calls, a state, events, filters and actors on demand.
+/// An honest client of this project: calls, `@Idempotent` calls, a state, events, filters and on-demand actors.
 final class SwiftClient: ControlClient {
     private enum Phase { case running, pausing, resting, stopped }
 
@@ -12,7 +12,7 @@ final class SwiftClient: ControlClient {
     private let own: AdversarialTarget
     private let ownName: String
     private let phase = Mutex(Phase.running)
-    /// The number of the state as it was observed last, and that of the last event.
+    /// The numbers of the last observed state and event.
     private let observed = Mutex((state: 0, path: 0, tick: 0))
     private let readers = Mutex<[Task<Void, Never>]>([])
 
@@ -24,7 +24,7 @@ final class SwiftClient: ControlClient {
         try await client.connect()
         _ = try await own.set(0)
         observe()
-        // Events come from the moment on at which the server has taken the stream.
+        // Events arrive from the moment when the server has accepted the stream.
         _ = await eventually(within: .seconds(20)) {
             _ = try? await own.tick(1)
             return observed.withLock { $0.tick > 0 }
@@ -52,7 +52,7 @@ final class SwiftClient: ControlClient {
         let condition = Task {
             for await state in await own.observeState(filter: .where("/number", .greater(than: 50)))
             where state.number <= 50 {
-                ledger.problem("a filter for more than 50 let \(state.number) through")
+                ledger.problem("a filter for more than 50 admitted \(state.number)")
             }
             if !Task.isCancelled { ledger.problem("the stream with a condition ended") }
         }
@@ -123,7 +123,7 @@ final class SwiftClient: ControlClient {
             }
             if !isSeen {
                 ledger.problem(
-                    "in 20 s the streams did not come to \(round) and \(last): \(observed.withLock { "\($0)" })")
+                    "in 20 s the streams did not reach \(round) and \(last): \(observed.withLock { "\($0)" })")
             }
         }
     }
@@ -157,7 +157,7 @@ final class SwiftClient: ControlClient {
         }
     }
 
-    // MARK: Its life
+    // MARK: Lifecycle
 
     func pause() async -> Bool {
         phase.withLock { if $0 == .running { $0 = .pausing } }

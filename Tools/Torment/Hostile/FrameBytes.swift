@@ -1,4 +1,4 @@
-/// Frames of a client. Their masking key is 0, which leaves the payload as it is.
+/// Frames of a client. Their masking key is 0, which leaves the payload unchanged.
 enum FrameBytes {
     static func frame(first: UInt8 = 0x81, _ payload: [UInt8], isMasked: Bool = true, claimed: Int? = nil) -> [UInt8] {
         let mask: UInt8 = isMasked ? 0x80 : 0
@@ -27,11 +27,11 @@ enum FrameBytes {
     }
 }
 
-/// Finds the messages in what a server sends.
+/// Finds the messages in a server's output.
 struct ServerFrames {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// Of the close frame; nil before there is one.
+    /// The content of the close frame; nil before it arrives.
     private(set) var closing: String?
 
     mutating func append(_ new: UnsafeRawBufferPointer) {
@@ -42,7 +42,7 @@ struct ServerFrames {
         bytes.append(contentsOf: new)
     }
 
-    /// What was read before the frames: the answer to the upgrade.
+    /// The bytes before the frames: the response to the upgrade.
     mutating func takeHead() -> [UInt8]? {
         guard bytes.count >= 4 else { return nil }
         for end in 4...bytes.count where bytes[end - 4..<end].elementsEqual([13, 10, 13, 10]) {
@@ -52,7 +52,7 @@ struct ServerFrames {
         return nil
     }
 
-    /// The next message, or what there is of it: the first 400 bytes do for whom it answers.
+    /// The next message, complete or truncated: its first 400 bytes identify the call.
     mutating func next() -> [UInt8]? {
         while true {
             let rest = bytes[start...]

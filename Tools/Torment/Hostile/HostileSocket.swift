@@ -1,16 +1,16 @@
 import COpenSSL
 import Glibc
 
-/// A connection over which bytes are written by hand, plain or by TLS. Nothing on it waits without a limit.
+/// A connection with hand-written bytes, plain or over TLS. It never waits without a limit.
 ///
-/// `@unchecked Sendable`: used by one thread at a time, the one that runs its course or, after that, the one that ends all.
+/// `@unchecked Sendable`: used by one thread at a time, the one that runs its scenario or, afterwards, the one that closes all.
 final class HostileSocket: @unchecked Sendable {
     enum Outcome: Equatable { case bytes(Int), wouldBlock, ended }
 
     private(set) var descriptor: Int32
     private var ssl: OpaquePointer?
 
-    /// Nil when the server does not take it.
+    /// Nil when the server does not accept it.
     init?(port: Int, receiveBuffer: Int?, isSecure: Bool) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return nil }
@@ -42,12 +42,12 @@ final class HostileSocket: @unchecked Sendable {
 
     deinit { close() }
 
-    /// One context for all; it asks for no certificate of the server.
+    /// One context for all; it does not verify the server's certificate.
     ///
-    /// `nonisolated(unsafe)`: made once, then only read by OpenSSL, which counts its users atomically.
+    /// `nonisolated(unsafe)`: created once, then only read by OpenSSL, which counts its references atomically.
     private nonisolated(unsafe) static let context: OpaquePointer? = {
         let context = SSL_CTX_new(TLS_client_method())
-        // A write that was cut short may be repeated from another place in memory.
+        // A short write may be repeated from another position in memory.
         SSL_CTX_ctrl(
             context, SSL_CTRL_MODE, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER), nil)
         return context
@@ -61,7 +61,7 @@ final class HostileSocket: @unchecked Sendable {
         return pump(within: 5_000) { SSL_do_handshake(session) } > 0
     }
 
-    /// Repeats a call of OpenSSL until it is done, it fails or the time is over.
+    /// Repeats a call of OpenSSL until it succeeds, fails or times out.
     private func pump(within milliseconds: Int32, _ call: () -> Int32) -> Int32 {
         while true {
             ERR_clear_error()
@@ -121,7 +121,7 @@ final class HostileSocket: @unchecked Sendable {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// Closes with a reset, as when a machine goes.
+    /// Closes with a reset, like a crashed machine.
     func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))

@@ -1,14 +1,14 @@
 import Glibc
 import Platform
 
-/// Does what a course says, on the thread that calls it.
+/// Executes a scenario on the calling thread.
 final class ScenarioRunner {
-    /// What a server did to a client that was right.
+    /// A server's wrong behavior towards a correct client.
     struct Complaint: Sendable {
         let text: String
     }
 
-    /// An answer that is to come: until when, and, if it can only be an error, which.
+    /// A pending response: its deadline, and its error code if it must be an error.
     private struct Debt {
         let deadline: UInt64
         let code: String?
@@ -23,19 +23,19 @@ final class ScenarioRunner {
     private var gathered: [UInt8] = []
     private var isHolding = false
     private var isEnded = false
-    /// Whether the server took nothing for as long as one waits for that.
+    /// True if the server has accepted nothing for the maximum wait.
     private var isStuck = false
     private var number = 0
     /// By callID.
     private var owed: [[UInt8]: Debt] = [:]
-    /// An answer that was none of those that it may be.
+    /// A response that is not one of the valid ones.
     private var wrongAnswer: String?
     private var asked = 0
-    /// When something came last: of a server that answers all in turn, the last answers may come late.
+    /// The time of the last input: a server that answers all calls in turn may send the last responses late.
     private var lastProgress: UInt64 = 0
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
 
-    /// - Parameter patience: what an answer may take beyond the limit of its call: the machine may be busy.
+    /// - Parameter patience: the time that a response may take beyond its call's limit: the machine may be busy.
     init(_ course: Scenario, port: Int, patience: Duration) {
         self.course = course
         self.port = port
@@ -46,7 +46,7 @@ final class ScenarioRunner {
 
     /// Runs to the end.
     ///
-    /// - Returns: what there is to complain of, and the connection, when the course wants to stay.
+    /// - Returns: the complaint, if any, and the connection, when the scenario keeps it open.
     func run() -> (complaint: Complaint?, held: HostileSocket?) {
         let size = course.steps.lazy.compactMap { if case .receiveBuffer(let size) = $0 { size } else { nil } }.first
         socket = HostileSocket(port: port, receiveBuffer: size, isSecure: course.line == .tls)
@@ -88,7 +88,7 @@ final class ScenarioRunner {
         case .pieces(let size):
             isHolding = false
             var rest = takeGathered()[...]
-            // After so many it is known how the server takes them, and the rest goes at once.
+            // After that many the server's behavior is known, and the rest is sent at once.
             for _ in 0..<2_000 where !rest.isEmpty && !isEnded {
                 transmit(rest.prefix(size))
                 rest = rest.dropFirst(size)
@@ -139,10 +139,10 @@ final class ScenarioRunner {
         return gathered
     }
 
-    /// What the server does not take is dropped after a while, unless answers are owed: then they are read meanwhile.
+    /// Output that the server does not accept is dropped after a while, unless responses are pending: then these are read meanwhile.
     private func transmit(_ bytes: ArraySlice<UInt8>) {
         guard let socket, socket.descriptor >= 0 else { return }
-        // Of thousands of messages each would wait as long.
+        // Otherwise each of thousands of messages would wait as long.
         if isStuck, !socket.wait(for: POLLOUT, milliseconds: 0) { return }
         isStuck = false
         var rest = bytes
@@ -162,7 +162,7 @@ final class ScenarioRunner {
                         return
                     }
                 } else {
-                    // Ahead of the answers as far as it goes.
+                    // As far ahead of the responses as possible.
                     while !isEnded, fill(within: 0) { collect() }
                     if waits > 200 {
                         isStuck = true
@@ -177,7 +177,7 @@ final class ScenarioRunner {
 
     // MARK: Reading
 
-    /// Takes what has come, or comes within so many milliseconds; false when there is nothing.
+    /// Reads the input that has arrived, or arrives within the given milliseconds; false without input.
     @discardableResult
     private func fill(within milliseconds: Int32) -> Bool {
         guard let socket, socket.descriptor >= 0 else {
@@ -248,7 +248,7 @@ final class ScenarioRunner {
         }
     }
 
-    // MARK: Asking
+    // MARK: Probes
 
     private func ask(_ text: StepText, _ limit: Int, _ code: String?, _ count: Int) {
         repeating(count) {
@@ -267,7 +267,7 @@ final class ScenarioRunner {
         guard !owed.isEmpty, let name = Self.callID(of: message[...]) else { return }
         guard let debt = owed.removeValue(forKey: name), let code = debt.code else { return }
         let text = String(decoding: message, as: UTF8.self)
-        // Who asks for too much may be told so instead.
+        // Too many calls may get this error instead.
         if !text.contains("\"code\":\"\(code)\""), !text.contains("\"code\":\"rateLimited\"") { wrongAnswer = text }
     }
 
@@ -289,21 +289,21 @@ final class ScenarioRunner {
     private func settle() -> Complaint? {
         while true {
             collect()
-            if let wrongAnswer { return Complaint(text: "this answer cannot be: \(wrongAnswer)") }
+            if let wrongAnswer { return Complaint(text: "invalid response: \(wrongAnswer)") }
             guard let latest = owed.min(by: { $0.value.deadline < $1.value.deadline }) else { return nil }
             let name = String(decoding: latest.key, as: UTF8.self)
             if isEnded {
                 let end = frames.closing.map { "with \($0)" } ?? "without a close frame"
                 return Complaint(
-                    text: "the server ended the connection \(end); \(owed.count) of \(asked) answers were owed")
+                    text: "the server ended the connection \(end); \(owed.count) of \(asked) responses were pending")
             }
             let silence = lastProgress + UInt64(patience / .nanoseconds(1))
             guard let left = Self.milliseconds(until: max(latest.value.deadline, silence)) else {
-                // Who was kept from reading for as long, by a busy machine for one, finds the answers where they lie.
+                // A delayed reader, for example on a busy machine, finds the responses in its buffer.
                 if fill(within: 0) { continue }
                 return Complaint(
                     text:
-                        "\(owed.count) of \(asked) answers are missing, that of call '\(name)' for \(patience) too long"
+                        "\(owed.count) of \(asked) responses are missing, that of call '\(name)' for \(patience) too long"
                 )
             }
             fill(within: left)

@@ -1,10 +1,10 @@
-/// What one hostile client does, from its connection to its end.
+/// The behavior of one hostile client, from its connection to its end.
 struct Scenario: Equatable, Sendable, CustomStringConvertible {
     enum PortKind: String, CaseIterable, Sendable {
         case plain, tls
         /// TCP to the port that expects TLS.
         case bare
-        /// TCP to a server whose standard output and standard error are a pipe that is full, or whose reader has gone.
+        /// TCP to a server whose standard output and standard error are a full pipe, or one without a reader.
         case full, closed
     }
 
@@ -32,7 +32,8 @@ struct Scenario: Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Courses that begin together, as one line: `plain upgrade:3 reset | tls upgrade:3 leave`.
+/// Scenarios that start together, as one line: `plain upgrade:3 reset
+/// tls upgrade:3 leave`.
 struct Schedule: Equatable, Sendable, CustomStringConvertible {
     var courses: [Scenario]
 

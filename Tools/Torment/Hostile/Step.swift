@@ -1,47 +1,47 @@
-/// One thing that a hostile client does. A step is a word of a schedule: `say*10:{"type":"cancel"}`.
+/// One action of a hostile client. A step is a word of a schedule: `say*10:{"type":"cancel"}`.
 enum Step: Equatable, Sendable {
-    /// Takes little: the buffer of the socket for what comes is so many bytes. Before the connection is made.
+    /// Sets the size of the socket's receive buffer, before the connection is made.
     case receiveBuffer(Int)
-    /// Asks for the upgrade, in version 3 or without subprotocol, and waits for the answer.
+    /// Requests the upgrade, in version 3 or without subprotocol, and waits for the response.
     case upgrade(version: Int)
     case bytes(StepText, count: Int)
-    /// A frame of text.
+    /// A text frame.
     case say(StepText, count: Int)
-    /// A frame of bytes.
+    /// A binary frame.
     case binary(StepText, count: Int)
-    /// A frame of text that has to be answered, within so many milliseconds and what the machine is granted.
-    /// With a code, the answer is that error: `timeout` for what takes longer than the call's own limit.
+    /// A text frame that must be answered within the given milliseconds plus the machine's allowance. With a code, the response is that
+    /// error: `timeout` for a call that exceeds its own limit.
     case ask(StepText, milliseconds: Int, code: String? = nil, count: Int)
-    /// A frame whose first byte is this; it says that it has so many bytes of payload, or, with nil, as many as it has.
+    /// A frame with this first byte; it claims the given payload length, or, with nil, its actual one.
     case frame(first: Int, isMasked: Bool, claimed: Int?, StepText)
-    /// A message in fragments of so many bytes.
+    /// A message in fragments of the given size.
     case split(Int, StepText)
-    /// What follows is gathered until it is sent.
+    /// Collects the following output until it is sent.
     case hold
     case send
-    /// Sends so many of the gathered bytes; the others are forgotten.
+    /// Sends the given number of collected bytes and drops the others.
     case cut(Int)
-    /// Sends what was gathered in pieces of so many bytes.
+    /// Sends the collected bytes in pieces of the given size.
     case pieces(Int)
-    /// Sends so many of the gathered bytes, waits, and sends the others.
+    /// Sends the given number of collected bytes, waits, and sends the others.
     case stall(Int, milliseconds: Int)
-    /// Reads so many messages; at most two seconds for each.
+    /// Reads the given number of messages, at most two seconds for each.
     case read(Int)
-    /// Reads whatever comes for so long.
+    /// Reads all input for the given time.
     case listen(milliseconds: Int)
-    /// Reads until all that was asked is answered.
+    /// Reads until all calls are answered.
     case settle
     case pause(milliseconds: Int)
-    /// TLS 1.3: asks for new keys so many times.
+    /// TLS 1.3: requests new keys the given number of times.
     case newKeys(Int)
     // The ends. Without one the connection is closed.
     case reset
     case close
-    /// Ends the writing, and reads to the end.
+    /// Closes the sending side, and reads to the end.
     case finish
     /// A close frame with this code; then it reads to the end.
     case bye(Int)
-    /// Stays, and neither reads nor writes, until all leave.
+    /// Stays connected without reading or writing until all connections are closed.
     case leave
 }
 
@@ -78,7 +78,7 @@ extension Step: CustomStringConvertible {
 
     private static func word(_ verb: String, _ count: Int) -> String { count == 1 ? verb : "\(verb)*\(count)" }
 
-    /// Reads a word; nil when it is none.
+    /// Parses a word; nil for an invalid one.
     init?(_ word: Substring) {
         let parts = word.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let head = parts[0].split(separator: "*")
@@ -122,7 +122,7 @@ extension Step: CustomStringConvertible {
         }
     }
 
-    /// The same fewer times; nil when once is all it was.
+    /// Half of the repetitions; nil for a single one.
     var halved: Step? {
         switch self {
         case .bytes(let text, let count) where count > 1: .bytes(text, count: count / 2)

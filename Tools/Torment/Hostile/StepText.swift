@@ -1,12 +1,12 @@
-/// Bytes as one writes them in a schedule: what they are, but for `%41` (a byte), `<ab*1000>` (repeated; may be nested), `#`
-/// (how many messages this connection has begun) and `@` (the connection's name at the server).
+/// Bytes in the notation of a schedule: literal, except for `%41` (a byte), `<ab*1000>` (repeated; may be nested), `#` (the number of
+/// messages that this connection has started) and `@` (the connection's name at the server).
 struct StepText: Equatable, Sendable, CustomStringConvertible {
-    /// No spaces, and no apostrophes, so that a schedule is a line that a shell takes.
+    /// Without spaces and apostrophes, so that a schedule is a valid shell word list.
     var description: String
 
     init(_ source: String) { description = source }
 
-    /// A text that stands for itself.
+    /// A literal text.
     init(quoting text: String) { self.init(quoting: Array(text.utf8)) }
 
     init(quoting bytes: [UInt8]) {
@@ -26,7 +26,7 @@ struct StepText: Equatable, Sendable, CustomStringConvertible {
 
     static func + (left: StepText, right: StepText) -> StepText { StepText(left.description + right.description) }
 
-    /// The bytes, with these in the place of `#` and `@`. At most 32 MiB: a schedule is not to end the tormentor.
+    /// The bytes, with these values for `#` and `@`. At most 32 MiB, so that a schedule cannot exhaust this program's memory.
     func bytes(number: Int, session: [UInt8] = []) -> [UInt8] {
         var output: [UInt8] = []
         var rest = Array(description.utf8)[...]

@@ -28,13 +28,13 @@ struct AttackRun: Sendable {
         for daemon in daemons { before.append(try await Self.resting(daemon)) }
         self.daemons = daemons
         self.before = before
-        // In a short run the allocator has not met all sizes before the end of the warm-up: it keeps pages of which a small part is
-        // used, once four times as many as would do. What is in use is judged in short runs as in long ones.
+        // In a short run the allocator has not met all sizes by the end of the warm-up: it retains partly used pages, in one run four
+        // times the necessary number. The memory in use is checked in short and long runs alike.
         memorySlack = options.seconds < 300 && options.replay == nil ? 32 << 10 : 0
         crew = ScenarioPool(ports, patience: options.patience)
     }
 
-    /// The levels of a server whose beginnings are over: as soon as it says the same three times.
+    /// The levels of a started server: those that it reports three times in succession.
     private static func resting(_ daemon: Daemon) async throws -> Daemon.Levels {
         var levels = try await daemon.levels()
         var same = 0
@@ -63,16 +63,16 @@ struct AttackRun: Sendable {
         return nil
     }
 
-    /// Looks at the servers after the courses of a crew have been run; ends the connections that were held.
+    /// Checks the servers after the scenarios of a pool have run; closes the retained connections.
     ///
-    /// - Parameter wanted: what is looked for; a look that cannot show it is left out.
+    /// - Parameter wanted: the expected finding; checks that cannot show it are omitted.
     func judge(_ outcome: ScenarioPool.Outcome, wanted: Finding? = nil) async -> Finding? {
         defer { for socket in outcome.held { socket.close() } }
         if let complaint = outcome.complaint {
-            // A server that died owes all.
+            // A dead server answers no calls.
             _ = await eventually(within: .seconds(2)) { death != nil }
             let course = complaint.course.description.prefix(2_000)
-            return death ?? .owed("a client that was right: \(complaint.text)\n    \(course)")
+            return death ?? .owed("a correct client failed: \(complaint.text)\n    \(course)")
         }
         if let wanted, !wanted.isSeenByLooking { return death }
         for inspector in inspectors {
@@ -105,11 +105,11 @@ struct AttackRun: Sendable {
         return nil
     }
 
-    /// Asks the servers to stop whose output nobody reads: they must.
+    /// Requests the servers without a reader of their output to stop, which they must.
     func endInOrder() async -> Finding? {
         for daemon in daemons where daemon.output != nil {
             guard await daemon.endInOrder() else {
-                return .noAnswer("\(daemon.name) still runs, or ended otherwise than with 0, 30 s after SIGTERM")
+                return .noAnswer("\(daemon.name) still runs, or did not exit with 0, 30 s after SIGTERM")
             }
         }
         return nil

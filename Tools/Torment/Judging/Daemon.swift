@@ -5,7 +5,7 @@ import TestSupport
 import Trebuchet
 import TrebuchetCLI
 
-/// The server that is tormented, in a process of its own.
+/// The attacked server, in a separate process.
 final class Daemon: Sendable {
     struct Levels: Sendable {
         var report: AdversarialTestDebug.Report
@@ -14,20 +14,20 @@ final class Daemon: Sendable {
 
     /// In KiB.
     struct Memory: CustomStringConvertible {
-        /// Pages that the process has: what is in use, and what lies between.
+        /// The resident pages: memory in use and gaps.
         var resident: Int
-        /// What the program has asked the allocator for and not given back.
+        /// The bytes allocated and not freed.
         var inUse: Int
-        /// Buffers that reactors keep for what comes next, as large as what came last up to a limit, and the answers of the last
-        /// minute, of which there are now more and now fewer.
+        /// Buffers that reactors retain for the next input, of the size of the last one up to a limit, and the varying responses of the
+        /// last minute.
         private static let scratch = 4 << 10
 
         func lowest(_ other: Memory) -> Memory {
             Memory(resident: min(resident, other.resident), inUse: min(inUse, other.inUse))
         }
 
-        /// Whether it is no more than a tenth over what was before. What is in use may be `scratch` more, and pages may be that
-        /// many KiB more.
+        /// True if it is at most a tenth above the earlier value. Memory in use may be `scratch` more, and resident memory `slack` KiB
+        /// more.
         func isNear(_ before: Memory, slack: Int) -> Bool {
             resident <= before.resident + max(before.resident / 10, slack)
                 && inUse <= before.inUse + max(before.inUse / 10, Self.scratch)
@@ -37,11 +37,11 @@ final class Daemon: Sendable {
     }
 
     let program: ChildProgram
-    /// With its pages.
+    /// The folder of its pages.
     private let folder: String
     let port: Int
     let isSecure: Bool
-    /// `full` or `closed` for one whose output is not read; nil for others.
+    /// `full` or `closed` for a server without a reader of its output; nil for others.
     let output: Scenario.PortKind?
     private let client: TrebuchetClient
     private let debug: AdversarialTestDebug
@@ -59,7 +59,7 @@ final class Daemon: Sendable {
                 "--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key"),
             ]
         }
-        // So that it has much to say.
+        // Makes it log much.
         if output != nil { arguments += ["--log-level", "debug"] }
         program = try ChildProgram(tool, arguments)
         (self.isSecure, self.output) = (isSecure, output)
@@ -81,7 +81,7 @@ final class Daemon: Sendable {
         try await client.connect()
         guard let output else { return }
         program.leaveOutput(isClosed: output == .closed)
-        // Each call is a line of its log, until the pipe is full. Connections of both reactors, so that what is made once is there.
+        // Each call writes a log line, until the pipe is full. Connections of both reactors, so that one-time allocations are made.
         for _ in 0..<4 {
             let other = Self.client(port: port, isSecure: false)
             try await other.connect()
@@ -112,24 +112,24 @@ final class Daemon: Sendable {
     var name: String {
         switch output {
         case nil: isSecure ? "the server with TLS" : "the server"
-        case .closed: "the server whose output nobody can read"
-        default: "the server whose output nobody reads"
+        case .closed: "the server with unreadable output"
+        default: "the server with unread output"
         }
     }
 
-    /// What it has under way and holds; throws when it does not say.
+    /// Its activities and resources; throws when it does not report them.
     func levels() async throws -> Levels {
         let report = try await debug.report()
         return Levels(report: report, descriptors: program.descriptorCount)
     }
 
-    /// After the allocator has given back what it can.
+    /// Measured after the allocator has released its free memory.
     func memory() async throws -> Memory {
         let bytes = try await debug.trim()
         return Memory(resident: program.residentKiB, inUse: bytes >> 10)
     }
 
-    /// Whether it ends with 0 when it is asked to.
+    /// True if it exits with 0 on request.
     func endInOrder() async -> Bool {
         await client.close()
         kill(program.pid, SIGTERM)

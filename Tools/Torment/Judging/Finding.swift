@@ -1,21 +1,21 @@
 import TrebuchetCLI
 
-/// What a server may not do, whatever its clients do.
+/// A fault of a server, whatever its clients do.
 enum Finding: Sendable, CustomStringConvertible {
     case died(String)
     case noAnswer(String)
-    /// It computes although nobody has asked for anything.
+    /// It uses the processor without requests.
     case busy(String)
-    /// Something is still there although those whom it was for have gone.
+    /// Something remains after its owner has gone.
     case leftover([String], String)
     case memory(String)
-    /// A client that was right did not get what it is owed.
+    /// A correct client did not get its responses.
     case owed(String)
     case honest(String)
-    /// The honest clients had to wait for longer than `--p99` allows.
+    /// The honest clients waited for longer than `--p99` allows.
     case slow(String)
 
-    /// What the same finding has in common in two runs.
+    /// An identifier of equal findings in two runs.
     var kind: String {
         switch self {
         case .died: "died"
@@ -29,7 +29,7 @@ enum Finding: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether it takes a look at a server at rest to see it.
+    /// True if it can only be seen by checking an idle server.
     var isSeenByLooking: Bool { !["died", "owed", "honest", "slow"].contains(kind) }
     var isDeath: Bool { kind == "died" }
     var isMemory: Bool { kind == "memory" }
@@ -42,7 +42,7 @@ enum Finding: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether two findings have the same cause, as far as can be told.
+    /// True if two findings probably have the same cause.
     func isLike(_ other: Finding) -> Bool {
         if case .leftover(let mine, _) = self, case .leftover(let others, _) = other {
             return !Set(mine).isDisjoint(with: others)

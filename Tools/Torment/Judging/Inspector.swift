@@ -3,13 +3,13 @@ import TestSupport
 import Trebuchet
 import TrebuchetCLI
 
-/// Looks at a server when its clients are quiet, and when they have gone. It asks again and again until all is as it should
-/// be, and finds something when that takes too long.
+/// Checks a server when its clients are quiet, and when they have gone. It repeats its checks until all are passed, and reports a finding
+/// when that takes too long.
 struct Inspector {
     let daemon: Daemon
-    /// What there was before the hostile clients came.
+    /// The levels before the hostile clients.
     let before: Daemon.Levels
-    /// How long it may take to come to rest.
+    /// The maximum time to come to rest.
     var patience = Duration.seconds(15)
 
     init(_ daemon: Daemon, before: Daemon.Levels) {
@@ -17,7 +17,7 @@ struct Inspector {
         self.before = before
     }
 
-    /// With all connections open, and nobody asking: no call is under way, and the server does nothing.
+    /// With open, silent connections: the server has no in-flight calls and uses no processor time.
     func whileStill() async -> Finding? {
         let deadline = ContinuousClock.now + patience
         var share = 0.0
@@ -38,12 +38,12 @@ struct Inspector {
         } while ContinuousClock.now < deadline
         guard left.isEmpty else {
             return .leftover(
-                Self.names(left), "\(daemon.name) has \(left.joined(separator: ", ")) while nobody asks for anything")
+                Self.names(left), "\(daemon.name) has \(left.joined(separator: ", ")) without requests")
         }
-        return .busy("\(daemon.name) takes \(Int(share * 100)) % of a core while nobody asks for anything")
+        return .busy("\(daemon.name) takes \(Int(share * 100)) % of a core without requests")
     }
 
-    /// Without hostile connections: nothing is left of them.
+    /// Without hostile connections: nothing of them remains.
     func whenGone() async -> Finding? {
         let deadline = ContinuousClock.now + patience + .seconds(10)
         var left: [String] = []
@@ -60,11 +60,11 @@ struct Inspector {
         }
         return .leftover(
             Self.names(left),
-            "all hostile clients have gone, and \(daemon.name) still has \(left.joined(separator: ", ")); its descriptors: \(daemon.program.descriptors)"
+            "all hostile clients are disconnected, and \(daemon.name) still has \(left.joined(separator: ", ")); its descriptors: \(daemon.program.descriptors)"
         )
     }
 
-    /// KiB of pages more than after the warm-up that are no finding, where a tenth of that is less.
+    /// The increase of resident KiB after the warm-up that is no finding, where a tenth is less.
     var memorySlack = 0
 
     /// More than a tenth above `base`.
@@ -83,7 +83,7 @@ struct Inspector {
     func tooMuch(_ now: Daemon.Memory, above base: Daemon.Memory) -> Finding? {
         if now.isNear(base, slack: memorySlack) { return nil }
         return .memory(
-            "\(daemon.name) holds \(now); after the warm-up it was \(base), so too much was added")
+            "\(daemon.name) holds \(now); after the warm-up it was \(base), a larger increase than allowed")
     }
 
     private func differences(_ now: Daemon.Levels) -> [String] {
@@ -112,7 +112,7 @@ struct Inspector {
 
     private static func names(_ left: [String]) -> [String] { left.map { String($0.prefix { $0 != " " }) } }
 
-    /// Of one core, over a third of a second.
+    /// The share of one core, over a third of a second.
     private func processorShare() async -> Double {
         let (start, clock) = (daemon.program.processorSeconds, ContinuousClock.now)
         try? await Task.sleep(for: .milliseconds(300))
@@ -120,16 +120,16 @@ struct Inspector {
     }
 
     func died(_ end: String) -> Finding {
-        // Behind what it printed at its start.
+        // The output after its start.
         let last = daemon.program.lines.dropFirst(3).suffix(3).map { "\n    " + $0.prefix(300) }.joined()
         return .died("\(daemon.name) \(end)\(last)")
     }
 
-    /// A server that dies answers nobody; its end is noticed a little later.
+    /// A dead server does not answer; its end is noticed a little later.
     private func noAnswer(_ error: any Error) async -> Finding {
         let program = daemon.program
         _ = await eventually(within: .seconds(2)) { !program.isRunning }
         if let end = program.end { return died(end) }
-        return .noAnswer("\(daemon.name) does not answer who asks for its counters: \(error)")
+        return .noAnswer("\(daemon.name) does not report its counters: \(error)")
     }
 }

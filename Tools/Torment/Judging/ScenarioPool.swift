@@ -2,7 +2,7 @@ import Glibc
 import Platform
 import Synchronization
 
-/// The threads that run the courses of hostile clients.
+/// The threads that run the scenarios of hostile clients.
 final class ScenarioPool: Sendable {
     struct Ports: Sendable {
         var plain: Int
@@ -11,7 +11,7 @@ final class ScenarioPool: Sendable {
         func port(for line: Scenario.PortKind) -> Int { others[line] ?? plain }
     }
 
-    /// What came of a crew's work.
+    /// The outcome of a pool's run.
     struct Outcome: Sendable {
         var courses: [Scenario] = []
         var complaint: (course: Scenario, text: String)?
@@ -22,7 +22,7 @@ final class ScenarioPool: Sendable {
     private let patience: Duration
     private let state = Mutex(Outcome())
 
-    /// Connections that stay open at once, at most; the oldest go.
+    /// The maximum of connections that stay open; beyond it the oldest are closed.
     private static let mostHeld = 300
     static let threads = 48
 
@@ -31,8 +31,7 @@ final class ScenarioPool: Sendable {
         self.patience = patience
     }
 
-    /// Runs what `next` gives until it gives nothing, or somebody has something to complain of. `next` is called by one at a
-    /// time.
+    /// Runs the scenarios of `next` until there are no more, or until one has a complaint. Calls of `next` are serialized.
     func run(_ next: @escaping @Sendable () -> Scenario?) async -> Outcome {
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<Self.threads {
@@ -46,8 +45,8 @@ final class ScenarioPool: Sendable {
     }
 
     private func work(_ next: @Sendable () -> Scenario?) {
-        // On one machine they are not to take the processor from the server and from honest clients, who are judged. Of a
-        // thread, in Linux, where 0 means the calling one.
+        // The hostile clients must not take the processor from the server and the honest clients, which are judged. On Linux this applies
+        // to a thread, and 0 is the calling one.
         setpriority(__priority_which_t(0), 0, 10)
         while true {
             let course: Scenario? = state.withLock { outcome in

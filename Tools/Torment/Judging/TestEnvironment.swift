@@ -1,7 +1,7 @@
 import Synchronization
 import TestSupport
 
-/// Tries whether a schedule shows a finding, with servers of its own, and looks for a smaller one that does.
+/// Tests whether a schedule shows a finding, with dedicated servers, and searches for a smaller one that does.
 final class TestEnvironment {
     private let options: Options
     private let finding: Finding
@@ -16,22 +16,22 @@ final class TestEnvironment {
 
     private var hasTime: Bool { ContinuousClock.now < deadline }
 
-    /// Runs a schedule again and again.
+    /// Runs a schedule repeatedly.
     ///
-    /// - Parameter wanted: what is looked for; other things are then not waited for. Nil for whatever there is.
-    /// - Returns: the first finding, of whatever kind.
+    /// - Parameter wanted: the expected finding; others are then not awaited. Nil for any finding.
+    /// - Returns: the first finding of any kind.
     static func run(
         _ schedule: Schedule, repeats: Int, _ options: Options, wanted: Finding? = nil
     ) async throws -> Finding? {
         let lines = Set(schedule.courses.map(\.line))
         var options = options
-        // The machine has nothing else to do, and there is much to try.
+        // The machine has no other work, and there are many runs.
         if wanted != nil { options.patience = min(options.patience, .seconds(6)) }
         var siege = try await AttackRun(options, lines: lines)
         siege.patience = .seconds(wanted == nil ? 12 : 5)
         var base: [Daemon.Memory]?
         var finding: Finding?
-        // Memory has its level once all that is made once is made.
+        // Memory reaches its level once all one-time allocations are made.
         for count in repeats > 4 ? [2, repeats - 2] : [repeats] {
             let left = Mutex(Array(repeating: schedule.courses, count: count).flatMap { $0 }[...])
             let outcome = await siege.crew.run { left.withLock { $0.popFirst() } }
@@ -40,7 +40,7 @@ final class TestEnvironment {
             if base == nil { base = try? await siege.memory() }
         }
         if finding == nil, wanted?.isDeath ?? true {
-            // What was set up for later: limits of time for connections that end.
+            // Waits for scheduled work: time limits of closing connections.
             let current = siege
             _ = await eventually(within: .seconds(7)) { current.death != nil }
             finding = siege.death
@@ -52,7 +52,7 @@ final class TestEnvironment {
         return finding
     }
 
-    /// Whether the finding comes again.
+    /// True if the finding occurs again.
     private func shows(_ courses: [Scenario], repeats: Int) async -> Bool {
         guard !courses.isEmpty else { return false }
         experiments += 1
@@ -65,20 +65,19 @@ final class TestEnvironment {
         return again.map { $0.isLike(finding) } ?? false
     }
 
-    /// The smallest schedule that still shows the finding; nil when it does not come again.
+    /// The smallest schedule that still shows the finding; nil when it does not occur again.
     ///
-    /// - Parameter suspect: the course that showed it, where one did.
+    /// - Parameter suspect: the scenario that showed it, if known.
     func smallest(of courses: [Scenario], suspect: Scenario? = nil) async -> Schedule? {
         if let suspect, await shows([suspect], repeats: options.repeats) {
             return Schedule(await withFewerSteps([suspect]))
         }
-        // With many courses a few repeats are as good as many with few.
-        // Memory is judged between repeats.
+        // Few repeats of many scenarios are worth as much as many repeats of few. Memory is checked between repeats.
         let least = finding.isMemory ? 8 : 1
         func repeats(_ count: Int) -> Int { max(least, min(options.repeats, 400 / max(1, count))) }
         var current = courses
         guard await shows(current, repeats: repeats(current.count)) else { return nil }
-        // Halves, then quarters, and so on: the later ones first, for they are the nearer ones.
+        // Halves, then quarters, and so on: the later ones first, since they are nearer to the finding.
         var parts = 2
         while current.count > 1, hasTime {
             let size = (current.count + parts - 1) / parts

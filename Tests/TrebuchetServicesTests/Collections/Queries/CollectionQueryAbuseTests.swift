@@ -4,7 +4,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// Queries that are too many, too large or too fast.
+/// Too many, too large and too frequent queries.
 @Suite(.timeLimit(.minutes(5))) struct CollectionQueryAbuseTests {
     private func connected(_ world: CollectionWorld, _ name: String) async throws -> CollectionTestClient {
         let guest = world.guest(name)
@@ -12,7 +12,7 @@ import Trebuchet
         return guest
     }
 
-    @Test("a query that is too large is refused before anything is made of it, also when it is to be closed")
+    @Test("an oversized query is refused before it is processed, also when it is to be closed")
     func sizes() async throws {
         try await CollectionWorld.run { world in
             let guest = try await connected(world, "ada")
@@ -30,12 +30,12 @@ import Trebuchet
                     }
                 }
             }
-            // Minutes, when it was brought into one form once for each query that is open.
+            // This took minutes when the query was normalized once for each open query.
             #expect(ContinuousClock.now - begun < .seconds(10))
         }
     }
 
-    @Test("a connection that opens and closes a query again and again leaves nothing behind")
+    @Test("repeatedly opening and closing a query leaves no state")
     func openedAndClosed() async throws {
         try await CollectionWorld.run { world in
             let guest = try await connected(world, "ada")
@@ -49,7 +49,7 @@ import Trebuchet
         }
     }
 
-    @Test("a connection opens, closes and gets no more queries than it may in a time; others are not held up")
+    @Test("opening, closing and loading queries is rate limited per connection; others are unaffected")
     func rate() async throws {
         var limits = CollectionLimits()
         limits.reads = RateLimit(callsPerSecond: 0.001, burst: 3)
@@ -73,8 +73,7 @@ import Trebuchet
         }
     }
 
-    @Test(
-        "the places of a principal are taken over all of its connections, kept while a query is ready, and given back")
+    @Test("a principal's queries count over all of its connections, as long as a query is retained")
     func shares() async throws {
         var limits = CollectionLimits()
         limits.queriesPerPrincipal = 3
@@ -91,7 +90,7 @@ import Trebuchet
             }
             let bob = try await connected(world, "bob")
             _ = try await bob.collection().open(CollectionQuery(limit: 4))
-            // Bob has it open: ada needs a place all the same.
+            // Bob has opened this query: it counts for Ada all the same.
             await #expect(throws: CollectionError.tooManyQueries(limit: 3)) {
                 try await guests[0].collection().open(CollectionQuery(limit: 4))
             }

@@ -12,7 +12,7 @@ import Trebuchet
             "a.b": .integer(1), "$creator": .integer(2), "big": .integer(1 << 60 + 1), "é": .integer(7),
         ], creator: "ada", created: 4, revision: 9, createdAt: 1_000, updatedAt: 2_000)
 
-    @Test("conditions hold for what they say, and for nothing of another kind")
+    @Test("conditions compare values of their kind only")
     func conditions() {
         let table: [(QueryCondition, Bool)] = [
             (.equal("n", .integer(3)), true), (.equal("n", .number(3)), true), (.equal("n", .string("3")), false),
@@ -38,13 +38,13 @@ import Trebuchet
             (.lessOrEqual("$createdAt", .integer(1_000)), true), (.greater("$updatedAt", .integer(2_000)), false),
             // Exact where a double is not.
             (.equal("big", .number(0x1p60)), false), (.greater("big", .number(0x1p60)), true),
-            // One character and two, that Swift takes for equal.
+            // One character and two, which are equal as Swift strings.
             (.equal("e\u{301}", .integer(7)), false), (.equal("\u{e9}", .integer(7)), true),
         ]
         for (condition, holds) in table { #expect(condition.matches(document) == holds, "\(condition)") }
     }
 
-    @Test("a cursor that was given is taken, whatever texts it stands behind")
+    @Test("an issued cursor is accepted, whatever texts it contains")
     func longCursors() throws {
         for text in ["\u{1}", "\"", "é", "𝒳", "x"] {
             let long = JSONValue.string(String(repeating: text, count: 600))
@@ -58,7 +58,7 @@ import Trebuchet
         }
     }
 
-    @Test("a field has one form, however it is written")
+    @Test("a field path has one normalized form, however it is written")
     func spellings() {
         #expect(FieldPath("a$b") == FieldPath(#"a\$b"#))
         #expect(FieldPath("a.$b") == FieldPath(#"a.\$b"#))
@@ -68,7 +68,7 @@ import Trebuchet
         #expect(FieldPath(FieldPath(#"\$a\.\\b.$c"#).text).location == .field(["$a.\\b", "$c"]))
     }
 
-    @Test("a query that makes no sense is refused")
+    @Test("an invalid query is refused")
     func invalid() {
         let queries = [
             CollectionQuery(limit: 0), CollectionQuery(limit: 10_001), CollectionQuery(limit: -1, includesCount: true),
@@ -91,7 +91,7 @@ import Trebuchet
         for query in sensible { #expect(throws: Never.self) { try query.check() } }
     }
 
-    @Test("queries that mean the same have one form, and texts are what their bytes are")
+    @Test("equivalent queries have one normalized form, and texts are compared by their bytes")
     func canonical() {
         let (a, b) = (QueryCondition.equal("a", .integer(1)), QueryCondition.isIn("b", [.integer(2), .integer(1)]))
         let pairs: [(CollectionQuery, CollectionQuery, isSame: Bool)] = [
@@ -114,7 +114,7 @@ import Trebuchet
         }
     }
 
-    @Test("queries are JSON that others can write; what was written before can be read, and what is unknown is refused")
+    @Test("queries have a documented JSON form; older forms can be read, and unknown members are refused")
     func json() throws {
         let cursor = QueryCursor(behind: document, in: [.ascending("n")]).text
         let query = CollectionQuery(
@@ -143,7 +143,7 @@ import Trebuchet
         }
     }
 
-    @Test("a cursor says a place for good, in few bytes, whatever the document has")
+    @Test("a cursor identifies its position permanently, in few bytes, whatever the document contains")
     func cursors() throws {
         let order: [QueryOrder] = [.descending("t"), .ascending("v"), .ascending("n"), .ascending("none")]
         let texts = ["", "x", String(repeating: "é", count: 40_000), String(repeating: "é", count: 40_000) + "x"]
@@ -171,7 +171,7 @@ import Trebuchet
         }
     }
 
-    @Test("bytes are letters that need no escape, and only their own")
+    @Test("the text of a cursor needs no escapes, and only its exact form is accepted")
     func cursorText() {
         for count in 0..<20 {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 97 &+ 31) }

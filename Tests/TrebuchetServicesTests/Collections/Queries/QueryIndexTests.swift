@@ -8,7 +8,7 @@ import Testing
         (.greater("a", .integer(0)), .integer(1)),
     ]
 
-    @Test("a list that goes leaves the others of its field where they are", arguments: 0..<3, 0..<3)
+    @Test("removing a list leaves the others of its field in place", arguments: 0..<3, 0..<3)
     func removal(gone: Int, left: Int) {
         var index = QueryIndex()
         index.insert(1, [Self.kinds[gone].condition])

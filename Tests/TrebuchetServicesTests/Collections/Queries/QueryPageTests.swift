@@ -28,9 +28,7 @@ import Trebuchet
         }
     }
 
-    @Test(
-        "pages come one after the other, with nothing twice and nothing left out, also when the document at the end of one goes"
-    )
+    @Test("pages follow each other without duplicates or gaps, even if the last document of a page is deleted")
     func pages() async throws {
         try await CollectionWorld.run { world in
             let guest = try await guest(world)
@@ -48,7 +46,7 @@ import Trebuchet
                 cursor = page.cursor
                 pages += 1
                 guard cursor != nil else { break }
-                // The last one of the page goes: the next page begins where it was.
+                // The last document of the page is deleted: the next page starts at its position.
                 let outcomes = try await collection.commit(
                     [DocumentMutation(number: 100 + pages, command: .delete(id: ids[ids.count - 1]))], from: Self.secret
                 )
@@ -58,7 +56,7 @@ import Trebuchet
         }
     }
 
-    @Test("a page is no larger than it may be, whatever its limit, and the rest comes with the next ones")
+    @Test("a page is limited in bytes, whatever its limit, and the rest is in the next ones")
     func bytes() async throws {
         var limits = CollectionLimits()
         limits.pageBytes = 20_000
@@ -77,14 +75,14 @@ import Trebuchet
         }
     }
 
-    /// Everybody reads their own documents alone.
+    /// Each user reads only documents that they have created.
     private struct OwnDocuments: CollectionRules {
         func isAllowed(
             _ principal: Principal?, _ action: CollectionAction, _ document: Document, in collection: String
         ) -> Bool { action != .read || document.creator == principal?.id }
     }
 
-    @Test("what is got is what may be read, also in counts")
+    @Test("a page contains and counts only readable documents")
     func rules() async throws {
         try await CollectionWorld.run(rules: OwnDocuments()) { world in
             let (ada, eve) = (try await guest(world), try await guest(world, "eve"))
@@ -96,7 +94,7 @@ import Trebuchet
         }
     }
 
-    @Test("a live query behind a cursor follows what changes there, and not what changes before it")
+    @Test("a live query after a cursor follows the changes there, and not those before it")
     @MainActor func liveBehind() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (world.guest(), world.guest())
@@ -115,7 +113,7 @@ import Trebuchet
         }
     }
 
-    @Test("a result that is too large is cut, says so, and shows what moves up")
+    @Test("an oversized result is truncated and marked as such, and later documents move up")
     @MainActor func cut() async throws {
         var limits = CollectionLimits()
         limits.resultBytes = 2_000

@@ -4,10 +4,10 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite struct QueryQuotasTests {
-    /// Of a collection that has other queries of all.
+    /// A use in a collection with other queries.
     private static let none = QueryQuotas.Use(holder: QuotaHolder(principal: nil, host: nil), isFirst: false)
 
-    @Test("who keeps collections in use has as many as are still free at most, or a sixteenth")
+    @Test("a principal may have as many collections in use as are still free, or a sixteenth")
     func held() throws {
         var limits = CollectionLimits()
         limits.collections = 160
@@ -30,9 +30,7 @@ import Trebuchet
         #expect(take("fay"))
     }
 
-    @Test(
-        "a principal has no more of a server's queries than its share, by the bytes of its name, and gets its places back"
-    )
+    @Test("a principal has a quota of a server's queries, by the bytes of its name, and released ones are free again")
     func shares() throws {
         var limits = CollectionLimits()
         limits.queries = 5
@@ -51,7 +49,7 @@ import Trebuchet
         #expect(throws: CollectionError.tooManyQueries(limit: 5)) {
             try shares.reserve(other, isNew: true, of: Self.none)
         }
-        // A query that is there already is no further one of the server's.
+        // An existing query does not count again for the server.
         try shares.reserve(other, isNew: false, of: Self.none)
         #expect(throws: CollectionError.tooManyQueries(limit: 2)) {
             try shares.reserve(other, isNew: false, of: Self.none)
@@ -62,7 +60,7 @@ import Trebuchet
         #expect(shares.count == 5)
     }
 
-    @Test("a query is in a principal's share once, however many connections of it read it")
+    @Test("a query counts once for a principal, however many of its connections read it")
     func stakes() {
         var stakes = QueryQuotas.Reservations()
         let ada = QuotaHolder(principal: "ada", host: nil)
@@ -74,7 +72,7 @@ import Trebuchet
         #expect(stakes.remove(ada) == ada)
     }
 
-    @Test("by default nobody has more than a sixteenth")
+    @Test("by default a principal has at most a sixteenth")
     func defaults() {
         let limits = CollectionLimits()
         #expect(limits.queriesPerPrincipal * 16 <= limits.queries && limits.queriesPerHost * 16 <= limits.queries)

@@ -4,9 +4,9 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// What many changes at once cost those who read.
+/// The cost of many simultaneous changes for readers.
 @Suite(.timeLimit(.minutes(5))) struct QueryShowingTests {
-    @Test("changes come into lists a part in each turn, and those that come meanwhile stand behind them")
+    @Test("changes are applied to lists in parts, one in each turn, and later ones are queued behind them")
     func parts() async throws {
         try await CollectionWorld.run { world in
             let queries = OpenQueries(host: world.host, documents: [])
@@ -19,26 +19,26 @@ import Trebuchet
             #expect(queries.goOnShowing())
             queries.recordChanges(changes(1...3), revision: 3)
             #expect(queries.isShowing && !queries.isEmpty)
-            // A turn that is over at once.
+            // A turn that is over immediately.
             for count in 1...2 {
                 #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
                 #expect(list.rows.count == count)
             }
             queries.recordChanges([DocumentChange(id: "1", after: nil)], revision: 4)
             #expect(!queries.goOnShowing(ScanSlice(steps: 1)))
-            #expect(list.rows.count == 3, "in the order in which they were made")
+            #expect(list.rows.count == 3, "in the order of the changes")
             while !queries.goOnShowing(ScanSlice(steps: 1)) {}
             #expect(list.rows.count == 2 && !queries.isShowing)
         }
     }
 
-    @Test("of what is written together a reader sees all or none, however long it takes")
+    @Test("a reader sees all changes of a write or none, however long it takes")
     func together() async throws {
         try await CollectionWorld.run { world in
             let (ada, bob) = (world.guest("ada"), world.guest("bob"))
             try await ada.client.connect()
             let writer = try ada.collection()
-            // All of them are touched by each write, so that these take longer than a turn.
+            // Each write affects all of them, so that updating them takes longer than a turn.
             for number in 0..<40 {
                 _ = try await writer.open(
                     EncodedJSON(CollectionQuery(order: [.ascending("f\(number)")], limit: 1).value))
@@ -74,7 +74,7 @@ import Trebuchet
         }
     }
 
-    @Test("an administrator's removal of all documents goes in parts, and readers see the rest")
+    @Test("an administrator's removal of all documents proceeds in parts, and readers see the rest")
     func removal() async throws {
         try await CollectionWorld.run { world in
             let ada = world.guest("ada")

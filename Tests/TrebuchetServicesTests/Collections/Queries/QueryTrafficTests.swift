@@ -3,7 +3,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// What queries send, as it comes over a connection.
+/// The messages of queries, as received over a connection.
 @Suite(.timeLimit(.minutes(5))) struct QueryTrafficTests {
     private static let secret = "0123456789abcdef"
 
@@ -25,7 +25,7 @@ import Trebuchet
             #"[[{"number":\#(number),"command":\#(command)}],"\#(Self.secret)"]"#)
     }
 
-    @Test("a write is in the caller's own open query before its answer, wherever connection and collection live")
+    @Test("a write is in the caller's open query before its response, wherever connection and collection are")
     func ownWrites() async throws {
         try await CollectionWorld.run { world in
             for connection in 0..<4 {
@@ -42,7 +42,7 @@ import Trebuchet
                         guard case .array(let outcomes)? = answer?.result, case .object(let outcome)? = outcomes.last,
                             case .object(let shown)? = outcome["shown"]
                         else {
-                            Issue.record("the answer does not say what is shown: \(String(describing: answer))")
+                            Issue.record("the response has no shown revision: \(String(describing: answer))")
                             return
                         }
                         #expect(shown.values.first == outcome["revision"])
@@ -53,7 +53,7 @@ import Trebuchet
         }
     }
 
-    @Test("a write is sent to those whose results it changes, and to nobody else")
+    @Test("a write is sent only to subscribers whose results it changes")
     func untouched() async throws {
         try await CollectionWorld.run { world in
             let writer = try await ForeignClient.connect(world.address)
@@ -73,7 +73,7 @@ import Trebuchet
                 try await observe(reader, "todos", query)
                 readers.append(reader)
             }
-            // The writer reads a query of its own that none of its writes touches.
+            // The writer reads a query that none of its writes affects.
             try await observe(writer, "todos", queries[1])
             for number in 3...22 {
                 commit(
@@ -81,7 +81,7 @@ import Trebuchet
                     #"{"create":{"id":"d\#(number)","fields":{"id":"d\#(number)","owner":0,"n":\#(number)}}}"#)
                 #expect(await writer.answer("c\(number)").before.isEmpty)
             }
-            // Who opens one of them again is told with the answer, and nobody else.
+            // Only the connection that opens one of them again is notified, with the response.
             writer.invoke("again", "collections/todos", "open(_:)", "[\(queries[3])]")
             _ = await writer.answer("again")
             var received: [Int] = []
@@ -92,7 +92,7 @@ import Trebuchet
                 received.append(before.count { $0.type == "streamData" })
             }
             #expect(received[0] >= 1 && received[0] <= 20)
-            // That there are more behind the limit was so before.
+            // The presence of more documents after the limit is no change.
             #expect(received.dropFirst() == [0, 0, 0, 0])
         }
     }

@@ -4,7 +4,7 @@ import Trebuchet
 
 @testable import TrebuchetServices
 
-/// What is kept up to date against what is computed anew.
+/// Compares incrementally maintained results with computed ones.
 @Suite struct QueryWindowTests {
     private static let readable: @Sendable (Document) -> Bool = { $0.fields["secret"] == nil }
 
@@ -73,7 +73,7 @@ import Trebuchet
     }
 
     @Test(
-        "a result that is kept up to date is the one that is computed anew, and changes only where that does",
+        "an incrementally maintained result equals the computed one, and changes only when that changes",
         arguments: UInt64(1)...20)
     func model(seed: UInt64) throws {
         var random = RandomSource(seed: seed)
@@ -112,7 +112,7 @@ import Trebuchet
             for index in live.indices {
                 let naive = try Self.naive(live[index].query, documents, bytes: bytes)
                 #expect(live[index].result == naive, "seed \(seed), step \(step), query \(index)")
-                // A document that shows the same is a change all the same: it has a new revision.
+                // A document with unchanged visible fields is a change all the same: it has a new revision.
                 #expect(
                     changed.contains(index) == (before[index] != naive), "seed \(seed), step \(step), query \(index)")
             }
@@ -135,7 +135,7 @@ import Trebuchet
     }
 
     @Test(
-        "what is written while documents are looked at a part at a time is in the list, once", arguments: UInt64(1)...20
+        "a write during a scan in parts is in the list once", arguments: UInt64(1)...20
     )
     func scanned(seed: UInt64) throws {
         var random = RandomSource(seed: seed)
@@ -155,7 +155,7 @@ import Trebuchet
             lists.apply(DocumentChange(id: id, after: documents[id])) { _, _ in }
         }
         var step = 0
-        // Of conditions on one field the second has an index of it made, and the third uses that.
+        // The second condition on a field creates an index, and the third one uses it.
         let texts = ["a", "b", "c"]
         for (number, text) in texts.enumerated() {
             let query = CollectionQuery(where: [.equal("t", .string(text))], order: [.ascending("n")])
@@ -180,7 +180,7 @@ import Trebuchet
         #expect(step > 100)
     }
 
-    @Test("an index of a field goes with the last list that could use it")
+    @Test("an index of a field is removed with the last list that could use it")
     func fields() {
         var lists = MatchLists(
             (0..<10).map { Document.todo(DocumentID("\($0)"), ["owner": .integer(Int64($0))], created: $0) })

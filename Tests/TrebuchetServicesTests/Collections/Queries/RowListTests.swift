@@ -9,13 +9,13 @@ import Trebuchet
         DocumentRow(.todo(DocumentID("\(number)"), created: number), slot: number)
     }
 
-    @Test("rows are where an array has them, whatever is inserted and removed", arguments: UInt64(1)...4)
+    @Test("rows have the order of an array, whatever is inserted and removed", arguments: UInt64(1)...4)
     func model(seed: UInt64) {
         var random = RandomSource(seed: seed)
         var list = RowList()
         var model: [Int] = []
-        func place(_ number: Int) -> RowList.Position { list.position { $0.document.created < number } }
-        // Up, down to a few, and up again.
+        func position(_ number: Int) -> RowList.Position { list.position { $0.document.created < number } }
+        // Growing, shrinking to a few, and growing again.
         for (steps, growth) in [(4_000, 9), (5_000, 1), (2_000, 7)] {
             for _ in 0..<steps {
                 if model.isEmpty || Int.random(in: 0..<10, using: &random) < growth {
@@ -42,7 +42,7 @@ import Trebuchet
         }
     }
 
-    @Test("rows that come in order leave pieces that are almost full")
+    @Test("rows appended in order leave pieces that are almost full")
     func appended() {
         var list = RowList()
         for number in 0..<5_000 {

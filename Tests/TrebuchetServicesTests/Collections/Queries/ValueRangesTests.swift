@@ -5,7 +5,7 @@ import Trebuchet
 @testable import TrebuchetServices
 
 @Suite struct ValueRangesTests {
-    @Test("no range that holds a value is missed, and no other is found", arguments: UInt64(1)...10)
+    @Test("exactly the ranges that contain a value are found", arguments: UInt64(1)...10)
     func model(seed: UInt64) {
         var random = RandomSource(seed: seed)
         var ranges = ValueRanges()
@@ -45,7 +45,7 @@ import Trebuchet
         }
     }
 
-    @Test("a prefix ends behind all texts that begin with it")
+    @Test("a prefix range ends after all texts with the prefix")
     func prefixes() {
         for (prefix, end) in [
             ("a", "b"), ("az", "a{"), ("\u{D7FF}", "\u{E000}"), ("a\u{10FFFF}", "b"), ("\u{10FFFF}", nil), ("", nil),

@@ -3,11 +3,11 @@ import Testing
 
 @testable import TrebuchetCluster
 
-/// A listener that notes what it owns, and complains of what may not follow each other.
-final class SlotNotes: SlotRebalanceListener {
+/// A listener that records the owned slots and checks the order of its calls.
+final class SlotRecorder: SlotRebalanceListener {
     private struct State {
         var owned: [ClusterSlot: SlotLease] = [:]
-        /// Those for which `slotWillBeRevoked` has been called.
+        /// The slots for which `slotWillBeRevoked` has been called.
         var leaving: Set<ClusterSlot> = []
         var revoked = 0
         var lost = 0
@@ -23,18 +23,18 @@ final class SlotNotes: SlotRebalanceListener {
 
     var lost: Int { state.withLock { $0.lost } }
 
-    /// How many were asked for since this was read last.
-    func takeRevoked() -> Int {
+    /// Returns the number of revocations since the last call.
+    func takeRevocationCount() -> Int {
         state.withLock { state in
             defer { state.revoked = 0 }
             return state.revoked
         }
     }
 
-    /// From now on it does not stop what lives there, until it is told to.
-    func stick() { state.withLock { $0.isStuck = true } }
+    /// From now on, revocations do not complete until `unblockRevocations` is called.
+    func blockRevocations() { state.withLock { $0.isStuck = true } }
 
-    func unstick() {
+    func unblockRevocations() {
         let stuck = state.withLock { state in
             state.isStuck = false
             defer { state.stuck = [] }
@@ -46,7 +46,7 @@ final class SlotNotes: SlotRebalanceListener {
     func slotAssigned(_ lease: SlotLease) {
         state.withLock { state in
             let before = state.owned.updateValue(lease, forKey: lease.slot)
-            #expect(before == nil || state.leaving.contains(lease.slot), "\(lease) behind \(before!)")
+            #expect(before == nil || state.leaving.contains(lease.slot), "\(lease) after \(before!)")
             state.leaving.remove(lease.slot)
         }
     }
@@ -54,7 +54,7 @@ final class SlotNotes: SlotRebalanceListener {
     func slotWillBeRevoked(_ lease: SlotLease) async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                // Perhaps it was lost before this came to run.
+                // The slot may have been lost before this call ran.
                 if state.owned[lease.slot] == lease { state.leaving.insert(lease.slot) }
                 state.revoked += 1
                 if state.isStuck { state.stuck.append(continuation) }

@@ -2,8 +2,8 @@ import Synchronization
 import TestSupport
 import Trebuchet
 
-/// A store in memory that waits, or cannot be read, as long as a test wants that.
-final class HeldStore: StateStore {
+/// A store in memory whose operations wait or fail for as long as a test requires.
+final class ControllableStore: StateStore {
     struct Faults {
         var holdsReads = false
         var holdsWrites = false

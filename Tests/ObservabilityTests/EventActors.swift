@@ -2,7 +2,7 @@ import Synchronization
 import TestSupport
 import Trebuchet
 
-/// What tests let happen.
+/// An actor for the events of these tests.
 @Trebuchet
 distributed actor Shelf {
     struct Refused: Error, Codable {}
@@ -38,7 +38,7 @@ distributed actor Shelf {
     }
 }
 
-/// Keeps what it is told.
+/// Records the received events.
 final class RecordingEventHandler: ServerEventHandler {
     let kinds: ServerEvent.Kinds
     private let heard = Mutex<[ServerEvent]>([])
