@@ -148,7 +148,7 @@ import TrebuchetCluster
         #expect(await eventually { await problem(node.server) == nil })
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == true })
         // The log reports only a node that it has seen ready.
-        await lines.wait { $0.contains { $0.contains("a is there") } }
+        await lines.wait { $0.contains { $0.contains("a joined") } }
         faulty.set { $0.isAway = true }
         clock.advance(by: Node.settings.leaseDuration)
         #expect(await eventually { node.member.slotCount == 0 })

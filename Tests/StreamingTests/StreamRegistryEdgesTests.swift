@@ -115,7 +115,7 @@ import TrebuchetWire
         #expect(!gap)
         #expect(
             stream.relay.currentValue.outcome
-                == .failed(TrebuchetError(.overflow, "the events 7 to 8 were not received")))
+                == .failed(TrebuchetError(.overflow, "events 7 to 8 were not received")))
         #expect(registry.count == 0)
     }
 

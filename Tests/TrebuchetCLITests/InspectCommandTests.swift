@@ -184,12 +184,13 @@ import Testing
         let lines = TopMetricsView.lines(of: new, since: old)
         #expect(lines[0] == "serving, up 1 min")
         #expect(
-            lines.contains { $0 == "calls        50/s; 0 active, 0 waiting; half ≤ 50 µs, 99 % ≤ 100 µs" }, "\(lines)")
+            lines.contains { $0 == "calls        50/s; 0 active, 0 waiting; median ≤ 50 µs, 99 % ≤ 100 µs" }, "\(lines)"
+        )
         #expect(lines.contains { $0.contains("r1: 25 % busy") })
         #expect(lines.contains { $0.contains("25 % of a core") })
         #expect(lines.last?.hasSuffix("50       5 ms") == true, "\(lines)")
         #expect(!lines.joined().contains("\u{1B}"))
-        #expect(TopMetricsView.lines(of: new).contains { $0.hasPrefix("calls        200 in all; ") })
+        #expect(TopMetricsView.lines(of: new).contains { $0.hasPrefix("calls        200 total; ") })
         #expect(
             TopMetricsView.bytes(1_536) == "1.5 KiB" && TopMetricsView.time(2.5) == "2.5 s"
                 && TopMetricsView.short(1234.5) == "1235")

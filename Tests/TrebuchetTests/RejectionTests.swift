@@ -25,10 +25,10 @@ import TrebuchetTesting
             actor: "calculator", target: "same", arguments: ["1"], code: .methodNotFound, text: "no method 'same'"),
         Refused(
             actor: "calculator", target: "same(_:)", arguments: [], code: .invalidArguments,
-            text: "same(_:) takes 1 argument(s), got 0"),
+            text: "same(_:) takes 1 argument, got 0"),
         Refused(
             actor: "calculator", target: "same(_:)", arguments: ["1", "2"], code: .invalidArguments,
-            text: "same(_:) takes 1 argument(s), got 2"),
+            text: "same(_:) takes 1 argument, got 2"),
         Refused(
             actor: "calculator", target: "same(_:)", arguments: [#""one""#], code: .invalidArguments,
             text: "argument 1: "),

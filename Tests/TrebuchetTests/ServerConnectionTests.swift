@@ -134,7 +134,7 @@ import WebSockets
         #expect(unknown.first?.contains(#""code":"methodNotFound""#) == true)
         #expect(
             await rig.call(5, "calculator", "same(_:)", "5,6")
-                == [failure(5, "invalidArguments", "same(_:) takes 1 argument(s), got 2")])
+                == [failure(5, "invalidArguments", "same(_:) takes 1 argument, got 2")])
         #expect(
             await rig.call(6, "calculator", "same(_:)", "5", #","genericSubstitutions":["Si"]"#)
                 == [failure(6, "invalidArguments", "same(_:) takes 0 generic substitution(s), got 1")])

@@ -1,4 +1,5 @@
 import Commands
+import Platform
 import TrebuchetServices
 
 /// `trebuchet admin`: administers a running server, over a Unix socket beside its data.
@@ -88,12 +89,12 @@ enum AdminCommand {
                 guard case .removed(let removed) = answer else { throw AdminClient.unexpected(answer) }
                 count += removed
                 guard removed == part else { break }
-                Console.error("trebuchet admin remove-collection: \(count) documents so far")
+                Console.error("trebuchet admin remove-collection: \(count.counted("document")) so far")
             }
             guard count > 0 else {
                 throw AdminClient.RequestRejected(description: "collection '\(name)' has no documents")
             }
-            Console.print("removed collection '\(name)' with \(count) documents")
+            Console.print("removed collection '\(name)' with \(count.counted("document"))")
         })
 
     private static let export = CommandSpec(

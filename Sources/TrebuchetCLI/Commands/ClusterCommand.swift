@@ -1,4 +1,5 @@
 import Commands
+import Platform
 import Trebuchet
 import TrebuchetCluster
 import TrebuchetRedis
@@ -24,9 +25,12 @@ enum ClusterCommand {
             let engine = try engine(arguments)
             let nodes = try await engine.nodes()
             var (owned, free) = try await owners(engine)
-            for node in nodes { Console.print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
+            for node in nodes {
+                let count = owned.removeValue(forKey: node.node) ?? 0
+                Console.print("\(node.node.name)  \(count.counted("slot"))")
+            }
             for (node, count) in owned.sorted(by: { $0.key.name < $1.key.name }) {
-                Console.print("\(node.name)  \(count) slots; no longer a live node")
+                Console.print("\(node.name)  \(count.counted("slot")); no longer a live node")
             }
             await engine.close()
             guard free > 0 else { return }
@@ -74,11 +78,14 @@ enum ClusterCommand {
                 throw UsageError("node '\(LogLine.of(name))' is not live; 'trebuchet cluster status' lists the nodes")
             }
             guard found.count == 1 else {
-                throw NodeCommandError("\(found.count) nodes have the name '\(LogLine.of(name))'")
+                throw NodeCommandError(
+                    "\(found.count) live nodes have the name '\(LogLine.of(name))'; if it was restarted, retry in some seconds, "
+                        + "else give each node a unique name")
             }
             CommandTimeout.current?.restart()
             guard try await TrebuchetServer.stop(node, at: engine) else {
-                throw NodeCommandError("node '\(LogLine.of(name))' does not receive messages")
+                throw NodeCommandError(
+                    "node '\(LogLine.of(name))' does not receive messages; stop its process with SIGTERM")
             }
             let patience = Duration.seconds(try arguments.int("--timeout", in: 1...3_600) ?? 30)
             var (count, changed) = (Int.max, ContinuousClock.now)
@@ -91,9 +98,10 @@ enum ClusterCommand {
                 if owned != count { (count, changed) = (owned, .now) }
                 guard ContinuousClock.now - changed < patience else {
                     throw NodeCommandError(
-                        "\(name) made no progress for \(patience.components.seconds) s and still has \(owned) slots")
+                        "node '\(LogLine.of(name))' made no progress for \(patience.components.seconds) s and still has "
+                            + "\(owned.counted("slot")); see its server log, or repeat with a longer --timeout")
                 }
-                Console.error("trebuchet cluster drain: \(name) has \(owned) slots")
+                Console.error("trebuchet cluster drain: \(name) has \(owned.counted("slot"))")
                 try await Task.sleep(for: .milliseconds(500))
             }
             let remaining = try await engine.nodes().count { $0.node != node }
@@ -174,7 +182,9 @@ enum ClusterCommand {
         let count: Int
 
         var description: String {
-            "\(count) slots have no owner; retry in some seconds if nodes have joined or left"
+            count == 1
+                ? "1 slot has no owner; if nodes have just joined or left, retry in some seconds"
+                : "\(count) slots have no owner; if nodes have just joined or left, retry in some seconds"
         }
     }
 

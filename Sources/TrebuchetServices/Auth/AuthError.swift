@@ -1,3 +1,5 @@
+internal import Platform
+
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
 #else
@@ -56,7 +58,7 @@ extension AuthError: LocalizedError, CustomStringConvertible {
         case .wrongCode(let triesLeft):
             triesLeft == 0
                 ? "wrong code, and too many attempts; request another code"
-                : "wrong code; \(triesLeft) \(triesLeft == 1 ? "attempt" : "attempts") left"
+                : "wrong code; \(triesLeft.counted("attempt")) left"
         case .noCode: "no valid code for this address; request another code"
         case .mailNotSent: "the code could not be sent; try again later"
         case .sessionEnded(let why): "the session has ended: \(why); sign in again"

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// An error of a room operation.
 public enum RoomError: Error, Codable, Sendable, Hashable {
     /// The server does not track callers' connections: it needs `access.identifiesCallers = true`.
@@ -98,7 +100,7 @@ extension RoomError: CustomStringConvertible {
             "an event of \(bytes) bytes is too large; at most \(limit) are allowed"
         case .rateLimited(let wait): "rate limit exceeded; try again in \(wait) ms"
         case .tooManyWaiting(let limit): "the limit of \(limit) unsent events is reached"
-        case .eventsMissed(let count): "\(count) events were missed"
+        case .eventsMissed(let count): "missed \(count.counted("event"))"
         case .noBackend: "no backend is set; call TrebuchetBackend.use(_:), or create the value within its scope"
         }
     }

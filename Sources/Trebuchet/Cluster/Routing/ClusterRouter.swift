@@ -199,7 +199,7 @@ final class ClusterRouter: Sendable {
         let (owned, leaving) = (member.slotCount, member.leavingSlotCount)
         log(
             .warning,
-            "cluster: node \(node.name) did not release \(owned) slots within \(limit) and stops: "
+            "cluster: node \(node.name) did not release \(owned.counted("slot")) within \(limit) and stops: "
                 + (member.trouble?.message ?? "\(leaving) of them wait for the calls of their actors")
                 + "; other nodes take the slots when its leases expire")
     }

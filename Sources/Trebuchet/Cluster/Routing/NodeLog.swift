@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -58,8 +59,8 @@ struct NodeLog {
         if Set(living) != Set(self.living) {
             let (gone, new) = (self.living.filter { !living.contains($0) }, living.filter { !self.living.contains($0) })
             self.living = living
-            let changes = gone.map { "\($0.name) is gone" } + new.map { "\($0.name) is there" }
-            lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(living.count) live nodes"))
+            let changes = gone.map { "\($0.name) left" } + new.map { "\($0.name) joined" }
+            lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(living.count.counted("live node"))"))
         }
         if count != slots.count { slots = (count, now, false) }
         if !slots.isSaid, now >= slots.since &+ Self.rest {
