@@ -45,7 +45,7 @@ import Testing
             #expect(try await inspect("actors", "--search", "count").contains("1 of 4 actors"))
             #expect(
                 try await inspect("connections")
-                    == "CONNECTION  ADDRESS  PRINCIPAL  PROTOCOL  AGE  STREAMS  CALLS  HELD  LAST ERROR\n0 connections\n"
+                    == "CONNECTION  ADDRESS  PRINCIPAL  PROTOCOL  AGE  STREAMS  CALLS  BUFFERED  LAST ERROR\n0 connections\n"
             )
             #expect(try await inspect("calls").split(separator: "\n").count == 1)
             _ = try await inspect("actor", "counter")
@@ -143,7 +143,7 @@ import Testing
                 (["actor", "nobody", "--url", link], "404"),
                 (["actors", "--url", url], "requires a token"),
                 (["actors"], "the inspector is missing"),
-                (["actors", "--url", "http://192.0.2.1:1/#token=a"], "http is for this machine itself"),
+                (["actors", "--url", "http://192.0.2.1:1/#token=a"], "http is allowed only to this machine"),
             ] {
                 let outcome = try await trebuchet(["inspect"] + arguments)
                 #expect(outcome.status != 0 && outcome.error.contains(reason), "\(arguments): \(outcome)")

@@ -12,7 +12,8 @@ enum AdminCommand {
             sessions, grant, take, removeAccount, endSession,
         ],
         discussion: """
-            Connects to a Unix socket that only root and the server's user can open, never over the network. Rules do not apply.
+            Connects to the server's admin socket, a Unix socket that only root and the server's user can open, never over the
+            network. 'serve --admin' is another thing: an HTTP endpoint with metrics. Rules do not apply.
             Select the server by the file of its --data or by its --admin-socket:
               trebuchet serve --data chat.db
               trebuchet admin collections --data chat.db
@@ -164,7 +165,11 @@ enum AdminCommand {
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
             let answer = try await AdminClient(arguments).request(.kick(stay: member, room: room, seconds: seconds))
-            try done(answer, else: "member '\(member)' does not exist in room '\(room)'")
+            try done(
+                answer,
+                else:
+                    "room '\(room)' does not exist or has no member '\(member)'; list them with 'trebuchet admin rooms' and "
+                    + "'trebuchet admin members'")
             Console.print("removed member '\(member)' from room '\(room)' for \(seconds) s")
         })
 

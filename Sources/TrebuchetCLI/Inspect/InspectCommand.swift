@@ -49,7 +49,7 @@ enum InspectCommand {
                         (actor["ready"].isTrue ? notes.map(\.1) : ["not loaded"]).joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "actors", all: shown["all"].count)]
+                return table.lines + [foot(shown, "actor", all: shown["all"].count)]
             }
         })
 
@@ -74,8 +74,8 @@ enum InspectCommand {
         run: { arguments in
             try await show(arguments, "connections", query(arguments)) { shown in
                 var table = TextTable([
-                    "CONNECTION", "ADDRESS", "PRINCIPAL", "PROTOCOL", "AGE", "STREAMS", "CALLS", "HELD", "LAST ERROR",
-                    "",
+                    "CONNECTION", "ADDRESS", "PRINCIPAL", "PROTOCOL", "AGE", "STREAMS", "CALLS", "BUFFERED",
+                    "LAST ERROR", "",
                 ])
                 for connection in shown["connections"].list {
                     let notes = [
@@ -92,7 +92,7 @@ enum InspectCommand {
                         notes.compactMap { $0 }.joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "connections", all: shown["found"].count)]
+                return table.lines + [foot(shown, "connection", all: shown["found"].count)]
             }
         })
 
@@ -163,7 +163,7 @@ enum InspectCommand {
 
     private static func foot(_ shown: LenientJSON, _ what: String, all: Int) -> String {
         let (page, pages, found) = (shown["page"].count, shown["pages"].count, shown["found"].count)
-        return "\(found == all ? "" : "\(found) of ")\(all) \(what)"
+        return (found == all ? "" : "\(found) of ") + all.counted(what)
             + (pages > 1 ? "; page \(page) of 0 to \(pages - 1)" : "")
     }
 
