@@ -23,7 +23,7 @@ enum ClusterCommand {
         discussion: "Exits with 1 if a slot has no owner.",
         run: { arguments in
             let engine = try engine(arguments)
-            let nodes = try await engine.nodes()
+            let nodes = try await connecting { try await engine.nodes() }
             var (owned, free) = try await owners(engine)
             for node in nodes {
                 let count = owned.removeValue(forKey: node.node) ?? 0
@@ -50,7 +50,7 @@ enum ClusterCommand {
             let engine = try engine(arguments)
             var free = 0
             for name in arguments.operands {
-                let owner = try await engine.owner(of: ClusterSlot(of: name))?.lease.owner
+                let owner = try await connecting { try await engine.owner(of: ClusterSlot(of: name)) }?.lease.owner
                 if owner == nil { free += 1 }
                 Console.print("\(LogLine.of(name))  \(owner?.name ?? "-")")
             }
@@ -72,7 +72,7 @@ enum ClusterCommand {
         run: { arguments in
             let engine = try engine(arguments)
             let name = arguments.operands[0]
-            let found = try await engine.nodes().map(\.node).filter { $0.name == name }
+            let found = try await connecting { try await engine.nodes() }.map(\.node).filter { $0.name == name }
             CommandTimeout.current?.stop()
             guard let node = found.first else {
                 throw UsageError("node '\(LogLine.of(name))' is not live; 'trebuchet cluster status' lists the nodes")
@@ -125,6 +125,20 @@ enum ClusterCommand {
         return (owned, free)
     }
 
+    /// Runs a request to the coordination store. Adds a remedy to the error of a store that cannot be reached.
+    private static func connecting<Response>(
+        _ request: () async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await request()
+        } catch let error as ClusterEngineError where error.code == .unavailable {
+            throw ClusterEngineError(
+                .unavailable,
+                "the coordination store is unavailable: \(error.message); start it, or pass the URL of another with --cluster"
+            )
+        }
+    }
+
     static func engine(_ arguments: ParsedArguments) throws -> RedisEngine {
         let url = arguments.string("--cluster") ?? "redis://127.0.0.1:6379"
         CommandTimeout.current?.start(awaiting: "response of the coordination store")
@@ -157,7 +171,9 @@ enum ClusterCommand {
             return policy
         }
         let engine = try engine(arguments)
-        for warning in try await engine.check() { say(.warning, "warning: \(LogLine.of(warning))") }
+        for warning in try await connecting({ try await engine.check() }) {
+            say(.warning, "warning: \(LogLine.of(warning))")
+        }
         do {
             let membership = try ClusterMembership(
                 of: name, at: engine, address: address, dataLossPolicy: afterDataLoss ?? .end)
@@ -173,7 +189,7 @@ enum ClusterCommand {
         let host = parts.dropLast().joined(separator: ":").trimmingPrefix("[")
         guard parts.count == 2 || text.hasPrefix("["), let port = parts.last.flatMap({ UInt16($0) }), !host.isEmpty,
             host.hasSuffix("]") == text.hasPrefix("[")
-        else { throw UsageError("--node-address: '\(text)' is not HOST:PORT") }
+        else { throw UsageError("--node-address: '\(text)' is not HOST:PORT, such as 10.0.0.1:7000") }
         return NodeAddress(host: host.hasSuffix("]") ? String(host.dropLast()) : String(host), port: Int(port))
     }
 
