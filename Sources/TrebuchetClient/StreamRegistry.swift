@@ -158,7 +158,7 @@ struct StreamRegistry {
         guard let number = numbers[streamID] else { return }
         switch reason {
         case .completed, .clientUnsubscribed: endStream(number, .completed)
-        case .actorTerminated: endStream(number, .failed(TrebuchetError(.actorNotFound, "the actor is gone")))
+        case .actorTerminated: endStream(number, .failed(TrebuchetError(.actorNotFound, "the actor no longer exists")))
         // The stream continues on the next connection, as after a lost one.
         case .serverDraining, .connectionClosed: numbers[streamID] = nil
         default: endStream(number, .failed(TrebuchetError(.unavailable, "the stream ended: \(reason.rawValue)")))

@@ -152,6 +152,6 @@ import TrebuchetTesting
         #expect(first("refused")?["status"] as? Int == 403)
         #expect(first("refused")?["reason"] as? String == "it has expired")
         #expect(first("version") != nil && first("delivered") != nil)
-        #expect(first("ended") != nil)
+        #expect(first("stopped") != nil)
     }
 }

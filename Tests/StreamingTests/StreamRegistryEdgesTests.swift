@@ -175,7 +175,8 @@ import TrebuchetWire
         "the end of a stream has its reason, and the stream is forgotten unless it goes on elsewhere",
         arguments: [
             (StreamEndReason.completed, StreamOutcome.completed), (.clientUnsubscribed, .completed),
-            (.actorTerminated, .failed(TrebuchetError(.actorNotFound, "the actor is gone"))), (.serverDraining, nil),
+            (.actorTerminated, .failed(TrebuchetError(.actorNotFound, "the actor no longer exists"))),
+            (.serverDraining, nil),
             (.connectionClosed, nil),
             (StreamEndReason(rawValue: "new"), .failed(TrebuchetError(.unavailable, "the stream ended: new"))),
         ] as [(StreamEndReason, StreamOutcome?)])

@@ -181,7 +181,7 @@ import Trebuchet
         #expect(stat(folder.file(), &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600 && status.st_size == 0)
         let error = #expect(throws: StateStoreError.self) { try StoreFile.create(folder.file()) }
-        #expect(error?.message.hasPrefix("making \(folder.file()): ") == true)
+        #expect(error?.message.hasPrefix("creating \(folder.file()): ") == true)
     }
 
     @Test("the lock tells which process has the store, whatever it held before, and leads nowhere else")

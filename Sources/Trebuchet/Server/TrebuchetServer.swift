@@ -187,13 +187,13 @@ public final class TrebuchetServer: Sendable {
         let old = directory.record(ActorName(name))
         let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) {
             [weak actorSystem, locals, loads = parts.loads] name in
-            guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
+            guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }
             let record = try await loads.noting(name) {
                 try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
             }
             // An exposed actor is not created again.
             guard !record.actorInstance.isGone else {
-                throw TrebuchetError(.unavailable, "actor '\(name)' was let go of by its server; expose it again")
+                throw TrebuchetError(.unavailable, "the server has released actor '\(name)'; expose it again")
             }
             return record
         }
@@ -248,7 +248,7 @@ public final class TrebuchetServer: Sendable {
                 type: ActorTypes.any(A.self),
                 make: { [weak actorSystem, locals, loads = parts.loads] name in
                     let actor = try await make(name)
-                    guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
+                    guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }
                     return try await loads.noting(name) {
                         try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isPlaced: isPlaced)
                     }

@@ -72,7 +72,7 @@ extension StateSource {
         if recent.newest?.sequence != version {
             switch update() {
             case .failed(let error): throw error
-            case .ended: throw TrebuchetError(.actorNotFound, "the actor is gone")
+            case .ended: throw TrebuchetError(.actorNotFound, "the actor no longer exists")
             default: break
             }
         }
@@ -167,7 +167,7 @@ extension StateSource {
         } catch {
             throw unencodable(error)
         }
-        throw TrebuchetError(.actorNotFound, "the actor is gone")
+        throw TrebuchetError(.actorNotFound, "the actor no longer exists")
     }
 
     /// Returns a copy of the captured newest version, which can be encoded on any thread; nil if the actor is gone.

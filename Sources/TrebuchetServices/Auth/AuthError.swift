@@ -53,7 +53,7 @@ extension AuthError: LocalizedError, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .invalidAddress: "not a mail address that a code can be sent to"
+        case .invalidAddress: "invalid mail address; pass one such as ada@example.org"
         case .rateLimited(let wait): "too many attempts; try again in \((wait + 999) / 1000) s"
         case .wrongCode(let triesLeft):
             triesLeft == 0

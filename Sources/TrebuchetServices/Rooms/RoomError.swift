@@ -76,7 +76,7 @@ extension RoomError: CustomStringConvertible {
         case .unknownCaller:
             "the server does not identify callers; set an AccessPolicy with identifiesCallers = true"
         case .invalidName:
-            "a name is empty or longer than \(RoomLimits.maximumNameLength) bytes, or an attempt is shorter than 16"
+            "names must have 1 to \(RoomLimits.maximumNameLength) bytes, and the identifier of an attempt at least 16"
         case .notJoined: "this connection is not in the room; join it first"
         case .unknownToken: "no membership of the room has this token; join without a token"
         case .notYours: "the membership belongs to another user"

@@ -58,7 +58,7 @@ struct ForwardedClient: Codable {
             try ValueCoder().encode(self, into: &buffer)
         } catch {
             // Strings and integers can always be encoded.
-            preconditionFailure("a client cannot be told of: \(error)")
+            preconditionFailure("the description of a client cannot be encoded: \(error)")
         }
         return Array(buffer.bytes)
     }

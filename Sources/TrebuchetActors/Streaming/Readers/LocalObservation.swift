@@ -112,7 +112,7 @@ extension LocalStreams {
         }
     }
 
-    static var actorGone: TrebuchetError { TrebuchetError(.actorNotFound, "the actor is gone") }
+    static var actorGone: TrebuchetError { TrebuchetError(.actorNotFound, "the actor no longer exists") }
 
     /// Parses the filter as a server would.
     private static func checked(_ filter: StreamFilter) throws(TrebuchetError) -> StreamFilter {
