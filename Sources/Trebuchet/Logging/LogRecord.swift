@@ -120,7 +120,7 @@ struct LogRecord {
             addField("type", type)
             addField("actor", name: name)
         case .storeWriteCompleted(let actors, let took, let error):
-            self.init(error == nil ? .debug : .error, error == nil ? "store write" : "store write failed")
+            self.init(error == nil ? .debug : .error, error == nil ? "stored" : "store write failed")
             addField("actors", actors)
             addField("seconds", took)
             if let error {
