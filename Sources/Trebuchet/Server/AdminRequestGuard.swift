@@ -30,7 +30,7 @@ struct AdminRequestGuard: Sendable {
     private let name: String
     /// The digest of the token; digests have equal lengths.
     private let digest: [UInt8]?
-    /// Whether same-origin pages are accepted; otherwise no page is.
+    /// Whether requests of same-origin web pages are accepted; otherwise those of all web pages are rejected.
     private let takesOwnPages: Bool
     private let refusals: RejectionLog
 

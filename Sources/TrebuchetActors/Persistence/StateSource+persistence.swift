@@ -170,7 +170,7 @@ extension StateSource {
         throw TrebuchetError(.actorNotFound, "the actor no longer exists")
     }
 
-    /// Returns a copy of the captured newest version, which can be encoded on any thread; nil if the actor is gone.
+    /// Returns a copy of the captured newest version, which can be encoded on any thread; nil if the actor was released.
     func copy() -> StateCopy? {
         if let newest = recent.newest, newest.sequence == version, let current = newest.current {
             let sequence = version

@@ -226,7 +226,7 @@ enum ServeCommand {
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
         await services.expose(on: server)
         try addPages(arguments, withStart: hostsExamples, to: server)
-        // What nodes share is not in the file.
+        // In a cluster the file does not have the shared services, which the admin socket manages.
         let admin = try services.openAdminSocket(arguments, on: server, data: cluster == nil ? file?.path : nil)
         defer { admin?.close() }
         let operatorLines = try operators.open(on: server)

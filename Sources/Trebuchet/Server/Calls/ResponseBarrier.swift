@@ -18,7 +18,7 @@ final class ResponseBarrier {
     /// Ends the wait and sends the response.
     func sendResponse() { takeCompletion()?() }
 
-    /// Drops the response, whose caller is gone.
+    /// Drops the response, whose caller has disconnected.
     func drop() { _ = takeCompletion() }
 
     private func takeCompletion() -> (() -> Void)? {

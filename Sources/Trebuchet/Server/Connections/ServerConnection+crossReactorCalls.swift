@@ -29,7 +29,7 @@ extension ServerConnection {
             crossing.away.append(batch)
             shard.reactor.gather(batch, for: there.reactor)
         }
-        // A call that comes back from where it waited keeps its deadline.
+        // A call that waited in a queue keeps its deadline.
         let now = shard.reactor.now
         let limit =
             takeContinued().map { $0.deadline > now ? $0.deadline - now : 0 } ?? timeLimit(of: message).nanoseconds

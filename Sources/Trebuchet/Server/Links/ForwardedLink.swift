@@ -56,7 +56,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             upstream: ForwardingOrigin(carried: carried, streams: client.streams) { [weak self] in self?.leave($0, $1) }
         )
         connection.recordsResponses = shard.answers.reopen(name)
-        // What it may still own is another node's in a moment: nothing begins here any more.
+        // Other nodes take over the slots of a draining node: no new calls and streams start here.
         if shard.isDraining { connection.dismiss() }
         self.connection = connection
     }
