@@ -25,6 +25,8 @@ enum AdminCommand {
 
     private static func example(_ text: String) -> String { "  trebuchet admin " + text }
 
+    private static let roomNames = "A room name is type and id, as 'trebuchet admin rooms' lists it:\n"
+
     // MARK: Collections
 
     private static let collections = CommandSpec(
@@ -138,8 +140,9 @@ enum AdminCommand {
         })
 
     private static let members = CommandSpec(
-        name: "admin members", summary: "list the members of a room", operands: "<room>", operandCount: 1...1,
-        options: AdminListing<RoomMemberSummary>.options, discussion: example("members chat-lobby --data chat.db"),
+        name: "admin members", summary: "list the members of a room", operands: "<room name>", operandCount: 1...1,
+        options: AdminListing<RoomMemberSummary>.options,
+        discussion: roomNames + example("members chat-lobby --data chat.db"),
         run: { arguments in
             let room = arguments.operands[0]
             try await AdminListing(
@@ -156,11 +159,12 @@ enum AdminCommand {
         })
 
     private static let kick = CommandSpec(
-        name: "admin kick", summary: "remove a member from a room", operands: "<room> <member>", operandCount: 2...2,
+        name: "admin kick", summary: "remove a member from a room", operands: "<room name> <member>",
+        operandCount: 2...2,
         options: AdminClient.options + [
             OptionSpec("--for", "SECONDS", "time for which the account or connection may not rejoin (60)")
         ],
-        discussion: example("kick chat-lobby 37h8lw93jjfyf17uk188zo04as --for 3600 --data chat.db"),
+        discussion: roomNames + example("kick chat-lobby 37h8lw93jjfyf17uk188zo04as --for 3600 --data chat.db"),
         run: { arguments in
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
