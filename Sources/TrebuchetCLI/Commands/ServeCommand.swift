@@ -162,7 +162,8 @@ enum ServeCommand {
         guard arguments.has("--standby") else {
             do {
                 return try SQLiteStore(path: path, options: options)
-            } catch let error as StateStoreError where error.code == .inUse {
+            } catch {
+                guard error.code == .inUse else { throw error }
                 throw StateStoreError(
                     .inUse, "\(error.message); stop that process, or pass --standby to take over when it ends")
             }
