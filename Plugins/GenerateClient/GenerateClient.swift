@@ -8,9 +8,9 @@ struct GenerateClient: CommandPlugin {
         usage: swift package generate-client [--target NAME …] [--output FILE] [--check] [--schema]
                  [--runtime SPECIFIER] [--bigint] [--define NAME]
 
-        Writes a TypeScript client of the distributed actors in the package's targets (default: all that are no tests), to FILE in
-        the package (default: trebuchet-client.ts, or trebuchet-schema.json with --schema). --check writes nothing, and fails when
-        FILE is not up to date.
+        Writes a TypeScript client for the distributed actors in the package's targets (default: all but tests and macros) to FILE in
+        the package (default: trebuchet-client.ts, or trebuchet-schema.json with --schema). --check writes nothing, and fails if
+        FILE is outdated.
         """
 
     func performCommand(context: PluginContext, arguments: [String]) throws {
@@ -29,7 +29,7 @@ struct GenerateClient: CommandPlugin {
         }
         let output = outputs.last ?? (isSchema ? "trebuchet-schema.json" : "trebuchet-client.ts")
 
-        // What the first line of the file says, so that anybody can do it again.
+        // The command in the first line of the file, to repeat it.
         var command = "swift package generate-client"
         for target in targets { command += " --target \(target)" }
         if let output = outputs.last { command += " --output \(output)" }

@@ -13,7 +13,7 @@ package final class MemoryBudget: Sendable {
 
     package var usedBytes: Int { used.load(ordering: .relaxed) }
 
-    /// Whether new work must be refused.
+    /// Returns true if the limit is reached, so that new work must be rejected.
     package var isExhausted: Bool { usedBytes >= limit }
 
     /// Reserves bytes for new work.

@@ -4,7 +4,7 @@ package import TrebuchetServices
 package struct AdminClient {
     package static let options = [
         OptionSpec("--data", "FILE", "the server with this data file"),
-        OptionSpec("--admin-socket", "PATH", "the server with this --admin-socket"),
+        OptionSpec("--admin-socket", "PATH", "the server with this admin socket"),
         CommandTimeout.option,
     ]
 
@@ -43,13 +43,14 @@ package struct AdminClient {
         CommandTimeout.current?.start(awaiting: "response over the server's admin socket")
         defer { CommandTimeout.current?.stop() }
         guard let answer = try await link.next(AdminResponse.self) else {
-            throw RequestRejected(description: "the server closed the connection")
+            throw RequestRejected(
+                description: "the server closed the admin connection; if it has ended, start it again")
         }
         if case .failed(let reason) = answer { throw RequestRejected(description: reason) }
         return answer
     }
 
     package static func unexpected(_ answer: AdminResponse) -> RequestRejected {
-        RequestRejected(description: "unexpected response of the server; is it of another version?")
+        RequestRejected(description: "unexpected response of the server; use the trebuchet program of its version")
     }
 }

@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetServices
 
 /// The error for an invalid command line.
@@ -55,7 +56,7 @@ package struct ParsedArguments {
             let missing = command.requiredOperands.dropFirst(operands.count)
             let what =
                 missing.isEmpty || operands.count > command.operandCount.upperBound
-                ? "\(operands.count) operand(s) given"
+                ? "\(operands.count.counted("operand")) given"
                 : "\(missing.joined(separator: " ")) \(missing.count == 1 ? "is" : "are") missing"
             throw UsageError("\(what)\n\(command.usage)")
         }

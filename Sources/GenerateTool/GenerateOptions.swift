@@ -1,20 +1,20 @@
 internal import ClientGenerator
 
-/// What the command line says.
+/// The parsed command line.
 struct GenerateOptions {
     enum Form: String { case typescript, schema }
 
     static let usage = """
         usage: trebuchet-generate typescript|schema [options] [PATH …]
 
-        Reads Swift files and folders (default: Sources), and writes a client of the actors in them.
+        Reads Swift files and folders (default: Sources) and writes a client for their actors.
 
-          --output FILE         write there instead of printing
-          --check               write nothing; exit with 1 when FILE is not what would be written
-          --runtime SPECIFIER   where the file imports the client library from (default: ./trebuchet.js)
-          --bigint              Int64 and UInt64 are bigint where no comment says otherwise
-          --define NAME         #if NAME holds; may be given several times
-          --help                print this and exit
+          --output FILE         output file (standard output)
+          --check               write nothing; exit with 1 if FILE differs from the output
+          --runtime SPECIFIER   import specifier of the client library (./trebuchet.js)
+          --bigint              map Int64 and UInt64 to bigint unless a comment differs
+          --define NAME         #if NAME holds; repeatable
+          --help                print this help and exit
         """
 
     var form = Form.typescript
@@ -29,7 +29,7 @@ struct GenerateOptions {
         var command: String?
         var hasForm = false
         func value(of option: String) throws(GenerateFailure) -> String {
-            guard let value = rest.popFirst(), !value.isEmpty else { throw .usage("\(option) needs a value") }
+            guard let value = rest.popFirst(), !value.isEmpty else { throw .usage("\(option) requires a value") }
             return value
         }
         while let argument = rest.popFirst() {
@@ -40,7 +40,7 @@ struct GenerateOptions {
             case "--output": output = try value(of: argument)
             case "--runtime": generation.runtime = try value(of: argument)
             case "--define": generation.defines.insert(try value(of: argument))
-            // Of whoever starts this for the user: what the first line of the file names.
+            // From a program that runs this one for the user: the command in the first line of the file.
             case "--command": command = try value(of: argument)
             case "--":
                 paths += rest
@@ -48,20 +48,20 @@ struct GenerateOptions {
             case _ where argument.hasPrefix("-"): throw .usage("unknown option \(argument)")
             case _ where !hasForm:
                 guard let form = Form(rawValue: argument) else {
-                    throw .usage("there is no '\(argument)': say 'typescript' or 'schema'")
+                    throw .usage("unknown command '\(argument)'; pass 'typescript' or 'schema'")
                 }
                 (self.form, hasForm) = (form, true)
             default: paths.append(argument)
             }
         }
         guard !wantsHelp else { return }
-        guard hasForm else { throw .usage("say 'typescript' or 'schema'") }
-        if isCheck, output == nil { throw .usage("--check needs --output FILE, the file to look at") }
+        guard hasForm else { throw .usage("no command given; pass 'typescript' or 'schema'") }
+        if isCheck, output == nil { throw .usage("--check requires --output FILE, the file to compare") }
         if paths.isEmpty { paths = ["Sources"] }
         generation.command = command ?? self.command
     }
 
-    /// The command without what only holds on this machine.
+    /// The command without the parts that are specific to this machine.
     private var command: String {
         var words = ["trebuchet generate", form.rawValue]
         words += paths.map { $0.hasPrefix("/") ? "…/" + ($0.split(separator: "/").last.map(String.init) ?? "") : $0 }
@@ -72,7 +72,7 @@ struct GenerateOptions {
     }
 }
 
-/// Why nothing came out.
+/// An error of the tool.
 enum GenerateFailure: Error {
     case usage(String)
     case failed(String)

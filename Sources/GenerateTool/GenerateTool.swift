@@ -4,7 +4,7 @@ internal import Foundation
 /// `trebuchet-generate`: writes clients for other languages.
 @main
 enum GenerateTool {
-    /// Exits with 1 after an error, or when a file is not up to date, and with 2 after a wrong use.
+    /// Exits with 1 after an error, or if a file is outdated, and with 2 after invalid arguments.
     static func main() {
         do throws(GenerateFailure) {
             let options = try GenerateOptions(Array(CommandLine.arguments.dropFirst()))
@@ -25,7 +25,7 @@ enum GenerateTool {
     private static func run(_ options: GenerateOptions) throws(GenerateFailure) {
         let generation = Generation(try SwiftSources.read(options.paths), options: options.generation)
         for problem in generation.problems { printMessage("\(problem)") }
-        if generation.hasErrors { throw .failed("nothing was written") }
+        if generation.hasErrors { throw .failed("no output because of the errors above") }
         let text = options.form == .typescript ? generation.typeScript : generation.schema
         guard let output = options.output else { return print(text, terminator: "") }
         if options.isCheck { return try check(output, text) }
@@ -33,13 +33,16 @@ enum GenerateTool {
     }
 
     private static func check(_ path: String, _ text: String) throws(GenerateFailure) {
-        guard let bytes = FileManager.default.contents(atPath: path) else { throw .failed("there is no '\(path)' yet") }
+        guard let bytes = FileManager.default.contents(atPath: path) else {
+            throw .failed("'\(path)' does not exist; run the command without --check")
+        }
         if let difference = TextDifference(String(decoding: bytes, as: UTF8.self), expected: text) {
-            throw .failed("'\(path)' is not up to date: \(difference)")
+            throw .failed("'\(path)' is outdated; run the command without --check: \(difference)")
         }
     }
 
-    /// Makes the folder where there is none. A file that is right stays as it is, so that what watches it has nothing to do.
+    /// Writes the file, and creates its folder if necessary. A file with the same text is not written, so that file watchers do
+    /// not run.
     private static func write(_ text: String, to path: String) throws(GenerateFailure) {
         if FileManager.default.contents(atPath: path) == Data(text.utf8) { return }
         let url = URL(filePath: path)

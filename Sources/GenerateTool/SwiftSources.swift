@@ -2,21 +2,21 @@ internal import Foundation
 
 /// The Swift files of folders.
 enum SwiftSources {
-    /// All Swift files that the paths name or hold, each once, without hidden ones and the folders that builds make.
+    /// Reads all Swift files at and below the paths, each once, except hidden files and build folders.
     static func read(_ paths: [String]) throws(GenerateFailure) -> [(path: String, text: String)] {
         var found: [(path: String, text: String)] = []
         var seen: Set<String> = []
         for path in paths {
             var isFolder: ObjCBool = false
             guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
-                throw .failed("there is no '\(path)'")
+                throw .failed("'\(path)' does not exist")
             }
             let files = isFolder.boolValue ? try swiftFiles(below: path) : [path]
             for file in files where seen.insert(URL(filePath: file).resolvingSymlinksInPath().path).inserted {
                 found.append((path: file, text: try text(of: file)))
             }
         }
-        if found.isEmpty { throw .failed("there is no Swift file in \(paths.joined(separator: ", "))") }
+        if found.isEmpty { throw .failed("no Swift files in \(paths.joined(separator: ", "))") }
         return found
     }
 
@@ -35,7 +35,7 @@ enum SwiftSources {
 
     private static func text(of path: String) throws(GenerateFailure) -> String {
         guard let bytes = FileManager.default.contents(atPath: path) else { throw .failed("'\(path)' cannot be read") }
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw .failed("'\(path)' is not in UTF-8") }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .failed("'\(path)' is not UTF-8") }
         return text
     }
 }

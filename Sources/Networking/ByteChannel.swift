@@ -209,7 +209,7 @@ package final class ByteChannel: ReadinessHandler, @unchecked Sendable {
 
     func uncork() {
         sendOutput()
-        assert(reactor.output.pointee.isEmpty, "what was written is on its way or in the queue")
+        assert(reactor.output.pointee.isEmpty, "the shared output buffer must be empty after sending")
         isCorked = false
         reactor.corked = nil
         reactor.output.pointee.reset(keepingAtMost: 512 << 10)

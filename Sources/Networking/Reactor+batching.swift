@@ -30,7 +30,7 @@ extension Reactor {
     /// sends there. More can be added to it until then.
     package func gather(_ work: any BatchedTask, for target: Reactor) {
         assertCurrent()
-        assert(target !== self, "what is for this reactor is not gathered")
+        assert(target !== self, "work for the current reactor must not be gathered")
         if outboxes.count == 0 { outboxes.began = lastClockReading }
         outboxes.count += 1
         if let place = outboxes.boxes.firstIndex(where: { $0.target === target }) {

@@ -114,7 +114,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     // MARK: Work from any thread
 
-    /// Whether the caller runs on this reactor's thread.
+    /// Returns true if the caller runs on this reactor's thread.
     @inline(__always)
     package var isCurrent: Bool { pthread_equal(pthread_self(), thread) != 0 }
 

@@ -25,7 +25,7 @@ struct HTTPClientResponseReader {
 
     /// Appends a part. Returns nil while the response is incomplete.
     mutating func receive(_ part: UnsafeRawBufferPointer) throws(FetchError) -> HTTPClientResponse? {
-        guard bytes.count + part.count <= limit else { throw FetchError("the answer is larger than \(limit) bytes") }
+        guard bytes.count + part.count <= limit else { throw FetchError("the response is larger than \(limit) bytes") }
         bytes += part
         try readHead()
         guard let (head, length) = head else { return nil }
@@ -40,7 +40,7 @@ struct HTTPClientResponseReader {
     /// Handles the orderly end of the connection.
     mutating func handleEndOfInput() throws(FetchError) -> HTTPClientResponse {
         guard let (head, length) = head, case .end = try framing(head) else {
-            throw FetchError("the connection ended within the answer")
+            throw FetchError("the connection ended within the response")
         }
         return reply(head, Array(bytes[length...]))
     }
@@ -59,9 +59,9 @@ struct HTTPClientResponseReader {
         switch result {
         case .incomplete: return
         case .complete(let length):
-            guard let parsed, parsed.status >= 200 else { throw FetchError("the answer is no HTTP/1.1") }
+            guard let parsed, parsed.status >= 200 else { throw FetchError("the response is not HTTP/1.1") }
             head = (parsed, length)
-        case .rejection(let rejection): throw FetchError("the answer is no HTTP/1.1: \(rejection.reason)")
+        case .rejection(let rejection): throw FetchError("the response is not HTTP/1.1: \(rejection.reason)")
         }
     }
 
@@ -72,16 +72,16 @@ struct HTTPClientResponseReader {
         let coding = head.headers.list("Transfer-Encoding")
         if !coding.isEmpty {
             guard coding.count == 1, coding[0].lowercased() == "chunked" else {
-                throw FetchError("the answer has a transfer coding that is not known")
+                throw FetchError("the response has an unsupported Transfer-Encoding")
             }
             return .chunked
         }
         let lengths = head.headers.values("Content-Length")
         guard let first = lengths.first else { return .end }
         guard lengths.count == 1, first.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(first) else {
-            throw FetchError("the answer has no good Content-Length")
+            throw FetchError("the response has an invalid Content-Length")
         }
-        guard count <= limit else { throw FetchError("the answer is larger than \(limit) bytes") }
+        guard count <= limit else { throw FetchError("the response is larger than \(limit) bytes") }
         return .count(count)
     }
 
@@ -91,20 +91,20 @@ struct HTTPClientResponseReader {
         var body: [UInt8] = []
         while true {
             guard let end = rest.firstIndex(of: 0x0A) else {
-                guard rest.count <= 1024 else { throw FetchError("the answer has a chunk without a size") }
+                guard rest.count <= 1024 else { throw FetchError("the response has a chunk without a size") }
                 return nil
             }
             let digits = rest[..<end].prefix { $0 != UInt8(ascii: ";") && $0 != 0x0D && $0 != 0x20 }
             guard (1...8).contains(digits.count), digits.allSatisfy(\.isHexadecimal),
                 let size = Int(String(decoding: digits, as: UTF8.self), radix: 16)
-            else { throw FetchError("the answer has a chunk without a size") }
+            else { throw FetchError("the response has a chunk without a size") }
             rest = rest[(end + 1)...]
             // The trailer after the last chunk is ignored.
             if size == 0 { return body }
             guard rest.count >= size + 2 else { return nil }
             body += rest.prefix(size)
             rest = rest.dropFirst(size)
-            guard rest.starts(with: [0x0D, 0x0A]) else { throw FetchError("a chunk of the answer has no end") }
+            guard rest.starts(with: [0x0D, 0x0A]) else { throw FetchError("a chunk of the response has no end") }
             rest = rest.dropFirst(2)
         }
     }

@@ -38,8 +38,8 @@ package struct HTTPEndpoint: Sendable, Equatable, CustomStringConvertible {
     /// - Parameter plainAnywhere: accepts `http:` to other machines, for data that is not secret in trusted networks.
     package init(_ text: String, plainAnywhere: Bool = false) throws(FetchError) {
         let problem = FetchError(
-            "'\(Self.shown(text))' is no "
-                + (plainAnywhere ? "http or https URL" : "https URL; http is for this machine itself"))
+            "'\(Self.shown(text))' is not an "
+                + (plainAnywhere ? "http or https URL" : "https URL; http is allowed only to this machine"))
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard scheme == "https" || scheme == "http", text.utf8.count <= 2048 else { throw problem }
         // The forms are the same except for the scheme.

@@ -75,7 +75,7 @@ private final class HTTPClientRequest: ByteChannelDelegate {
         do {
             try channel.start(self)
             timer = channel.reactor.schedule(after: patience, for: self) { [weak channel] request in
-                request.finish(.failure(FetchError("it did not answer within \(patience)")))
+                request.finish(.failure(FetchError("it did not respond within \(patience)")))
                 channel?.close()
             }
             var head =

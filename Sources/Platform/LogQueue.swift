@@ -59,7 +59,7 @@ package final class LogQueue: Sendable {
                 // A line counts until it is written.
                 state.withLock { $0.bytes -= line.utf8.count }
             }
-            if lost > 0 { write("\(lost) lines of the log were left out: they are not taken quickly enough") }
+            if lost > 0 { write("\(lost.counted("log line")) dropped: standard error is read too slowly") }
         }
     }
 

@@ -41,7 +41,7 @@ package final class StandardStream: Sendable {
     }
 
     /// Writes a line without blocking: immediately if the stream accepts it, otherwise from a thread. The line is dropped and
-    /// counted while 1 MiB is queued, and dropped when the reader is gone.
+    /// counted while 1 MiB is queued, and dropped when the reader has closed the stream.
     ///
     /// - Parameter line: the line without its newline.
     package func write(soon line: String) {
@@ -55,7 +55,7 @@ package final class StandardStream: Sendable {
 
     /// Writes text behind the queued lines and blocks until it is written. Use it for a program whose output is its result.
     ///
-    /// - Returns: 0, or the error: `EPIPE` when the reader is gone.
+    /// - Returns: 0, or the error: `EPIPE` when the reader has closed the stream.
     @discardableResult
     package func write(_ text: String) -> Int32 {
         lines.flush()

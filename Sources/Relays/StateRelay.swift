@@ -60,8 +60,8 @@ public final class StateRelay<Value: Sendable>: Sendable {
 
     /// Changes the value in place, wakes the readers and returns the result of `change`.
     ///
-    /// `change` runs under the relay's lock: it must be short and must not use this relay, which traps. The same holds
-    /// for the `deinit` of values that `change` replaces or removes, which are released there. ``update(_:)-(Value)``
+    /// `change` runs under the relay's lock: it must be short and must not use this relay, which traps. The `deinit` of
+    /// values that `change` replaces or removes runs under the lock too, with the same restrictions. ``update(_:)-(Value)``
     /// with a value releases the old one outside the lock. Deferring the release here would copy an array for each
     /// appended element.
     ///

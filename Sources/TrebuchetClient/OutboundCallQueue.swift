@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetWire
 
 /// The in-flight calls of a client, and the queue of calls that wait until the server's limits allow them, in the order of their
@@ -36,7 +37,7 @@ struct OutboundCallQueue {
             isFull
             ? "ServerLimits.callBytesPerConnection = \(terms.callBytesPerConnection)"
             : "ServerLimits.callsPerConnection = \(terms.callsPerConnection)"
-        return "\(underWay) calls of \(bytes) bytes are in flight, which is the server's limit (\(limit))"
+        return "the server's limit is reached by \(underWay.counted("call")) with \(bytes) bytes in flight (\(limit))"
     }
 
     mutating func enqueue(_ call: PendingCall) { waiting.append(call) }

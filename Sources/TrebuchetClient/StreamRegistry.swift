@@ -91,8 +91,9 @@ struct StreamRegistry {
             return false
         }
         if entry.sink.isEvents, sequence != entry.lastSequence + 1 {
-            let text = "the events \(entry.lastSequence + 1) to \(sequence - 1) were not received"
-            endStream(number, .failed(TrebuchetError(.overflow, text)))
+            let (first, last) = (entry.lastSequence + 1, sequence - 1)
+            let lost = first == last ? "event \(first) was" : "events \(first) to \(last) were"
+            endStream(number, .failed(TrebuchetError(.overflow, "\(lost) not received")))
             return false
         }
         entries[number]?.lastSequence = sequence
@@ -157,7 +158,7 @@ struct StreamRegistry {
         guard let number = numbers[streamID] else { return }
         switch reason {
         case .completed, .clientUnsubscribed: endStream(number, .completed)
-        case .actorTerminated: endStream(number, .failed(TrebuchetError(.actorNotFound, "the actor is gone")))
+        case .actorTerminated: endStream(number, .failed(TrebuchetError(.actorNotFound, "the actor no longer exists")))
         // The stream continues on the next connection, as after a lost one.
         case .serverDraining, .connectionClosed: numbers[streamID] = nil
         default: endStream(number, .failed(TrebuchetError(.unavailable, "the stream ended: \(reason.rawValue)")))

@@ -28,7 +28,7 @@ extension StateStoreError {
     static func damaged(_ path: String, _ what: String) -> StateStoreError {
         StateStoreError(
             .damaged,
-            "\(path) is damaged (\(what)); restore a backup, or save what can be read: sqlite3 \(path) .recover")
+            "\(path) is damaged (\(what)); restore a backup, or save the readable rows as SQL: sqlite3 \(path) .dump")
     }
 
     /// True if the store must not continue after it, because the content of the disk is unknown.

@@ -40,7 +40,7 @@ final class StoreFile: Sendable {
     /// Creates an empty file that only its owner can read, from its creation on. SQLite gives its log the same mode.
     static func create(_ path: String) throws(StateStoreError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure("making \(path)", errno) }
+        guard descriptor >= 0 else { throw failure("creating \(path)", errno) }
         close(descriptor)
     }
 
@@ -54,7 +54,11 @@ final class StoreFile: Sendable {
         let name = path + "-lock"
         // Does not follow links, which could lead to any file.
         let descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw failure("opening \(name)", errno) }
+        guard descriptor >= 0 else {
+            let number = errno
+            guard number == ENOENT else { throw failure("opening \(name)", number) }
+            throw StateStoreError(.unwritable, "the folder of \(path) does not exist; create it, or pass another file")
+        }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno
             let owner = owner(descriptor)

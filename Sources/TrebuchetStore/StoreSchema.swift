@@ -63,7 +63,7 @@ enum StoreSchema {
             unlink(draft)
             throw error
         }
-        guard rename(draft, path) == 0 else { throw StoreFile.failure("making \(path)", errno) }
+        guard rename(draft, path) == 0 else { throw StoreFile.failure("creating \(path)", errno) }
         try syncFolder(of: path)
     }
 

@@ -13,9 +13,8 @@ public import Trebuchet
 ///         await #expect(throws: TrebuchetError.self) { try await answer.value }
 ///     }
 ///
-/// This time applies to the deadlines of calls, `atMost(every:)` of filters, the pings of both sides, the delays
-/// between connection attempts, the idle time of actors, the rates of calls, and the retention of responses and missed
-/// versions.
+/// This time applies to deadlines of calls, `atMost(every:)` of filters, pings, delays between connection attempts and
+/// the idle time of actors. It also applies to rates of calls, and to the retention of responses and missed versions.
 ///
 /// It does not apply to the rates and sessions of services, missed versions of actors with `executor: .concurrent`,
 /// and clocks of an app. Make the durations of a test so long (an hour costs nothing) that they do not elapse by

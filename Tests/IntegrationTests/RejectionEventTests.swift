@@ -57,7 +57,7 @@ import TrebuchetTesting
     @Test(
         "unknown paths, unsupported methods, missing upgrades and incomplete request heads are reported",
         arguments: [
-            ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "404 there is no such page"),
+            ("GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "404 page not found"),
             ("DELETE / HTTP/1.1\r\nHost: localhost\r\n\r\n", true, "405 only GET is supported"),
             ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", false, "426 this is a WebSocket endpoint, version 13"),
             ("GET / HT", true, "408 the handshake took too long"),

@@ -161,7 +161,7 @@ import TrebuchetTesting
             let call = Task { try await holder.hold() }
             await onThread { BlockingActor.gate.began.wait() }
             let problem = await server.liveness().failureReason
-            #expect(problem?.hasSuffix("no answer in 2.0 seconds") == true, "\(problem ?? "-")")
+            #expect(problem?.hasSuffix("no response within 2.0 seconds") == true, "\(problem ?? "-")")
             await #expect(throws: TrebuchetError.self) { _ = try await server.prometheusMetrics() }
             BlockingActor.gate.end.signal()
             try await call.value

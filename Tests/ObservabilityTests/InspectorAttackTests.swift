@@ -36,7 +36,7 @@ import TrebuchetTesting
                     #expect(answer.contains("\r\nWWW-Authenticate: Bearer\r\n"))
                     // A peer with a wrong token receives a specific message.
                     let isWrong = guess.hasSuffix("000") || guess.hasSuffix(token.dropLast())
-                    let texts = ["the token is not the one of this server\n", "the token is needed\n"]
+                    let texts = ["the token is not valid for this server\n", "a bearer token is required\n"]
                     #expect((isWrong ? [texts[0]] : texts).contains(InspectorRig.body(answer)))
                     expectProtected(answer, "\(path) \(guess)")
                 }

@@ -103,7 +103,7 @@ import TrebuchetTesting
         // One more line may have been taken out of the queue before it was full.
         let kept = lines.all.count { $0 == line }
         #expect((10...11).contains(kept))
-        #expect(lines.all.contains { $0.hasPrefix("\(30 - kept) lines of the log were left out") })
+        #expect(lines.all.contains { $0.hasPrefix("\(30 - kept) log lines dropped") })
         queue.append("again")
         await onThread { queue.flush(within: .seconds(60)) }
         #expect(lines.all.last == "again")
@@ -151,6 +151,6 @@ import TrebuchetTesting
         #expect(first("refused")?["status"] as? Int == 403)
         #expect(first("refused")?["reason"] as? String == "it has expired")
         #expect(first("version") != nil && first("delivered") != nil)
-        #expect(first("ended") != nil)
+        #expect(first("stopped") != nil)
     }
 }

@@ -135,8 +135,8 @@ import TrebuchetTesting
         #expect(exporter.counts.sent == 0 && exporter.counts.leftOut == 100 && said.count == 100)
         let reason =
             switch manner {
-            case .floods: "the answer is no HTTP/1.1"
-            default: "it did not answer within"
+            case .floods: "the response is not HTTP/1.1"
+            default: "it did not respond within"
             }
         #expect(said.lines.allSatisfy { $0.contains(reason) && $0.utf8.count < 300 }, "\(said.lines)")
     }

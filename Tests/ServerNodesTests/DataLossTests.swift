@@ -80,7 +80,7 @@ import TrebuchetCluster
         engine.loseNewest(2, of: log)
         faulty.set { $0.connections += 1 }
         #expect(await eventually { (try? await engine.read(log, after: nil).head) == top })
-        await lines.wait { $0.contains { $0.contains("entries of the log of actor 'tallies/x'") } }
+        await lines.wait { $0.contains { $0.contains("of the log of actor 'tallies/x'") } }
         engine.loseNewest(2, of: log)
         #expect(try await tally.add(1) == 4)
         #expect(try await engine.read(log, after: nil).head.offset > top.offset)
@@ -149,7 +149,7 @@ import TrebuchetCluster
         #expect(await eventually { await problem(node.server) == nil })
         #expect(await eventually { (try? await node.server.metricList().now.isReady) == true })
         // The log reports only a node that it has seen ready.
-        await lines.wait { $0.contains { $0.contains("a is there") } }
+        await lines.wait { $0.contains { $0.contains("a joined") } }
         faulty.set { $0.isAway = true }
         clock.advance(by: Node.settings.leaseDuration)
         #expect(await eventually { node.member.slotCount == 0 })

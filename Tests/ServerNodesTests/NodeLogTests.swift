@@ -17,7 +17,7 @@ import TrebuchetCluster
     func nodes() {
         var log = NodeLog(one)
         #expect(
-            log.lines(living: [one], slots: 10, trouble: nil, at: 0) == [.init(.notice, "one is there; 1 live nodes")])
+            log.lines(living: [one], slots: 10, trouble: nil, at: 0) == [.init(.notice, "one joined; 1 live node")])
         #expect(log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(1)) == [])
         #expect(
             log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(3))
@@ -25,7 +25,7 @@ import TrebuchetCluster
         #expect(log.lines(living: [one], slots: 1_024, trouble: nil, at: seconds(4)) == [])
         #expect(
             log.lines(living: [two], slots: 1_024, trouble: nil, at: seconds(5))
-                == [.init(.notice, "one is gone, two is there; 1 live nodes")])
+                == [.init(.notice, "one left, two joined; 1 live node")])
     }
 
     @Test("a coordination store unavailable for more than a moment is logged, and its recovery")

@@ -115,7 +115,7 @@ import TrebuchetWire
         #expect(!gap)
         #expect(
             stream.relay.currentValue.outcome
-                == .failed(TrebuchetError(.overflow, "the events 7 to 8 were not received")))
+                == .failed(TrebuchetError(.overflow, "events 7 to 8 were not received")))
         #expect(registry.count == 0)
     }
 
@@ -175,7 +175,8 @@ import TrebuchetWire
         "the end of a stream has a reason, and the stream is removed unless it continues elsewhere",
         arguments: [
             (StreamEndReason.completed, StreamOutcome.completed), (.clientUnsubscribed, .completed),
-            (.actorTerminated, .failed(TrebuchetError(.actorNotFound, "the actor is gone"))), (.serverDraining, nil),
+            (.actorTerminated, .failed(TrebuchetError(.actorNotFound, "the actor no longer exists"))),
+            (.serverDraining, nil),
             (.connectionClosed, nil),
             (StreamEndReason(rawValue: "new"), .failed(TrebuchetError(.unavailable, "the stream ended: new"))),
         ] as [(StreamEndReason, StreamOutcome?)])

@@ -69,7 +69,7 @@ import TrebuchetTesting
         let exported = try await bench.admin("export")
         #expect(exported.output.split(separator: "\n").count == 3)
         #expect(
-            exported.error.contains("2 documents of 'messages'") && exported.error.contains("1 documents of 'todos'"))
+            exported.error.contains("2 documents of 'messages'") && exported.error.contains("1 document of 'todos'"))
         let one = try await bench.admin("export", "todos")
         #expect(one.output.hasPrefix(#"{"collection":"todos","document":{"#))
         #expect(one.output == exported.output.split(separator: "\n").last.map { $0 + "\n" })

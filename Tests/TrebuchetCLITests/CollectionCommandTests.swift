@@ -22,7 +22,7 @@ import TrebuchetTesting
         let server = try await ServeProcess(arguments: options)
         #expect(try await run(server, "create", [#"{"id":"1","done":true}"#]) == (0, ""))
         let again = try await run(server, "create", [#"{"id":"1"}"#])
-        #expect(again.status == 1 && again.output.contains("there is a document '1' already"))
+        #expect(again.status == 1 && again.output.contains("document '1' already exists"))
         let watch = try ChildProcess(
             ServeProcess.tool,
             ["collection", "watch", "--url", server.url, "todos", "--where", "done=false", "--count", "2"])
@@ -98,8 +98,8 @@ import TrebuchetTesting
         for (arguments, message) in [
             (["update", "1", #"{"state":"x"}"#, "--if", #"state="open""#], "the condition does not hold"),
             (["delete", "1", "--if", "votes=7"], "the condition does not hold"),
-            (["link", "1", "tags", #""9""#, "--in", "todos"], "there is no document '9' to link to"),
-            (["link", "1", "state", #""9""#], "is no array of links"), (["increment", "1", "state"], "is no number"),
+            (["link", "1", "tags", #""9""#, "--in", "todos"], "link target '9' does not exist in collection 'todos'"),
+            (["link", "1", "state", #""9""#], "is not an array"), (["increment", "1", "state"], "is not a number"),
         ] {
             let done = try await run(server, arguments[0], Array(arguments.dropFirst()))
             #expect(done.status == 1 && done.output.contains(message), "\(arguments): \(done.output)")
@@ -109,7 +109,7 @@ import TrebuchetTesting
         #expect(try await run(server, "expire", ["3", "3600"]) == (0, ""))
         #expect(try await run(server, "expire", ["3", "never"]) == (0, ""))
         #expect(try await run(server, "expire", ["3", "soon"]).status == 2)
-        #expect(try await run(server, "expire", ["9", "1"]).output.contains("there is no document '9'"))
+        #expect(try await run(server, "expire", ["9", "1"]).output.contains("document '9' does not exist"))
         #expect(try await run(server, "expire", ["3", "0.001"]) == (0, ""))
         let made = try await run(server, "create", [#"{"title":"Milk"}"#])
         let id = made.output.trimmingCharacters(in: .newlines)

@@ -45,7 +45,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         let wrong = try await trebuchet(
             "observe", "--url", server.url, "counter", "observeState", "--filter", "{\"p\":1}")
         #expect(wrong.status == 2)
-        #expect(wrong.error.contains("--filter: a filter has no member 'p'"))
+        #expect(wrong.error.contains("--filter: invalid filter '{\"p\":1}': unknown member 'p' of a filter"))
         let path = try await trebuchet("observe", "--url", server.url, "counter", "observeState", "--path", "count")
         #expect(path.status == 1)
         #expect(path.error.contains("'count' is not a JSON Pointer"))

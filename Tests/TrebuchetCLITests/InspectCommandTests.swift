@@ -45,7 +45,7 @@ import Testing
             #expect(try await inspect("actors", "--search", "count").contains("1 of 4 actors"))
             #expect(
                 try await inspect("connections")
-                    == "CONNECTION  ADDRESS  PRINCIPAL  PROTOCOL  AGE  STREAMS  CALLS  HELD  LAST ERROR\n0 connections\n"
+                    == "CONNECTION  ADDRESS  PRINCIPAL  PROTOCOL  AGE  STREAMS  CALLS  BUFFERED  LAST ERROR\n0 connections\n"
             )
             #expect(try await inspect("calls").split(separator: "\n").count == 1)
             _ = try await inspect("actor", "counter")
@@ -143,7 +143,7 @@ import Testing
                 (["actor", "nobody", "--url", link], "404"),
                 (["actors", "--url", url], "requires a token"),
                 (["actors"], "the inspector is missing"),
-                (["actors", "--url", "http://192.0.2.1:1/#token=a"], "http is for this machine itself"),
+                (["actors", "--url", "http://192.0.2.1:1/#token=a"], "http is allowed only to this machine"),
             ] {
                 let outcome = try await trebuchet(["inspect"] + arguments)
                 #expect(outcome.status != 0 && outcome.error.contains(reason), "\(arguments): \(outcome)")
@@ -184,12 +184,13 @@ import Testing
         let lines = TopMetricsView.lines(of: new, since: old)
         #expect(lines[0] == "serving, up 1 min")
         #expect(
-            lines.contains { $0 == "calls        50/s; 0 active, 0 waiting; half ≤ 50 µs, 99 % ≤ 100 µs" }, "\(lines)")
+            lines.contains { $0 == "calls        50/s; 0 active, 0 waiting; median ≤ 50 µs, 99 % ≤ 100 µs" }, "\(lines)"
+        )
         #expect(lines.contains { $0.contains("r1: 25 % busy") })
         #expect(lines.contains { $0.contains("25 % of a core") })
         #expect(lines.last?.hasSuffix("50       5 ms") == true, "\(lines)")
         #expect(!lines.joined().contains("\u{1B}"))
-        #expect(TopMetricsView.lines(of: new).contains { $0.hasPrefix("calls        200 in all; ") })
+        #expect(TopMetricsView.lines(of: new).contains { $0.hasPrefix("calls        200 total; ") })
         #expect(
             TopMetricsView.bytes(1_536) == "1.5 KiB" && TopMetricsView.time(2.5) == "2.5 s"
                 && TopMetricsView.short(1234.5) == "1235")

@@ -28,7 +28,7 @@ import Testing
                 }
             while let line = await process.nextLine() {
                 if let found = line.firstMatch(of: /wss?:\/\/\S+/), url.isEmpty { url = String(found.0) }
-                if let found = line.firstMatch(of: /^operators: (https?:\/\/[^\/]+)/) { admin = String(found.1) }
+                if let found = line.firstMatch(of: /^admin endpoint: (https?:\/\/[^\/]+)/) { admin = String(found.1) }
                 if line.hasPrefix("try: ") { break }
             }
             if url.isEmpty || admin.isEmpty { throw DidNotStart() }
@@ -203,8 +203,8 @@ import Testing
             (["--inspector", "127.0.0.1:x"], "is not HOST:PORT"),
             (["--inspector-token-file", "/nowhere"], "requires --inspector"),
             (["--inspector-write"], "requires --inspector"),
-            (["--otlp", "localhost:4318"], "is no http or https URL"),
-            (["--otlp", "http://ada:pass@localhost:4318"], "'…@localhost:4318' is no http or https URL"),
+            (["--otlp", "localhost:4318"], "is not an http or https URL"),
+            (["--otlp", "http://ada:pass@localhost:4318"], "'…@localhost:4318' is not an http or https URL"),
             (["--otlp", "http://localhost:4318", "--trace-sample", "2"], "--trace-sample"),
             (["--trace-sample", "1"], "requires --otlp"), (["--otlp-service", "a"], "requires --otlp"),
             (["--log-level", "loud"], "not one of trace, debug"),

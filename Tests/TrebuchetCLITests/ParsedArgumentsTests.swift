@@ -54,7 +54,7 @@ import TrebuchetServices
         arguments: [
             (["x", "--prot", "1"], "did you mean --port?"), (["x", "--port"], "--port requires a value: --port PORT"),
             (["x", "--json=1"], "--json takes no value"), ([], "usage: trebuchet try [options] <a>"),
-            (["x", "y", "z"], "3 operand(s) given"), ([], "<a> is missing\n"),
+            (["x", "y", "z"], "3 operands given"), ([], "<a> is missing\n"),
             (["x", "-zzz"], "unknown option -zzz; put operands that begin with a dash after --\n"),
             (["x", "--zzzzzzzz"], "unknown option --zzzzzzzz\n"),
         ])

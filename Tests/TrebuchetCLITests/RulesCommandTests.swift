@@ -94,11 +94,11 @@ import TrebuchetServices
         for (options, lines) in [
             (
                 ["--rules", folder.rules, "--data", data],
-                ["rules: \(folder.rules), collections: 1, rooms: 0", "admin: at \(data).admin, "]
+                ["rules: \(folder.rules), collections: 1, rooms: 0", "admin socket: \(data).admin, "]
             ),
             (
                 ["--admin-socket", folder.path + "/here"],
-                ["rules: default, every client", "admin: at \(folder.path)/here, "]
+                ["rules: default, every client", "admin socket: \(folder.path)/here, "]
             ),
         ] {
             let server = try ChildProcess(

@@ -183,7 +183,7 @@ import Trebuchet
         #expect(stat(folder.file(), &status) == 0)
         #expect(status.st_mode & 0o777 == 0o600 && status.st_size == 0)
         let error = #expect(throws: StateStoreError.self) { try StoreFile.create(folder.file()) }
-        #expect(error?.message.hasPrefix("making \(folder.file()): ") == true)
+        #expect(error?.message.hasPrefix("creating \(folder.file()): ") == true)
     }
 
     @Test("the lock file contains the process ID of the store's owner, whatever it held before, and is never a link")

@@ -70,7 +70,7 @@ extension ClientCoreTests {
             (#"{"type":"streamEnd","payload":{"streamID":"s1","reason":"completed"}}"#, StreamOutcome.completed),
             (
                 #"{"type":"streamEnd","payload":{"streamID":"s1","reason":"actorTerminated"}}"#,
-                .failed(TrebuchetError(.actorNotFound, "the actor is gone"))
+                .failed(TrebuchetError(.actorNotFound, "the actor no longer exists"))
             ),
             (
                 #"{"type":"streamError","payload":{"streamID":"s1","errorMessage":"no","code":"unauthorized"}}"#,

@@ -75,7 +75,7 @@ import WebSockets
             #expect(!line.hasRoom(for: calls[1], beside: 0))
             #expect(line.reason(for: calls[1]).contains("callBytesPerConnection = 8392"))
             #expect(line.reason(for: calls[0]).contains("callsPerConnection = 10"))
-            #expect(line.reason(for: calls[0]).hasPrefix("1 calls of 4196 bytes are in flight"))
+            #expect(line.reason(for: calls[0]).contains("is reached by 1 call with 4196 bytes in flight"))
             line.removeAll()
             #expect(line.underWay == 0 && line.bytes == 0 && line.terms.callsPerConnection == 10)
         }

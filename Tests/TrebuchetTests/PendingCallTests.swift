@@ -86,8 +86,9 @@ import TrebuchetTesting
             await clock.advance(by: .seconds(10))
             let error = await #expect(throws: TrebuchetError.self) { try await call.value }
             #expect(error?.code == .timeout)
-            let reason = "which is the server's limit (ServerLimits.callsPerConnection = 1)"
-            #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+            let message = error?.message ?? ""
+            #expect(message.contains("the server's limit is reached by 1 call with "), "\(message)")
+            #expect(message.contains(" bytes in flight (ServerLimits.callsPerConnection = 1)"), "\(message)")
             journal.record("a go")
             try await waiter.later(2)
             #expect(try await holding.value == "went on")

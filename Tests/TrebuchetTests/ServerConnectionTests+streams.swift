@@ -59,7 +59,7 @@ extension ServerConnectionTests {
         let second = await filtered(2)
         #expect(
             second.first?.contains(
-                "this connection has 1 streams with a filter (ServerLimits.filtersPerConnection)") == true)
+                "this connection has 1 stream with a filter (ServerLimits.filtersPerConnection)") == true)
         _ = await rig.observe(3)
         #expect(await eventually { await rig.on { $0.streams.count } == 2 })
         let third = await rig.observe(4)

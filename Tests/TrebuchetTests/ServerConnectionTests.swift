@@ -134,10 +134,10 @@ import WebSockets
         #expect(unknown.first?.contains(#""code":"methodNotFound""#) == true)
         #expect(
             await rig.call(5, "calculator", "same(_:)", "5,6")
-                == [failure(5, "invalidArguments", "same(_:) takes 1 argument(s), got 2")])
+                == [failure(5, "invalidArguments", "same(_:) takes 1 argument, got 2")])
         #expect(
             await rig.call(6, "calculator", "same(_:)", "5", #","genericSubstitutions":["Si"]"#)
-                == [failure(6, "invalidArguments", "same(_:) takes 0 generic substitution(s), got 1")])
+                == [failure(6, "invalidArguments", "same(_:) takes 0 generic substitutions, got 1")])
         // Names with escapes are valid names.
         #expect(await rig.call(7, "calculat\\u006fr", "s\\u0061me(_:)", "8") == [result(7, "8")])
         #expect(await rig.on { $0.running.isEmpty && $0.load.count == 0 && $0.load.bytes == 0 })

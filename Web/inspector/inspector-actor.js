@@ -170,7 +170,7 @@ export class Actor {
         // A value that is too long is not sent.
         if (state && !state.problem) this.tree.show(value, isLive && this.treeOf === this.stream)
         this.treeOf = isLive ? this.stream : null
-        say(this.which, state ? `version ${version ?? "–"} · ${format.bytes(state.bytes)} · ${format.count(state.subscribers)} subscribers` : "no state")
+        say(this.which, state ? `version ${version ?? "–"} · ${format.bytes(state.bytes)} · ${format.counted(state.subscribers, "subscriber")}` : "no state")
         this.live.setAttribute("aria-pressed", String(isLive))
         const at = this.versions.findIndex((each) => each.version === version)
         this.older.disabled = this.versions.length === 0 || at === this.versions.length - 1
@@ -217,7 +217,7 @@ export class Actor {
                 behind > 0 ? figure(behind, "not received yet") : null),
             skippedBy?.length ? h("p", { class: "skippers" }, "Not sent to ", links(skippedBy), "(not writable at that time; a later version followed, or none).") : "",
             behindBy?.length ? h("p", { class: "skippers" }, "Pending for ", links(behindBy), "(not writable).") : "",
-            h("h2", {}, calls.length > 1 ? `Made by ${format.count(calls.length + moreCalls)} calls` : "Made by"),
+            h("h2", {}, calls.length > 1 ? `Made by ${format.counted(calls.length + moreCalls, "call")}` : "Made by"),
             h("div", { class: "scroll" }, table.element), moreCalls > 0 ? h("p", { class: "soft" }, `and ${format.count(moreCalls)} more`) : "",
             partial ? h("p", { class: "bad" }, "Recording was sampled: further calls may have contributed, and further subscribers may have received it.") : "",
             h("h2", {}, version.base !== undefined ? `Patch from version ${version.base}` : "Whole value"),

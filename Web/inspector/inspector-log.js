@@ -52,7 +52,7 @@ export class Log {
         const searched = this.search.value.toLowerCase()
         const found = this.lines.filter(({ level, message, fields }) => `${level} ${message} ${Object.values(fields).join(" ")}`.toLowerCase().includes(searched))
         this.table.show(found.slice(0, 100))
-        const rests = this.pauses > 0 ? `; recording was sampled ${format.count(this.pauses)} times` : ""
+        const rests = this.pauses > 0 ? `; recording was sampled ${format.counted(this.pauses, "time")}` : ""
         say(this.count, `${format.count(found.length)} of the last ${format.count(this.lines.length)}${rests}`)
     }
 }

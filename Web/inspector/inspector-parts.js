@@ -27,6 +27,8 @@ const count = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
 
 export const format = {
     count: (number) => (number === null || number === undefined ? "–" : count.format(number)),
+    /** A number with its noun, which is in the singular for 1. */
+    counted: (number, singular, plural = singular + "s") => `${format.count(number)} ${number === 1 ? singular : plural}`,
     rate(number) {
         if (number === null || number === undefined) return "–"
         return number >= 100 || number === 0 ? count.format(number) : number.toFixed(number >= 10 ? 1 : 2)
@@ -206,7 +208,7 @@ export function sampled(first, now) {
     const [noted, answered, refused, told] = ["noted", "answered", "refused", "told"].map((name) => now[name] - first[name])
     const ended = noted - refused
     // They are of nearly the same moment.
-    const parts = [`${format.count(ended)} of ${format.count(Math.max(ended, answered))} answered calls`]
-    if (refused > 0) parts.push(`${format.count(refused)} rejected calls (${format.count(Math.max(refused, told))} errors sent to clients)`)
+    const parts = [`${format.count(ended)} of ${format.counted(Math.max(ended, answered), "answered call")}`]
+    if (refused > 0) parts.push(`${format.counted(refused, "rejected call")} (${format.counted(Math.max(refused, told), "error")} sent to clients)`)
     return `; sampled: ${parts.join(", and ")}`
 }

@@ -116,11 +116,11 @@ class Server {
             const headers = { Authorization: `Bearer ${token}` }
             answer = await fetch("/inspect/overview", { headers, cache: "no-store", credentials: "omit" })
         } catch {
-            return new Refused(0, "The server does not respond. After a restart it has another token.")
+            return new Refused(0, "The server does not respond. After a restart it has another token: open the link that it prints.")
         }
         // Another one is tried already.
         if (token !== this.token) return null
-        if (answer.status === 401) return new Refused(401, "The token is invalid for this server.")
+        if (answer.status === 401) return new Refused(401, "The token is invalid for this server. Open the link that it printed at its last start.")
         return new Refused(answer.status, "The connection was lost; reconnecting.")
     }
 

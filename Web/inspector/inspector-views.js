@@ -54,9 +54,9 @@ export class Overview {
         say(
             this.facts,
             [
-                `${now.status}, up ${format.age(now.time - (now.process?.started ?? now.time))}`, `${format.count(now.actors)} actors`,
-                `${format.count(now.streams)} streams`, `${format.count(calls.active)} calls in flight`,
-                `${format.count(deliveries.patch)} patches, ${format.count(deliveries.whole)} whole values and ${format.count(deliveries.event)} events sent`,
+                `${now.status}, up ${format.age(now.time - (now.process?.started ?? now.time))}`, format.counted(now.actors, "actor"),
+                format.counted(now.streams, "stream"), `${format.counted(calls.active, "call")} in flight`,
+                `${format.counted(deliveries.patch, "patch", "patches")}, ${format.counted(deliveries.whole, "whole value")} and ${format.counted(deliveries.event, "event")} sent`,
             ].join(" · "))
         this.methods.show(now.methods.slice(0, 20).map((row) => ({ ...row, rate: rates.methods.get(`${row.type} ${row.method}`) ?? null })))
         this.reactors.show(now.reactors.map((row, at) => ({ ...row, ...rates.reactors[at] })))
@@ -313,7 +313,7 @@ export class Store {
 /** Rows of slots, folded where there are many. */
 function slotsOf(rows) {
     const all = h("span", { class: "mono soft" }, rows.join(", "))
-    return rows.length <= 8 ? all : h("details", {}, h("summary", {}, `${format.count(rows.length)} ranges, from ${rows[0].split("–")[0]}`), all)
+    return rows.length <= 8 ? all : h("details", {}, h("summary", {}, `${format.counted(rows.length, "range")}, from ${rows[0].split("–")[0]}`), all)
 }
 
 export class Nodes {

@@ -159,7 +159,7 @@ export class Streams {
             const { reason } = payload
             // The stream resumes on the next connection.
             if (reason === "serverDraining" || reason === "connectionClosed") source._interrupted()
-            else if (reason === "actorTerminated") this._fail(source, new TrebuchetError("actorNotFound", "the actor is gone"))
+            else if (reason === "actorTerminated") this._fail(source, new TrebuchetError("actorNotFound", "the actor no longer exists"))
             else this._fail(source, new TrebuchetError("unavailable", "the stream has ended: " + reason))
         }
     }

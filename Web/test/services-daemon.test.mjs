@@ -684,13 +684,13 @@ withDaemon("a write that is refused says why in a sentence", async (make) => {
     for (const [write, message] of [
         [notes.create({ title: "Milk" }), "the id is missing"],
         [notes.update(undefined, {}), "the id is missing"],
-        [notes.create({ id: "a" }), "there is a document 'a' already"],
-        [notes.update("none", { a: 1 }), "there is no document 'none'"],
+        [notes.create({ id: "a" }), "document 'a' already exists"],
+        [notes.update("none", { a: 1 }), "document 'none' does not exist"],
         [notes.update("a", { a: 1 }, { if: { title: "Oats" } }), `the condition does not hold: document 'a' is at revision ${revision}`],
-        [notes.update("none", { a: 1 }, { if: { title: "Oats" } }), "the condition does not hold: there is no document 'none'"],
-        [notes.increment("a", "title"), "the field 'title' of document 'a' is no number"],
-        [notes.link("a", "tags", "x", { in: "tags" }), "there is no document 'x' to link to in collection 'tags'"],
-        [other.collection("notes").delete("a"), /^the rules of the collection do not let you delete document 'a': ./],
+        [notes.update("none", { a: 1 }, { if: { title: "Oats" } }), "the condition does not hold: document 'none' does not exist"],
+        [notes.increment("a", "title"), "field 'title' of document 'a' is not a number"],
+        [notes.link("a", "tags", "x", { in: "tags" }), "link target 'x' does not exist in collection 'tags'; create it first"],
+        [other.collection("notes").delete("a"), /^the rules of the collection do not allow you to delete document 'a': ./],
     ]) {
         await assert.rejects(write, { message })
     }

@@ -382,9 +382,9 @@ test("who signs out waits 30 s for his writes and 10 s for a connection, also on
 })
 
 test("a refusal is a sentence, and one that is not known what the server says", () => {
-    assert.equal(sentenceOf({ documentTooLarge: { id: "a", bytes: 7, limit: 5 } }), "document 'a' of 7 bytes is too large; 5 are allowed")
+    assert.equal(sentenceOf({ documentTooLarge: { id: "a", bytes: 7, limit: 5 } }), "document 'a' has 7 bytes; at most 5 are allowed")
     assert.equal(sentenceOf({ invalidDocument: { _0: "it has no fields" } }), "the document cannot be stored: it has no fields")
-    assert.equal(sentenceOf({ outdated: {} }), "the write came after newer ones of its client and was not done")
+    assert.equal(sentenceOf({ outdated: {} }), "the write was not applied: newer writes of its client arrived before it")
     assert.equal(sentenceOf({ constructor: { a: 1 } }), 'refused: {"constructor":{"a":1}}')
     // Of a server that says what makes no sense.
     for (const odd of [{}, { notFound: null }, true, "x", 5, []]) assert.equal(sentenceOf(odd), "refused: " + JSON.stringify(odd))

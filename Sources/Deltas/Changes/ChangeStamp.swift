@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// The identity of a version of a value. Each new mark is unique; a copy of a value has the mark of its original.
 ///
-/// Changes carry the marks of the versions that they start and end with. An older copy or a recreated value is therefore not
-/// mistaken for the continuation of what was sent.
+/// Changes carry the marks of the versions that they start and end with. Therefore an older copy or a recreated value does not
+/// count as the continuation of the last sent version.
 @usableFromInline
 struct ChangeStamp: Hashable, Sendable {
     private var number: UInt64

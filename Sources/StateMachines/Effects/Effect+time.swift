@@ -27,7 +27,7 @@ extension Effect {
     /// end of the interval. A running effect continues. `.cancel(id:)` ends all.
     ///
     /// - Parameters:
-    ///   - latest: Whether the latest effect starts at the end of the interval, or the first.
+    ///   - latest: True to start the latest effect of an interval at its end, false to start the first one.
     ///   - clock: The clock of the interval. Default: the dependency `continuousClock`.
     public func throttle(
         id: some Hashable & Sendable, for interval: Duration, latest: Bool, clock: (any Clock<Duration>)? = nil

@@ -13,7 +13,7 @@ struct EffectScope: Sendable {
         DependencyValues.within(station) { reduce().cancellable(id: Everything()) }
     }
 
-    /// Returns an effect that ends all effects of the child and of its own children.
+    /// Returns an effect that ends all effects of the child and of its children.
     func cancellation<Action>() -> Effect<Action> {
         DependencyValues.within(station) { .cancel(id: Everything()) }
     }

@@ -26,7 +26,7 @@ public struct IfLetReducer<Parent: Reducer, Child: Reducer>: Reducer {
     let child: Child
     let location: CodeLocation
 
-    /// Runs the child, then the parent, and cancels the child's effects if it is gone after that.
+    /// Runs the child, then the parent, and cancels the child's effects if it no longer exists after that.
     public func reduce(into state: inout Parent.State, action: Parent.Action) -> Effect<Parent.Action> {
         let scope = EffectScope(self.state)
         let first = ChildIdentity(state[keyPath: self.state])

@@ -68,18 +68,18 @@ public struct AccessPolicy: Sendable {
     /// `TrebuchetServer.replaceAuthorization` replaces it while the server runs.
     public var authorize: Authorize?
 
-    /// Whether a `true` of `authorize` is cached for its connection, actor and target. Default false.
+    /// Enables the authorization cache: a `true` of `authorize` is cached for its connection, actor and target. Default false.
     ///
-    /// An entry is valid until `TrebuchetServer.invalidateAuthorizationCache()` or `replaceRules`, or until `CallerConnection.principal` is
-    /// set; each connection has the last 16. Suitable for rules that are slow and depend on their arguments alone. A `false` is
-    /// never cached.
+    /// An entry is valid until `TrebuchetServer.invalidateAuthorizationCache()` or `replaceAuthorization`, or until
+    /// `CallerConnection.principal` is set; each connection has the last 16. Suitable for a closure that is slow and depends only
+    /// on its arguments. A `false` is never cached.
     ///
     /// With either value, a call that waits for its actor is decided once. When the actor moves between cluster nodes meanwhile, the
-    /// call keeps its permission while the rules and the principal stay the same. The permission is valid for this one call.
+    /// call keeps its permission while the closure and the principal stay the same. The permission is valid for this one call.
     public var cachesGrants = false
 
-    /// Whether methods can read their caller (`Caller.current`) even if every client is accepted. Default false: then it costs
-    /// nothing.
+    /// Enables `Caller.current` for policies that accept every client without `authenticate`. Default false, which avoids its
+    /// cost.
     public var identifiesCallers = false
 
     /// Called for each accepted connection, before its first call; `onClose` is called at its end. It runs on the connection's
@@ -108,7 +108,7 @@ public struct AccessPolicy: Sendable {
     /// The rules of `authorize`; nil without any.
     var rules: AccessRules? { authorize.map { AccessRules(mayCall: $0, cachesGrants: cachesGrants) } }
 
-    /// Whether a connection needs no `Caller`. Rules alone need none.
+    /// Whether connections have no `Caller`. `authorize` alone requires none.
     var isOpen: Bool { authenticate == nil && !identifiesCallers && onConnect == nil }
 
     /// Returns the caller of a request, or the rejection of the request.

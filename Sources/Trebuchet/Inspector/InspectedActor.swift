@@ -39,7 +39,7 @@ final class InspectedActor: @unchecked Sendable {
         var skipped = 0
         /// The first connections that skipped the version.
         var skippers: [UInt64] = []
-        /// Whether recording was incomplete: other calls may have contributed, and versions before it may be missing.
+        /// Whether recording was incomplete: unrecorded calls may have contributed to the version, and earlier versions may be missing.
         var isPartial = false
 
         /// The number of the version that this one is based on, as far as it is known.

@@ -49,7 +49,7 @@ struct InspectorEndpoint: Sendable {
     private func change(
         _ path: String, _ query: InspectorQuery, _ address: SocketAddress?
     ) throws(InspectorQuery.InvalidQuery) -> PlainResponse {
-        let who = address.map { "\($0)" } ?? "unknown address"
+        let who = address.map { "\($0)" } ?? "unknown path"
         if let name = path.suffix(after: InspectorViews.actors).flatMap({ $0.hasSuffix("/call") ? $0.dropLast(5) : nil }
         ) {
             let call = try InspectorCall(try InspectorQuery.decode(Array(name.utf8)), query)

@@ -83,7 +83,7 @@ distributed actor InspectorPage {
         return server
     }
 
-    private static var who: String { Caller.current?.remoteAddress.map { "\($0)" } ?? "unknown address" }
+    private static var who: String { Caller.current?.remoteAddress.map { "\($0)" } ?? "unknown path" }
 
     // MARK: Following
 

@@ -246,7 +246,7 @@ final class InspectorRecorder: Sendable {
         listen()
     }
 
-    /// Whether the recorder receives events.
+    /// Returns true while the recorder receives events.
     var isOn: Bool { state.withLock { !$0.forwarders.isEmpty } }
 
     /// Subscribes to exactly the events that are needed now. Callable from any thread.

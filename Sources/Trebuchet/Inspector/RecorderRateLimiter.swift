@@ -23,8 +23,7 @@ struct RecorderRateLimiter {
     private(set) var isUsedUp = false
     /// The number of times that the budget was used up and calls were omitted.
     private(set) var pauses: UInt64 = 0
-    /// Whether more was encoded for the inspector than the budget permits. Until the debt is settled, values are omitted and
-    /// calls are still recorded.
+    /// Whether the encoded bytes exceed the budget. Until the debt is settled, values are omitted and calls are still recorded.
     private(set) var isInDebt = false
 
     init(_ all: Int = RecorderRateLimiter.most) {

@@ -8,9 +8,9 @@ internal import WebSockets
 extension TrebuchetServer {
     /// The address and the credentials of the inspector.
     public struct Inspector: Sendable, CustomStringConvertible {
-        /// The address that it listens on.
+        /// The address that the inspector listens on.
         public let address: SocketAddress
-        /// Whether it is an `https:` address.
+        /// Whether the inspector uses TLS, so that its URL begins with `https:`.
         public let isSecure: Bool
         /// The required token of each request, as `Authorization: Bearer …`. It is valid until the server ends.
         public let token: String

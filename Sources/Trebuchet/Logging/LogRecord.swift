@@ -43,7 +43,7 @@ struct LogRecord {
             self.init(.info, peer.principal == nil ? "signed out" : "signed in")
             addFields(of: peer)
         case .callStarted(let call):
-            self.init(.trace, "call began")
+            self.init(.trace, "call started")
             addFields(of: call)
         case .callEnded(let call, let took, let error):
             self.init(.debug, error == nil ? "call" : "call failed")
@@ -52,7 +52,7 @@ struct LogRecord {
             if let error { addField("error", "\(error)") }
         case .callFailed(let failure):
             guard let thrown = failure.errorDescription else { return nil }
-            self.init(.debug, "error of a call")
+            self.init(.debug, "call error")
             addField("call", failure.call)
             addField("thrown", thrown)
             if let number = failure.errorCode { addField("number", number) }
@@ -95,7 +95,7 @@ struct LogRecord {
             addFields(of: stream)
             addField("version", number)
         case .streamStarted(let stream, let peer, let beginning):
-            self.init(.debug, "stream began")
+            self.init(.debug, "stream started")
             addFields(of: peer)
             addFields(of: stream)
             addField("beginning", beginning.rawValue)
@@ -113,19 +113,19 @@ struct LogRecord {
         switch event {
         case .actorActivated(let name, let type), .actorDeactivated(let name, let type):
             if case .actorActivated = event {
-                self.init(.debug, "actor made")
+                self.init(.debug, "actor activated")
             } else {
-                self.init(.debug, "actor let go")
+                self.init(.debug, "actor deactivated")
             }
             addField("type", type)
             addField("actor", name: name)
         case .storeWriteCompleted(let actors, let took, let error):
-            self.init(error == nil ? .debug : .error, error == nil ? "stored" : "not stored")
+            self.init(error == nil ? .debug : .error, error == nil ? "stored" : "store write failed")
             addField("actors", actors)
             addField("seconds", took)
             if let error {
                 addField("error", error)
-                pause = "not stored"
+                pause = "store write failed"
             }
         case .limitReached(let setting, let peer):
             self.init(.warning, "limit reached")
@@ -133,14 +133,14 @@ struct LogRecord {
             if let peer { addFields(of: peer) }
             pause = "limit \(setting)"
         case .reactorStalled(let reactor, let activity, let milliseconds, let isOver):
-            self.init(.warning, isOver ? "reactor was held" : "reactor is held")
+            self.init(.warning, isOver ? "reactor was blocked" : "reactor is blocked")
             addField("reactor", reactor)
             addField("by", activity)
             addField("seconds", .milliseconds(milliseconds))
-        case .serverDraining: self.init(.notice, "to end: not ready any more")
-        case .serverStopped: self.init(.notice, "ended")
+        case .serverDraining: self.init(.notice, "draining: not ready")
+        case .serverStopped: self.init(.notice, "stopped")
         case .slotAcquired(let slot, let fence):
-            self.init(.debug, "slot taken")
+            self.init(.debug, "slot acquired")
             addField("slot", slot)
             addField("fence", fence)
         case .slotLost(let slot):

@@ -30,7 +30,7 @@ struct AdminRequestGuard: Sendable {
     private let name: String
     /// The digest of the token; digests have equal lengths.
     private let digest: [UInt8]?
-    /// Whether same-origin pages are accepted; otherwise no page is.
+    /// Whether requests of same-origin web pages are accepted; otherwise those of all web pages are rejected.
     private let acceptsSameOriginPages: Bool
     private let refusals: RejectionLog
 
@@ -100,8 +100,12 @@ struct AdminRequestGuard: Sendable {
             },
             admit: clients.isEmpty ? nil : admit, plain: { Self.protected(answer($0.head, $0.remoteAddress)) },
             accept: { upgrade in
-                guard let parts = clients.first?.context, upgrade.subprotocol != nil else {
-                    return .reject(Self.protected(HTTPResponse(status: 404, text: "there are no such WebSockets here")))
+                guard let context = clients.first?.context, upgrade.subprotocol != nil else {
+                    return .reject(
+                        Self.protected(
+                            HTTPResponse(
+                                status: 404,
+                                text: "no WebSocket endpoint here; connect clients to the server's own port")))
                 }
                 return WebSocketConnections.accept(upgrade, on: clients, parts.limits)
             }, acceptsPost: acceptsPost, makesRoom: true)
@@ -159,10 +163,10 @@ struct AdminRequestGuard: Sendable {
         let hasNone = request.bearerToken == nil
         refusals.logLine(
             "\(name): \(address.map { "\($0)" } ?? "unknown address") was refused \(request.path): "
-                + (hasNone ? "no token" : "a wrong token"))
+                + (hasNone ? "no token" : "invalid token"))
         return HTTPResponse(
             status: 401, headers: ["WWW-Authenticate": "Bearer", "Content-Type": "text/plain; charset=utf-8"],
-            body: Array((hasNone ? "the token is needed\n" : "the token is not the one of this server\n").utf8))
+            body: Array((hasNone ? "a bearer token is required\n" : "the token is not valid for this server\n").utf8))
     }
 
     // MARK: Security headers

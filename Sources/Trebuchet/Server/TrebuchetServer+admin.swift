@@ -120,10 +120,11 @@ struct AdminEndpoint: Sendable {
             }
         case ("/healthz", _):
             let isServing = requestGuard.server?.status == .serving
-            return .last(HTTPResponse(status: isServing ? 200 : 503, text: isServing ? "ok" : "it does not serve"))
+            return .last(HTTPResponse(status: isServing ? 200 : 503, text: isServing ? "ok" : "not serving"))
         default:
             return .last(
-                HTTPResponse(status: 404, text: "there are /metrics, /livez, /readyz, /readyz?verbose and /healthz"))
+                HTTPResponse(
+                    status: 404, text: "available paths: /metrics, /livez, /readyz, /readyz?verbose and /healthz"))
         }
     }
 

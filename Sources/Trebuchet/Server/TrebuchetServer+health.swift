@@ -44,7 +44,8 @@ extension TrebuchetServer {
         let names = zip(shards, held).filter(\.1).map(\.0.reactor.name)
         return Check(
             name: "reactors",
-            failureReason: names.isEmpty ? nil : "\(names.joined(separator: ", ")): no answer in \(Self.answerTime)")
+            failureReason: names.isEmpty
+                ? nil : "\(names.joined(separator: ", ")): no response within \(Self.answerTime)")
     }
 
     /// Queries all shards concurrently; returns the answers in their order.
@@ -96,6 +97,6 @@ extension TrebuchetServer {
                 }
             }
         }
-        return answer ?? "it cannot be read: no answer in \(answerTime)"
+        return answer ?? "it cannot be read: no response within \(answerTime)"
     }
 }

@@ -1,23 +1,27 @@
 internal import Synchronization
 internal import TrebuchetActors
 
-/// Rules that change while the server runs.
+/// Authorization that changes while the server runs.
 extension TrebuchetServer {
-    /// Replaces the rules that the server was created with (`AccessPolicy.authorize`), for existing connections too.
+    /// Replaces the closure that the server was created with (`AccessPolicy.authorize`), for existing connections too.
     ///
-    /// When it returns, every reactor evaluates the new rules before each call and each new stream, and authorization caches of
-    /// earlier rules are invalid. Streams that the new rules reject end with an error, in batches of connections right after that.
-    /// In-flight calls continue.
+    /// When it returns, every reactor evaluates the new closure before each call and each new stream, and authorization caches
+    /// of the earlier one are invalid. Streams that the new closure rejects end with an error, in batches of connections right
+    /// after that. In-flight calls continue. The rules file of collections and rooms is another thing: see
+    /// `replaceRules` of the services.
     ///
-    /// In a cluster each node has separate rules: replace them at each. The rules of the client's node decide when a shared stream,
-    /// sent once to that node for all its clients, ends.
+    /// In a cluster each node has a separate closure: replace it at each. The closure of the client's node decides when a shared
+    /// stream, sent once to that node for all its clients, ends.
     ///
-    /// - Precondition: The server was created with rules. Otherwise it would run without any until this call.
+    /// - Precondition: The server was created with `AccessPolicy.authorize`. Otherwise it would run without authorization until
+    ///   this call.
     /// - Parameters:
     ///   - cachesGrants: Whether decisions are cached; see `AccessPolicy.cachesGrants`. Default false.
-    ///   - authorize: The new rules; see `AccessPolicy.authorize`.
+    ///   - authorize: The new closure; see `AccessPolicy.authorize`.
     public func replaceAuthorization(cachesGrants: Bool = false, _ authorize: @escaping AccessPolicy.Authorize) async {
-        precondition(access.authorize != nil, "pass rules to the server's initializer, as AccessPolicy.authorize")
+        precondition(
+            access.authorize != nil,
+            "replaceAuthorization requires a server that was created with AccessPolicy.authorize")
         let rules = AccessRules(mayCall: authorize, cachesGrants: cachesGrants)
         for shard in shards { await shard.reactor.perform { shard.replaceRules(rules) } }
     }

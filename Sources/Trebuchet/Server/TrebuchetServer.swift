@@ -63,9 +63,9 @@ public final class TrebuchetServer: Sendable {
     ///   - cluster: The membership that makes it a cluster node. None by default. The coordination store has the persisted states of
     ///     actors with `placement: .cluster`, from which the next owner of such an actor loads them. The states of all other actors
     ///     are in `store`.
-    ///   - showsErrorText: Whether callers receive text and type of errors that are not `Codable`; for development. By default these
-    ///     are written to `log` under a number, and the caller receives only the number. Callers receive `Codable` errors and every
-    ///     `TrebuchetError` in any case.
+    ///   - showsErrorText: True to send text and type of non-`Codable` errors to callers, for development. By default these are
+    ///     written to `log` under a number, and the caller receives only the number. Callers always receive `Codable` errors and
+    ///     every `TrebuchetError`.
     ///   - log: Receives the lines of the server log: errors that are not `Codable`, actors that were deactivated with an error,
     ///     methods that blocked their reactor. It may be called from any thread and must not block. Standard error by default.
     public convenience init(
@@ -187,13 +187,13 @@ public final class TrebuchetServer: Sendable {
         let old = directory.record(ActorName(name))
         let registration = ActorDirectory.Registration(type: ActorTypes.any(A.self)) {
             [weak actorSystem, locals, loads = context.loads] name in
-            guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
+            guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }
             let record = try await loads.recordingFailure(of: name) {
                 try await locals.loadedRecord(of: actor, name: name, in: actorSystem)
             }
             // An exposed actor is not created again.
             guard !record.actorInstance.isDeactivated else {
-                throw TrebuchetError(.unavailable, "actor '\(name)' was let go of by its server; expose it again")
+                throw TrebuchetError(.unavailable, "the server has released actor '\(name)'; expose it again")
             }
             return record
         }
@@ -226,8 +226,8 @@ public final class TrebuchetServer: Sendable {
     ///
     /// - Parameters:
     ///   - idle: The idle time before deactivation, exact to an eighth, at most 5 seconds. With nil, the default, actors stay.
-    ///   - discarding: Whether an actor is deactivated even if a `@StreamedState` of it has changed that is not persisted. False by
-    ///     default: it stays then.
+    ///   - discarding: True to deactivate also actors with a changed `@StreamedState` that is not persisted. By default they stay
+    ///     active.
     ///   - placement: Where the actor of a name lives: on each server separately, the default, or on one node of a cluster. The
     ///     other nodes then forward their clients' calls and streams to it. All nodes must expose the same, and the coordination
     ///     store has the persisted states.
@@ -248,7 +248,7 @@ public final class TrebuchetServer: Sendable {
                 type: ActorTypes.any(A.self),
                 make: { [weak actorSystem, locals, loads = context.loads] name in
                     let actor = try await make(name)
-                    guard let actorSystem else { throw TrebuchetError(.unavailable, "the server is gone") }
+                    guard let actorSystem else { throw TrebuchetError(.unavailable, "the server was released") }
                     return try await loads.recordingFailure(of: name) {
                         try await locals.loadedRecord(of: actor, name: name, in: actorSystem, isClustered: isClustered)
                     }

@@ -59,7 +59,7 @@ final class PageRouter: Sendable {
 
     // MARK: Answers
 
-    static var nothing: StreamedResponse { reply(404, "there is no such page") }
+    static var nothing: StreamedResponse { reply(404, "page not found") }
 
     static func busy(_ reason: String) -> StreamedResponse { reply(503, reason, ["Retry-After": "5"]) }
 

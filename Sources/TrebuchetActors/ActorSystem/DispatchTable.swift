@@ -54,7 +54,7 @@ public struct _DispatchMethod<A: DistributedActor>: Sendable {
     let arguments: Int
     let generics: Int
     let errorType: (any Error.Type)?
-    /// Whether a client may send a call again when its outcome is unknown.
+    /// Whether a client may repeat a call with an unknown outcome.
     let isIdempotent: Bool
     /// Whether the arguments are hidden from the inspector.
     let isRedacted: Bool
@@ -86,8 +86,7 @@ public struct _DispatchMethod<A: DistributedActor>: Sendable {
 public struct _DispatchStream<A: DistributedActor>: Sendable {
     /// The name on the wire, such as `observeState`.
     let name: String
-    /// Whether this is a state, of which the newest value counts. Otherwise it is an event property, of which every event
-    /// counts.
+    /// Whether the stream is one of a state, which may be conflated. Otherwise it is one of events, which are all delivered.
     let isState: Bool
     /// The type of the state or of the events.
     let valueType: any (Codable & Sendable).Type

@@ -54,7 +54,7 @@ public struct TrebuchetActorID: Hashable, Sendable, Codable, CustomStringConvert
 
     package var home: (any EventLoop)? { loop }
 
-    /// Whether this names an actor that lives here, in a client.
+    /// Whether the id belongs to a client actor of this process.
     var isInClient: Bool { loop != nil && server == 0 }
 
     /// The executor of a local actor with this name.

@@ -18,7 +18,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
     /// The actors that live here.
     private let locals: any ActorRegistry
     private let nextShard = Atomic<Int>(0)
-    /// The unused coders; nil after the server or client is gone, because a coder retains the system.
+    /// The unused coders; nil after the server or client was released, because a coder retains the system.
     private let coders = Mutex<[ValueCoder]?>([])
     /// Set once, before other code can access the system.
     private nonisolated(unsafe) var builtShards: [SystemShard] = []
@@ -47,7 +47,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
 
     package func call(_ server: any RemoteServer) { weakServer = server }
 
-    /// The server of a client's system; nil on a server, and after the last reference to the client is gone.
+    /// The server of a client's system; nil on a server, and after the last reference to the client was released.
     package var server: (any RemoteServer)? { weakServer }
 
     /// Returns the route to an actor that does not live here or can be deactivated; nil if there is none.
@@ -288,7 +288,7 @@ public final class TrebuchetActorSystem: DistributedActorSystem, Sendable {
         coders.withLock { if $0?.count ?? 16 < 16 { $0?.append(coder) } }
     }
 
-    /// Breaks reference cycles through the system after the server or client is gone.
+    /// Breaks reference cycles through the system after the server or client was released.
     package func releaseReferences() {
         let unused = coders.withLock { coders in
             defer { coders = nil }

@@ -58,7 +58,9 @@ package class ActorRecord: @unchecked Sendable {
         try body(actor, &arguments, &reply)
     }
 
-    package final var notFoundError: TrebuchetError { TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
+    package final var notFoundError: TrebuchetError {
+        TrebuchetError(.actorNotFound, "actor '\(name)' no longer exists")
+    }
 
     /// Passes the outcome of a call to `completion` after all changes that it may show are written.
     ///

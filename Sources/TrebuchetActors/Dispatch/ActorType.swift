@@ -29,7 +29,7 @@ package class ActorType: @unchecked Sendable {
     private final let methods: [ActorMethod]
     private final let methodsByName: ByteKeyTable<Unmanaged<ActorMethod>>
     final let streamNames: [String]
-    /// Whether its actors inspect their observers.
+    /// Whether actors of the type read their observers.
     package final let isGated: Bool
 
     init(_ type: any DistributedActor.Type, methods: [ActorMethod], streamNames: [String]) {
@@ -70,7 +70,8 @@ package class ActorType: @unchecked Sendable {
     package final func hide() { isHidden.store(true, ordering: .relaxed) }
 
     private let hasStayed = Atomic<Bool>(false)
-    /// Whether no idle actor of the type has stayed active before because of a change that is not persisted; true once.
+    /// Returns true at the first call: for the first idle actor of the type that stays active because of a change that is not
+    /// persisted.
     package final var isFirstRetained: Bool { !hasStayed.exchange(true, ordering: .relaxed) }
 
     /// The description of the dispatch table.

@@ -2,7 +2,7 @@
 package struct IdlePolicy: Sendable {
     /// The time without calls and streams.
     package let time: Duration
-    /// Whether an actor is deactivated even if a state has changed that is not persisted.
+    /// Whether actors with a changed state that is not persisted are deactivated too.
     package let discards: Bool
 
     package init(time: Duration, discards: Bool) {

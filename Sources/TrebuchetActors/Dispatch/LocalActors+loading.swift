@@ -103,7 +103,7 @@ extension LocalActors {
             let bytes = stored.values.reduce(0) { $0 + $1.byteCount }
             writer.disclosure.log(
                 "slow activation: loading actor '\(name)' took \(milliseconds) ms for \(bytes) bytes in the store and "
-                    + "\(changes) changes; only calls to this actor waited")
+                    + "\(changes.counted("change")); only calls to this actor waited")
         }
     }
 

@@ -134,7 +134,7 @@ package final class LocalActors: ActorRegistry {
         }
     }
 
-    /// Releases the writers after the server and its store are gone.
+    /// Releases the writers after the server and its store were released.
     package func releaseWriters() {
         let unused = writers.withLock { writers in
             defer { writers = [:] }

@@ -55,7 +55,7 @@ final class PersistedEvents: @unchecked Sendable {
     ///
     /// - Parameter name: the name of the actor.
     func changes(of name: String) throws -> [StateWrite] {
-        guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
+        guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' no longer exists") }
         if isDeletionScheduled, source.isEmpty { return [StateWrite(key, .deleteLog)] }
         guard let captured = source.capture(most: keeping) else { return [] }
         var writes: [StateWrite] = []

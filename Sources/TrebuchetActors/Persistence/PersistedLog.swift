@@ -51,7 +51,7 @@ final class PersistedLog: @unchecked Sendable {
     ///   - stateSize: the maximum size of the whole value in bytes.
     ///   - name: the name of the actor.
     func changes(stateSize: Int, of name: String) throws -> [StateWrite] {
-        guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' is gone") }
+        guard let source else { throw TrebuchetError(.actorNotFound, "actor '\(name)' no longer exists") }
         guard let captured = try source.capture(whole: !isBegun || isTooLarge) else { return [] }
         switch captured {
         case .changes(let entries):

@@ -73,7 +73,7 @@ extension StateSource {
         if recent.newest?.sequence != version {
             switch update() {
             case .failed(let error): throw error
-            case .ended: throw TrebuchetError(.actorNotFound, "the actor is gone")
+            case .ended: throw TrebuchetError(.actorNotFound, "the actor no longer exists")
             default: break
             }
         }
@@ -168,10 +168,10 @@ extension StateSource {
         } catch {
             throw unencodable(error)
         }
-        throw TrebuchetError(.actorNotFound, "the actor is gone")
+        throw TrebuchetError(.actorNotFound, "the actor no longer exists")
     }
 
-    /// Returns a copy of the captured newest version, which can be encoded on any thread; nil if the actor is gone.
+    /// Returns a copy of the captured newest version, which can be encoded on any thread; nil if the actor was released.
     func copy() -> StateCopy? {
         if let newest = recent.newest, newest.sequence == version, let current = newest.current {
             let sequence = version

@@ -69,7 +69,7 @@ package final class Broadcaster: @unchecked Sendable {
     /// The number of the newest received version.
     package var newestSequence: UInt64 { recent.newest?.sequence ?? 0 }
 
-    /// Whether no request to the source is pending.
+    /// Whether the broadcaster waits for no value of the source.
     package var isUpToDate: Bool { end != nil || isFed && !awaitsSnapshot }
 
     /// Whether a pass has served a part of the subscribers and continues in later turns.
@@ -317,7 +317,7 @@ package final class Broadcaster: @unchecked Sendable {
         if hasOnlyInspectors != before { producer.addInspectorOnlyBroadcasters(before ? -1 : 1) }
     }
 
-    /// Whether all its subscribers are inspectors, for which the actor is not kept.
+    /// Whether all subscribers are inspectors, which do not keep the actor active.
     private var hasOnlyInspectors: Bool { inspectorCount > 0 && users == 0 }
 
     private func finish(_ reason: StreamEndReason, _ error: TrebuchetError?) {

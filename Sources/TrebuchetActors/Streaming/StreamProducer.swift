@@ -137,14 +137,14 @@ package class StreamProducer: @unchecked Sendable {
     /// Releases resources if there are no subscribers. Called on any thread.
     package func endIfUnused() {}
 
-    /// Ends the stream after the actor is gone. Called on the thread that released the actor last.
+    /// Ends the stream after the actor was released. Called on the thread that released the actor last.
     func endStream() { broadcastEnd(.ended) }
 
     // MARK: Shared by all kinds
 
     /// The identity of the producer in which the changes originate.
     package final var root: ObjectIdentifier { ObjectIdentifier(origin ?? self) }
-    /// Whether a new subscriber receives the current value, and not the one sent last.
+    /// Whether a new subscriber receives the current value instead of the last sent one.
     final var requestsCurrentValue: Bool { kind == .filter }
     /// The number of current network subscribers; for a filter, those of the state.
     package final var subscriberCount: Int { (origin ?? self).subscribers.load(ordering: .relaxed) }
@@ -159,8 +159,8 @@ package class StreamProducer: @unchecked Sendable {
         subscriberCount > 0 || broadcasterCount > inspectorOnlyBroadcasters.load(ordering: .relaxed)
             || memory.isRetained(on: home)
     }
-    /// Whether the stream runs as if it had a subscriber: for one that is about to subscribe, and, while the server has memory
-    /// for it, for one that has lost its connection.
+    /// Whether the stream runs as if it had a subscriber. It does for a client that is about to subscribe and, while the server
+    /// has memory, for one that has lost its connection.
     final var isRetained: Bool { expected.isAny || memory.isRetained(on: home) && memoryBudget?.isExhausted != true }
 
     /// Runs work in the actor's isolation: immediately, if the caller is in it, or soon.

@@ -3,15 +3,15 @@ package import TrebuchetWire
 
 /// A receiver of streams: a connection, or a reader in this process. Accessed on its loop.
 package protocol StreamSubscriber: AnyObject {
-    /// Whether it is in this process. Such a subscriber does not keep an actor active.
+    /// Whether the subscriber is in this process. Such a subscriber does not keep an actor active.
     var isLocal: Bool { get }
     /// The number of the connection, for event handlers; 0 for other subscribers.
     var connectionNumber: UInt64 { get }
-    /// Whether it accepts data now.
+    /// Whether the subscriber accepts data now.
     var isWritable: Bool { get }
-    /// Whether updates to it are counted as deliveries. Updates that another node forwards are counted there.
+    /// Whether updates to the subscriber are counted as deliveries. Updates that another node forwards are counted there.
     var countsDeliveries: Bool { get }
-    /// Whether it is an inspector, for which the actor is not kept active.
+    /// Whether the subscriber is an inspector, which does not keep the actor active.
     var isInspector: Bool { get }
     /// Whether responses wait for stream updates, of this or other subscribers of the same loop.
     var isAwaited: Bool { get }

@@ -58,7 +58,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
         wholeSecondsCoder = ValueCoder(dates: .wholeSeconds, userInfo: userInfo)
     }
 
-    /// Releases the coders after the server or client is gone, so that the actor system they refer to can be freed.
+    /// Releases the coders after the server or client was released, so that the actor system they refer to can be freed.
     package func releaseCoders() {
         userInfo = [:]
         coder = ValueCoder()

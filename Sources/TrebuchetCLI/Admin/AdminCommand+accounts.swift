@@ -88,7 +88,7 @@ extension AdminCommand {
             try DestructiveActionPrompt.requireConfirmation(
                 "remove account '\(account)' and end its sessions?", arguments)
             let answer = try await AdminClient(arguments).request(.removeAccount(name: account))
-            try done(answer, else: "account '\(account)' does not exist")
+            try done(answer, else: "account '\(account)' does not exist; 'trebuchet admin accounts' lists them")
             Console.print("removed account '\(account)'")
         })
 
@@ -100,7 +100,7 @@ extension AdminCommand {
             let session = arguments.operands[0]
             try DestructiveActionPrompt.requireConfirmation("end session '\(session)'?", arguments)
             let answer = try await AdminClient(arguments).request(.endSession(name: session))
-            try done(answer, else: "session '\(session)' does not exist")
+            try done(answer, else: "session '\(session)' does not exist; 'trebuchet admin sessions' lists them")
             Console.print("ended session '\(session)'")
         })
 }

@@ -1,4 +1,5 @@
 import Commands
+import Platform
 import TrebuchetServices
 
 /// `trebuchet admin`: administers a running server, over a Unix socket beside its data.
@@ -11,7 +12,8 @@ enum AdminCommand {
             sessions, grant, take, removeAccount, endSession,
         ],
         discussion: """
-            Connects to a Unix socket that only root and the server's user can open, never over the network. Rules do not apply.
+            Connects to the server's admin socket, a Unix socket that only root and the server's user can open, never over the
+            network. 'serve --admin' is another thing: an HTTP endpoint with metrics. Rules do not apply.
             Select the server by the file of its --data or by its --admin-socket:
               trebuchet serve --data chat.db
               trebuchet admin collections --data chat.db
@@ -22,6 +24,8 @@ enum AdminCommand {
         run: { _ in })
 
     private static func example(_ text: String) -> String { "  trebuchet admin " + text }
+
+    private static let roomNames = "A room name is type and id, as 'trebuchet admin rooms' lists it:\n"
 
     // MARK: Collections
 
@@ -88,12 +92,12 @@ enum AdminCommand {
                 guard case .removed(let removed) = answer else { throw AdminClient.unexpected(answer) }
                 count += removed
                 guard removed == part else { break }
-                Console.error("trebuchet admin remove-collection: \(count) documents so far")
+                Console.error("trebuchet admin remove-collection: \(count.counted("document")) so far")
             }
             guard count > 0 else {
                 throw AdminClient.RequestRejected(description: "collection '\(name)' has no documents")
             }
-            Console.print("removed collection '\(name)' with \(count) documents")
+            Console.print("removed collection '\(name)' with \(count.counted("document"))")
         })
 
     private static let export = CommandSpec(
@@ -136,8 +140,9 @@ enum AdminCommand {
         })
 
     private static let members = CommandSpec(
-        name: "admin members", summary: "list the members of a room", operands: "<room>", operandCount: 1...1,
-        options: AdminListing<RoomMemberSummary>.options, discussion: example("members chat-lobby --data chat.db"),
+        name: "admin members", summary: "list the members of a room", operands: "<room name>", operandCount: 1...1,
+        options: AdminListing<RoomMemberSummary>.options,
+        discussion: roomNames + example("members chat-lobby --data chat.db"),
         run: { arguments in
             let room = arguments.operands[0]
             try await AdminListing(
@@ -155,17 +160,22 @@ enum AdminCommand {
         })
 
     private static let kick = CommandSpec(
-        name: "admin kick", summary: "remove a member from a room", operands: "<room> <member>", operandCount: 2...2,
+        name: "admin kick", summary: "remove a member from a room", operands: "<room name> <member>",
+        operandCount: 2...2,
         options: AdminClient.options + [
             OptionSpec("--for", "SECONDS", "time for which the account or connection may not rejoin (60)")
         ],
-        discussion: example("kick chat-lobby 37h8lw93jjfyf17uk188zo04as --for 3600 --data chat.db"),
+        discussion: roomNames + example("kick chat-lobby 37h8lw93jjfyf17uk188zo04as --for 3600 --data chat.db"),
         run: { arguments in
             let (room, member) = (arguments.operands[0], arguments.operands[1])
             let seconds = try arguments.int("--for", in: 0...86_400) ?? 60
             let answer = try await AdminClient(arguments).request(
                 .kick(membershipID: member, room: room, seconds: seconds))
-            try done(answer, else: "member '\(member)' does not exist in room '\(room)'")
+            try done(
+                answer,
+                else:
+                    "room '\(room)' does not exist or has no member '\(member)'; list them with 'trebuchet admin rooms' and "
+                    + "'trebuchet admin members'")
             Console.print("removed member '\(member)' from room '\(room)' for \(seconds) s")
         })
 

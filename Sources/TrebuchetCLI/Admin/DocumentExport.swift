@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import Platform
 import Synchronization
 import Trebuchet
 import TrebuchetServices
@@ -51,7 +52,8 @@ enum DocumentExport {
             }
         } catch {
             guard interruption.hasCome else { throw error }
-            Console.error("trebuchet admin export: stopped after \(count) documents; the export is incomplete")
+            Console.error(
+                "trebuchet admin export: stopped after \(count.counted("document")); the export is incomplete")
             exit(CommandInterruption.status)
         }
     }
@@ -66,12 +68,16 @@ enum DocumentExport {
                     JSONArgument.text(try JSONValue(encoding: ExportedDocument(collection: name, document: document))))
                 count += 1
                 total += 1
-                if count % step == 0 { Console.error("trebuchet admin export: \(count) documents of '\(name)' so far") }
+                if count % step == 0 {
+                    Console.error("trebuchet admin export: \(count.counted("document")) of '\(name)' so far")
+                }
             case .end(let all):
                 guard all == count else {
-                    throw AdminClient.RequestRejected(description: "\(all - count) documents are missing")
+                    throw AdminClient.RequestRejected(
+                        description: "the export of '\(name)' is incomplete: it has \(count) of "
+                            + "\(all.counted("document")); repeat the command")
                 }
-                return Console.error("trebuchet admin export: \(count) documents of '\(name)'")
+                return Console.error("trebuchet admin export: \(count.counted("document")) of '\(name)'")
             case let other: throw AdminClient.unexpected(other)
             }
         }

@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import Platform
 import Trebuchet
 import TrebuchetServices
 
@@ -124,7 +125,7 @@ struct DocumentImport {
             throw InvalidLine(description: "\(file):\(batch[part.done].line): \(problem)")
         }
         if outcome.done / Self.step > before / Self.step {
-            Console.error("trebuchet admin import: \(outcome.done) documents so far")
+            Console.error("trebuchet admin import: \(outcome.done.counted("document")) so far")
         }
     }
 }

@@ -1,6 +1,7 @@
 import Commands
 import Bytes
 @preconcurrency import Glibc
+import Platform
 import SharedState
 import Trebuchet
 import TrebuchetServices
@@ -76,7 +77,7 @@ enum AccountCommand {
         case ("end-others", 1):
             try await withAuth(arguments) { auth in
                 let count = try await auth.endOtherSessions()
-                Console.print("ended \(count) \(count == 1 ? "session" : "sessions")")
+                Console.print("ended \(count.counted("session"))")
             }
         default: throw UsageError("unknown arguments\nusage: trebuchet sessions [end ID | end-others]")
         }

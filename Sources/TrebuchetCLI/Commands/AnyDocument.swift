@@ -32,7 +32,7 @@ struct AnyDocument: Codable, Identifiable, Equatable, Sendable {
 
     static func fields(_ value: JSONValue) throws(UsageError) -> JSONObject {
         guard case .object(let fields) = value else {
-            throw UsageError("expected a JSON object, such as '{\"id\":\"1\"}'")
+            throw UsageError("the document or its fields must be a JSON object, such as '{\"id\":\"1\"}'")
         }
         return fields
     }

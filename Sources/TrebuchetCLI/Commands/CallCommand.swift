@@ -38,6 +38,6 @@ enum CallCommand {
     private static func json(_ text: String) throws(UsageError) -> [UInt8] {
         let bytes = Array(text.utf8)
         guard !JSONText.isValue(bytes) else { return bytes }
-        throw UsageError("argument \(text) is not JSON; a string needs quotes: '\"\(text)\"'")
+        throw JSONArgument.invalid(text)
     }
 }

@@ -1,4 +1,5 @@
 import Commands
+import Platform
 import Trebuchet
 import TrebuchetCluster
 import TrebuchetRedis
@@ -22,11 +23,14 @@ enum ClusterCommand {
         discussion: "Exits with 1 if a slot has no owner.",
         run: { arguments in
             let engine = try engine(arguments)
-            let nodes = try await engine.nodes()
+            let nodes = try await connecting { try await engine.nodes() }
             var (owned, free) = try await owners(engine)
-            for node in nodes { Console.print("\(node.node.name)  \(owned.removeValue(forKey: node.node) ?? 0) slots") }
+            for node in nodes {
+                let count = owned.removeValue(forKey: node.node) ?? 0
+                Console.print("\(node.node.name)  \(count.counted("slot"))")
+            }
             for (node, count) in owned.sorted(by: { $0.key.name < $1.key.name }) {
-                Console.print("\(node.name)  \(count) slots; no longer a live node")
+                Console.print("\(node.name)  \(count.counted("slot")); no longer a live node")
             }
             await engine.close()
             guard free > 0 else { return }
@@ -46,7 +50,7 @@ enum ClusterCommand {
             let engine = try engine(arguments)
             var free = 0
             for name in arguments.operands {
-                let owner = try await engine.owner(of: ClusterSlot(of: name))?.lease.owner
+                let owner = try await connecting { try await engine.owner(of: ClusterSlot(of: name)) }?.lease.owner
                 if owner == nil { free += 1 }
                 Console.print("\(LogLine.of(name))  \(owner?.name ?? "-")")
             }
@@ -68,17 +72,20 @@ enum ClusterCommand {
         run: { arguments in
             let engine = try engine(arguments)
             let name = arguments.operands[0]
-            let found = try await engine.nodes().map(\.node).filter { $0.name == name }
+            let found = try await connecting { try await engine.nodes() }.map(\.node).filter { $0.name == name }
             CommandTimeout.current?.stop()
             guard let node = found.first else {
                 throw UsageError("node '\(LogLine.of(name))' is not live; 'trebuchet cluster status' lists the nodes")
             }
             guard found.count == 1 else {
-                throw NodeCommandError("\(found.count) nodes have the name '\(LogLine.of(name))'")
+                throw NodeCommandError(
+                    "\(found.count) live nodes have the name '\(LogLine.of(name))'; if it was restarted, retry in some seconds, "
+                        + "else give each node a unique name")
             }
             CommandTimeout.current?.restart()
             guard try await TrebuchetServer.stop(node, at: engine) else {
-                throw NodeCommandError("node '\(LogLine.of(name))' does not receive messages")
+                throw NodeCommandError(
+                    "node '\(LogLine.of(name))' does not receive messages; stop its process with SIGTERM")
             }
             let patience = Duration.seconds(try arguments.int("--timeout", in: 1...3_600) ?? 30)
             var (count, changed) = (Int.max, ContinuousClock.now)
@@ -91,9 +98,10 @@ enum ClusterCommand {
                 if owned != count { (count, changed) = (owned, .now) }
                 guard ContinuousClock.now - changed < patience else {
                     throw NodeCommandError(
-                        "\(name) made no progress for \(patience.components.seconds) s and still has \(owned) slots")
+                        "node '\(LogLine.of(name))' made no progress for \(patience.components.seconds) s and still has "
+                            + "\(owned.counted("slot")); see its server log, or repeat with a longer --timeout")
                 }
-                Console.error("trebuchet cluster drain: \(name) has \(owned) slots")
+                Console.error("trebuchet cluster drain: \(name) has \(owned.counted("slot"))")
                 try await Task.sleep(for: .milliseconds(500))
             }
             let remaining = try await engine.nodes().count { $0.node != node }
@@ -115,6 +123,20 @@ enum ClusterCommand {
             }
         }
         return (owned, free)
+    }
+
+    /// Runs a request to the coordination store. Adds a remedy to the error of a store that cannot be reached.
+    private static func connecting<Response>(
+        _ request: () async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await request()
+        } catch let error as ClusterEngineError where error.code == .unavailable {
+            throw ClusterEngineError(
+                .unavailable,
+                "the coordination store is unavailable: \(error.message); start it, or pass the URL of another with --cluster"
+            )
+        }
     }
 
     static func engine(_ arguments: ParsedArguments) throws -> RedisEngine {
@@ -149,7 +171,9 @@ enum ClusterCommand {
             return policy
         }
         let engine = try engine(arguments)
-        for warning in try await engine.check() { say(.warning, "warning: \(LogLine.of(warning))") }
+        for warning in try await connecting({ try await engine.check() }) {
+            say(.warning, "warning: \(LogLine.of(warning))")
+        }
         do {
             let membership = try ClusterMembership(
                 of: name, at: engine, address: address, dataLossPolicy: afterDataLoss ?? .end)
@@ -165,7 +189,7 @@ enum ClusterCommand {
         let host = parts.dropLast().joined(separator: ":").trimmingPrefix("[")
         guard parts.count == 2 || text.hasPrefix("["), let port = parts.last.flatMap({ UInt16($0) }), !host.isEmpty,
             host.hasSuffix("]") == text.hasPrefix("[")
-        else { throw UsageError("--node-address: '\(text)' is not HOST:PORT") }
+        else { throw UsageError("--node-address: '\(text)' is not HOST:PORT, such as 10.0.0.1:7000") }
         return NodeAddress(host: host.hasSuffix("]") ? String(host.dropLast()) : String(host), port: Int(port))
     }
 
@@ -174,7 +198,9 @@ enum ClusterCommand {
         let count: Int
 
         var description: String {
-            "\(count) slots have no owner; retry in some seconds if nodes have joined or left"
+            count == 1
+                ? "1 slot has no owner; if nodes have just joined or left, retry in some seconds"
+                : "\(count) slots have no owner; if nodes have just joined or left, retry in some seconds"
         }
     }
 

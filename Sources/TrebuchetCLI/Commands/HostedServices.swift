@@ -12,11 +12,12 @@ struct HostedServices {
             "services to host, separated by commas: \(known.joined(separator: ", ")), or none (all)"),
         OptionSpec(
             "--rules", "FILE",
-            "rules for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads them (the output of "
+            "rules file for collections and rooms (Docs/Reference/Rules.md); SIGHUP reloads it (the output of "
                 + "'rules show')"),
         OptionSpec(
             "--admin-socket", "PATH",
-            "socket of 'trebuchet admin' (the file of --data with the suffix .admin)"),
+            "Unix socket of the command 'trebuchet admin', independent of --admin (the file of --data with the suffix .admin)"
+        ),
         OptionSpec(
             "--mail-command", "COMMAND",
             "auth: program that reads mails with codes on standard input, like 'sendmail -t'; it has the address and the "

@@ -58,7 +58,7 @@ enum ObserveCommand {
             do {
                 filter = try Array(text.utf8).withUnsafeBytes { try StreamFilter($0) }
             } catch let error as EnvelopeError {
-                throw UsageError("--filter: \(error.message)")
+                throw UsageError("--filter: invalid filter '\(text)': \(error.message)")
             }
         }
         if let path = arguments.string("--path") { filter = filter.path(path) }

@@ -14,13 +14,13 @@ struct OperatorOptions: Sendable {
             "--log-format", "FORMAT", "text, or json with one object per line (text)"),
         OptionSpec(
             "--admin", "HOST:PORT",
-            "serve /metrics, /livez, /readyz and /healthz at this address; loopback only without TLS and a token (off)"
+            "HTTP endpoint with /metrics, /livez, /readyz and /healthz (not the socket of 'trebuchet admin'); loopback only without TLS and a token (off)"
         ),
         OptionSpec(
             "--admin-token-file", "FILE",
-            "file whose first line is the bearer token for /metrics; or TREBUCHET_ADMIN_TOKEN (no token)"
+            "file whose first line is the bearer token for /metrics of --admin; or TREBUCHET_ADMIN_TOKEN (no token)"
         ),
-        OptionSpec("--admin-tls-cert", "FILE", "certificate chain of the admin endpoint (that of --tls-cert)"),
+        OptionSpec("--admin-tls-cert", "FILE", "certificate chain of --admin (that of --tls-cert)"),
         OptionSpec("--admin-tls-key", "FILE", "private key of the chain (PEM)"),
         OptionSpec(
             "--otlp", "URL",
@@ -151,7 +151,7 @@ struct OperatorOptions: Sendable {
         if let admin {
             let address = try server.openAdmin(host: admin.host, port: admin.port, tls: admin.tls, token: admin.token)
             let scheme = admin.tls == nil ? "http" : "https"
-            lines.append("operators: \(scheme)://\(address)/metrics, and /livez, /readyz there")
+            lines.append("admin endpoint: \(scheme)://\(address)/metrics, and /livez, /readyz there")
         }
         if let inspector {
             let opened = try server.openInspector(

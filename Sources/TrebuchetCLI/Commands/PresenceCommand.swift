@@ -16,7 +16,7 @@ enum PresenceCommand {
     private static let join = CommandSpec(
         name: "presence join",
         summary: "join a room and print the other members at each change",
-        operands: "<room type> <room> [presence]",
+        operands: "<room type> <room id> [presence]",
         operandCount: 2...3,
         options: RemoteURL.options + [OptionSpec("--count", "N", "exit after N lines")],
         discussion: """

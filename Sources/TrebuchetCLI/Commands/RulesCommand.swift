@@ -1,4 +1,5 @@
 import Commands
+import Platform
 import Trebuchet
 import TrebuchetServices
 
@@ -48,6 +49,6 @@ enum RulesCommand {
     private struct FailedCheck: Error, CustomStringConvertible {
         let count: Int
 
-        var description: String { count == 1 ? "1 problem" : "\(count) problems" }
+        var description: String { count.counted("problem") }
     }
 }

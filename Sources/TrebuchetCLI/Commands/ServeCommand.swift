@@ -38,7 +38,7 @@ enum ServeCommand {
             ),
             OptionSpec(
                 "--standby", nil,
-                "wait while another process uses the file of --data, then take over"),
+                "wait while another process uses the file of --data, then take it over"),
             OptionSpec(
                 "--cluster", "URL",
                 "join the cluster at this coordination store: redis://, rediss://, redis+sentinel:// or redis+cluster://"
@@ -70,7 +70,8 @@ enum ServeCommand {
             ),
         ] + OperatorOptions.options + HostedServices.options,
         discussion: """
-            Prints its address. GET /healthz returns 200; --admin serves metrics, readiness and liveness.
+            Prints its address. GET /healthz returns 200; --admin opens an HTTP endpoint with
+            metrics, readiness and liveness; --admin-socket is the socket of the command 'trebuchet admin'.
             Serves pages over HTTP, readable by every client of the port: the files of --static, /trebuchet.js,
             /trebuchet-services.js, and at / a page for the example actor todos.
             SIGHUP reloads certificates and rules; invalid files leave the current ones active.
@@ -158,7 +159,15 @@ enum ServeCommand {
         options.onProgress = { progress in
             operators.logNotice("checking \(path): \(progress.percent)% of \(progress.totalBytes >> 20) MiB")
         }
-        guard arguments.has("--standby") else { return try SQLiteStore(path: path, options: options) }
+        guard arguments.has("--standby") else {
+            do {
+                return try SQLiteStore(path: path, options: options)
+            } catch {
+                guard error.code == .inUse else { throw error }
+                throw StateStoreError(
+                    .inUse, "\(error.message); stop that process, or pass --standby to take over when it ends")
+            }
+        }
         // The server has nothing to drain before it serves.
         signals.onFirst { exit(0) }
         return try await SQLiteStore.waitUntilAvailable(path: path, options: options) { reason in
@@ -218,7 +227,7 @@ enum ServeCommand {
         if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
         await services.expose(on: server)
         try addPages(arguments, withStart: hostsExamples, to: server)
-        // What nodes share is not in the file.
+        // In a cluster the file does not have the shared services, which the admin socket manages.
         let admin = try services.openAdminSocket(arguments, on: server, data: cluster == nil ? file?.path : nil)
         defer { admin?.close() }
         let operatorLines = try operators.open(on: server)
@@ -241,7 +250,7 @@ enum ServeCommand {
             )
         }
         for line in services.inForce { Console.announce(line) }
-        if let admin { Console.announce("admin: at \(admin.path), for 'trebuchet admin' on this machine") }
+        if let admin { Console.announce("admin socket: \(admin.path), for 'trebuchet admin' on this machine") }
         for line in operatorLines { Console.announce(line) }
         if let folder = arguments.string("--static") { Console.announce("pages: those of \(folder), at \(site)") }
         if hostsExamples {

@@ -1,5 +1,6 @@
 import Commands
 @preconcurrency import Glibc
+import Platform
 import SharedState
 import Trebuchet
 import TrebuchetServices
@@ -69,7 +70,7 @@ enum SignInCommand {
     static func promptForCode<Output>(
         _ sent: SendMagicCodeResponse, at email: String, else command: String, _ use: (String) async throws -> Output
     ) async throws -> Output? {
-        Console.print("a code was sent to \(email); it is valid for \(sent.validSeconds / 60) minutes")
+        Console.print("a code was sent to \(email); it is valid for \((sent.validSeconds / 60).counted("minute"))")
         while true {
             if isatty(STDIN_FILENO) != 0 { Console.print("code: ", terminator: "") }
             CommandTimeout.current?.stop()

@@ -16,7 +16,7 @@ enum TopicCommand {
     private static let publish = CommandSpec(
         name: "topic publish",
         summary: "publish an event to a topic",
-        operands: "<room type> <room> <topic> <event>",
+        operands: "<room type> <room id> <topic> <event>",
         operandCount: 4...4,
         options: RemoteURL.options,
         discussion: """
@@ -44,7 +44,7 @@ enum TopicCommand {
     private static let subscribe = CommandSpec(
         name: "topic subscribe",
         summary: "print each new event of a topic as one JSON line",
-        operands: "<room type> <room> <topic>",
+        operands: "<room type> <room id> <topic>",
         operandCount: 3...3,
         options: RemoteURL.options + [OptionSpec("--count", "N", "exit after N events")],
         discussion: """

@@ -1,5 +1,6 @@
 import Commands
 import Foundation
+import Platform
 import Trebuchet
 
 /// `trebuchet inspect`: shows the actors, connections and calls of a running server.
@@ -48,7 +49,7 @@ enum InspectCommand {
                         (actor["ready"].isTrue ? notes.map(\.1) : ["not loaded"]).joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "actors", all: shown["all"].count)]
+                return table.lines + [foot(shown, "actor", all: shown["all"].count)]
             }
         })
 
@@ -73,8 +74,8 @@ enum InspectCommand {
         run: { arguments in
             try await show(arguments, "connections", query(arguments)) { shown in
                 var table = TextTable([
-                    "CONNECTION", "ADDRESS", "PRINCIPAL", "PROTOCOL", "AGE", "STREAMS", "CALLS", "HELD", "LAST ERROR",
-                    "",
+                    "CONNECTION", "ADDRESS", "PRINCIPAL", "PROTOCOL", "AGE", "STREAMS", "CALLS", "BUFFERED",
+                    "LAST ERROR", "",
                 ])
                 for connection in shown["connections"].list {
                     let notes = [
@@ -91,7 +92,7 @@ enum InspectCommand {
                         notes.compactMap { $0 }.joined(separator: ", "),
                     ])
                 }
-                return table.lines + [foot(shown, "connections", all: shown["found"].count)]
+                return table.lines + [foot(shown, "connection", all: shown["found"].count)]
             }
         })
 
@@ -122,7 +123,7 @@ enum InspectCommand {
                 guard store.isThere else { return ["no store: states are in memory only"] }
                 let writes = max(1, store["writes"].number)
                 return [
-                    "\(store["type"].text ?? "?"): \(store["writes"].count) writes, "
+                    "\(store["type"].text ?? "?"): \(store["writes"].count.counted("write")), "
                         + "\(TopMetricsView.time(store["seconds"].number / writes)) each, \(store["failures"].count) failed",
                     store["failing"].text.map { "the last write failed: \(LogLine.of($0))" },
                 ].compactMap { $0 }
@@ -135,7 +136,7 @@ enum InspectCommand {
             try await show(arguments, "nodes") { shown in
                 guard let own = shown["node"].text else { return ["the server is not a node of a cluster"] }
                 return shown["nodes"].list.compactMap(\.text).map { name in
-                    LogLine.of(name) + (name == own ? "  this one, with \(shown["slots"].count) slots" : "")
+                    LogLine.of(name) + (name == own ? "  this one, with \(shown["slots"].count.counted("slot"))" : "")
                 } + [shown["engineProblem"].text.map { "the coordination store: \(LogLine.of($0))" }].compactMap { $0 }
             }
         })
@@ -162,7 +163,7 @@ enum InspectCommand {
 
     private static func foot(_ shown: LenientJSON, _ what: String, all: Int) -> String {
         let (page, pages, found) = (shown["page"].count, shown["pages"].count, shown["found"].count)
-        return "\(found == all ? "" : "\(found) of ")\(all) \(what)"
+        return (found == all ? "" : "\(found) of ") + all.counted(what)
             + (pages > 1 ? "; page \(page) of 0 to \(pages - 1)" : "")
     }
 
@@ -195,7 +196,7 @@ enum InspectCommand {
             let value = state["value"].isThere ? state["value"].json : "(not loaded, or too long)"
             lines.append(
                 "\(state["stream"].text ?? ""), version \(state["version"].count), "
-                    + "\(state["subscribers"].count) subscribers: \(LogLine.of(value))")
+                    + "\(state["subscribers"].count.counted("subscriber")): \(LogLine.of(value))")
         }
         for version in shown["recorded"]["versions"].list {
             let delivered = version["delivered"]
@@ -203,7 +204,7 @@ enum InspectCommand {
             lines.append("")
             lines.append(
                 "version \(version["version"].count) of \(version["stream"].text ?? ""): \(version["bytes"].count) bytes, "
-                    + "to \(reached) subscribers, skipped by \(version["skipped"].count)"
+                    + "to \(reached.counted("subscriber")), skipped by \(version["skipped"].count)"
                     + (version["behind"].count > 0 ? ", pending for \(version["behind"].count)" : ""))
             for call in version["calls"].list {
                 let who = call["principal"].text.map { LogLine.of($0) } ?? "anonymous"
@@ -211,7 +212,8 @@ enum InspectCommand {
                     "  by call \(call["call"].count): \(LogLine.of(call["method"].text ?? "(not recorded)")), "
                         + "\(who), connection \(call["connection"].count)")
             }
-            if version["moreCalls"].count > 0 { lines.append("  and \(version["moreCalls"].count) more calls") }
+            let more = version["moreCalls"].count
+            if more > 0 { lines.append("  and \(more.counted("more call"))") }
             if version["calls"].list.isEmpty { lines.append("  by no recorded client call") }
             for part in ["patch", "value"] where version[part].isThere {
                 lines.append("  \(part) \(LogLine.of(version[part].json))")
@@ -235,7 +237,9 @@ enum InspectCommand {
             if last > 0, !isNew {
                 // The numbers also count other events, which are not shown here.
                 let missed = shown["noted"].count - noted - calls.count
-                if missed > 0 { Console.error("trebuchet inspect: \(missed) calls arrived too fast to be shown") }
+                if missed > 0 {
+                    Console.error("trebuchet inspect: \(missed.counted("call")) arrived too fast to be shown")
+                }
                 if shown["pauses"].count > pauses {
                     Console.error("trebuchet inspect: too many calls to record all of them")
                 }

@@ -56,19 +56,34 @@ struct InspectorClient: Sendable {
         let target = "/inspect/\(path)" + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
         CommandTimeout.current?.start(awaiting: "response of the inspector")
         defer { CommandTimeout.current?.stop() }
-        let reply = try await HTTPFetch.get(HTTPEndpoint(base + target), bearer: token, longest: Self.longest)
+        let reply: HTTPClientResponse
+        do {
+            reply = try await HTTPFetch.get(HTTPEndpoint(base + target), bearer: token, longest: Self.longest)
+        } catch let error as TransportError where error.code == .refused {
+            throw RequestRejected(
+                description: "\(error.message); is a server with --inspector running there? start one with: "
+                    + "trebuchet serve --inspector")
+        }
         guard reply.status == 200 else {
             let reason =
                 LenientJSON(reply.body)?["error"].text ?? String(decoding: reply.body.prefix(512), as: UTF8.self)
+            let remedy =
+                reply.status == 401
+                ? "; pass the link that the server printed at its last start: each start has a new token, unless the "
+                    + "server has --inspector-token-file"
+                : ""
             throw RequestRejected(
-                description: "the inspector returned status \(reply.status): \(LogLine.of(reason.trimmed))")
+                description: "the inspector at \(base) returned status \(reply.status): "
+                    + "\(LogLine.of(reason.trimmed))\(remedy)")
         }
         return reply.body
     }
 
     func fetchJSON(_ path: String, _ query: [(name: String, value: String?)] = []) async throws -> LenientJSON {
         guard let shown = LenientJSON(try await get(path, query)) else {
-            throw RequestRejected(description: "the inspector returned invalid JSON; is it of another version?")
+            throw RequestRejected(
+                description:
+                    "the inspector at \(base) returned invalid JSON; use the trebuchet program of the server's version")
         }
         return shown
     }

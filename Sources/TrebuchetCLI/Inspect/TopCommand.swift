@@ -1,5 +1,6 @@
 import Commands
 import Glibc
+import Platform
 import Trebuchet
 
 /// `trebuchet top`: shows an overview of a server, updated each second.
@@ -67,7 +68,7 @@ enum TopMetricsView {
     static func lines(of now: LenientJSON, since earlier: LenientJSON? = nil) -> [String] {
         let seconds = earlier.map { max(0.001, now["time"].number - $0["time"].number) }
         func rate(_ figure: (LenientJSON) -> Double) -> String {
-            guard let earlier, let seconds else { return "\(short(figure(now))) in all" }
+            guard let earlier, let seconds else { return "\(short(figure(now))) total" }
             return "\(short(max(0, figure(now) - figure(earlier)) / seconds))/s"
         }
         let process = now["process"]
@@ -80,10 +81,10 @@ enum TopMetricsView {
                 + age(now["time"].number - process["started"].number),
             "connections  \(now["connections"].count), \(rate { $0["connectionsOpened"].number }) new",
             "actors       \(now["actors"].count), \(now["actorsOnDemand"].count) activated on demand; "
-                + "\(now["streams"].count) streams",
+                + now["streams"].count.counted("stream"),
             "calls        \(rate { $0["calls"]["answered"].number }); \(calls["active"].count) active, "
                 + "\(calls["waiting"].count) waiting; \(latencies(now, since: earlier))",
-            "errors       \(rate { errors($0) }); refused by limits \(rate { refusals($0) })",
+            "errors       \(rate { errors($0) }); rejected by limits \(rate { refusals($0) })",
             "versions     \(rate { $0["versions"].number }); skipped \(rate { $0["versionsSkipped"].number })",
             "deliveries   \(rate { $0["deliveries"]["patch"].number }) patches, "
                 + "\(rate { $0["deliveries"]["whole"].number }) whole, "
@@ -91,7 +92,7 @@ enum TopMetricsView {
                 + "not writable \(rate { $0["subscribersBehind"].number })",
             "buffered     \(bytes(now["heldBytes"].number)) of \(bytes(now["heldLimitBytes"].number)) for clients",
             "process      \(processor(now, since: earlier, seconds))\(bytes(process["residentBytes"].number)), "
-                + "\(process["openFiles"].count) files, \(process["threads"].count) threads",
+                + "\(process["openFiles"].count.counted("file")), \(process["threads"].count.counted("thread"))",
         ]
         for (place, reactor) in now["reactors"].list.enumerated() {
             lines.append(
@@ -157,7 +158,7 @@ enum TopMetricsView {
             }
             return "?"
         }
-        return "half \(bound(0.5)), 99 % \(bound(0.99))"
+        return "median \(bound(0.5)), 99 % \(bound(0.99))"
     }
 
     static func bytes(_ count: Double) -> String {
@@ -176,7 +177,7 @@ enum TopMetricsView {
         let whole = Int(max(0, min(seconds, 1e12)))
         if whole < 60 { return "\(whole) s" }
         if whole < 3_600 { return "\(whole / 60) min" }
-        return whole < 86_400 ? "\(whole / 3_600) h \(whole / 60 % 60) min" : "\(whole / 86_400) days"
+        return whole < 86_400 ? "\(whole / 3_600) h \(whole / 60 % 60) min" : (whole / 86_400).counted("day")
     }
 
     /// Formats a number with three significant digits.

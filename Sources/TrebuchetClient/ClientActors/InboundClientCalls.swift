@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 internal import Transports
 internal import TrebuchetActors
 internal import TrebuchetWire
@@ -90,7 +91,8 @@ final class InboundClientCalls {
             else {
                 throw TrebuchetError(
                     .invalidArguments,
-                    "\(method.name) takes \(method.arguments) argument(s) and \(method.generics) generic substitution(s)"
+                    "\(method.name) takes \(method.arguments.counted("argument")) and "
+                        + method.generics.counted("generic substitution")
                 )
             }
             operation = try states.operation(record, method, message, .milliseconds)

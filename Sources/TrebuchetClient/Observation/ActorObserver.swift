@@ -144,7 +144,7 @@ where A.ActorSystem == TrebuchetActorSystem {
     /// Uses this client from now on, and connects it if necessary. With another client than before the value becomes nil.
     public func connect(_ client: TrebuchetClient) {
         setClient(client, .user)
-        // The same client may have given up.
+        // A client that was set before may have stopped reconnecting.
         client.connectIfNeeded()
     }
 

@@ -4,7 +4,7 @@ struct MemorySlots {
     private struct Slot {
         var owner: ClusterNode?
         var until: UInt64 = 0
-        /// The fence of the newest owner; it stays when that owner is gone.
+        /// The fence of the newest owner; it stays after that owner has left.
         var fence: UInt64 = 0
     }
 

@@ -124,7 +124,7 @@ public final class SlotDirectory: Sendable {
     }
 
     /// Removes the owner of a slot, because that node is stopping and has refused. The slot has no owner then until another node
-    /// has acquired it: a call that is sent to a stopping node again may arrive when the node is gone, with an unknown outcome.
+    /// has acquired it: a call that is sent to a stopping node again may arrive after the node has left, with an unknown outcome.
     package func exclude(_ node: ClusterNode, from slot: ClusterSlot) {
         state.withLock { state in
             if state.owners[slot] == node { state.owners[slot] = nil }

@@ -49,9 +49,8 @@ extension EngineScripts {
             """)
 
     /// KEYS: state, values, names, until, news. ARGV: the expected life or nothing, a life for a new table, limits of
-    /// values and of notices, channel, whether there is a notice (`n` or nothing), the notice, the number of
-    /// expectations, then name and version of each, then name, deed (`p`, `l`, `a`, `d`), its number and its bytes of
-    /// each write.
+    /// values and of notices, channel, `n` for a notice or nothing, the notice, and the number of expectations. Then
+    /// name and version of each expectation. Then each write: name, kind (`p`, `l`, `a`, `d`), number and bytes.
     ///
     /// Each change also removes some of the expired values.
     static let tableChange = RedisScript(

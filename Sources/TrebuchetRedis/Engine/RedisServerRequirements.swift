@@ -1,3 +1,5 @@
+internal import Platform
+
 /// The suitability of a server, according to its INFO.
 struct RedisServerRequirements: Equatable {
     /// Problems that exclude the server, a sentence or two each, with the remedy.
@@ -54,7 +56,7 @@ struct RedisServerRequirements: Equatable {
             let count = fields["connected_slaves"].flatMap { Int($0) } ?? 0
             if count < needed {
                 problems.append(
-                    "The server has \(count) replicas, and durability is .replicated(\(needed)). Connect \(needed - count) more."
+                    "The server has \(count.counted("replica")), and durability is .replicated(\(needed)). Connect \(needed - count) more."
                 )
             }
         }

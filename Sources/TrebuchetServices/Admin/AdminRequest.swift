@@ -1,3 +1,5 @@
+internal import Platform
+
 /// A request of an administrator: one line of JSON each, over a socket that only the server's own user can open.
 package enum AdminRequest: Codable, Sendable {
     case collections(after: String?, limit: Int)
@@ -31,10 +33,11 @@ package enum AdminRequest: Codable, Sendable {
         case .documents(let collection, _, _): "list documents of '\(collection)'"
         case .removeDocuments(let collection, let ids):
             "remove \(ids.map { "'\($0)'" }.joined(separator: ", ")) from collection '\(collection)'"
-        case .removeOldest(let collection, let limit): "remove \(limit) documents of collection '\(collection)'"
+        case .removeOldest(let collection, let limit):
+            "remove \(limit.counted("document")) of collection '\(collection)'"
         case .export(let collection): "export collection '\(collection)'"
         case .restore(let collection, let documents, let replaces):
-            "import \(documents.count) documents into '\(collection)', \(replaces ? "replacing" : "skipping") existing ones"
+            "import \(documents.count.counted("document")) into '\(collection)', \(replaces ? "replacing" : "skipping") existing ones"
         case .rooms: "list rooms"
         case .members(let room, _, _): "list members of '\(room)'"
         case .kick(let membershipID, let room, let seconds):

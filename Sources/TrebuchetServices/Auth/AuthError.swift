@@ -1,3 +1,5 @@
+internal import Platform
+
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
 #else
@@ -51,12 +53,12 @@ extension AuthError: LocalizedError, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .invalidAddress: "not a mail address that a code can be sent to"
+        case .invalidAddress: "invalid mail address; pass one such as ada@example.org"
         case .rateLimited(let wait): "too many attempts; try again in \((wait + 999) / 1000) s"
         case .wrongCode(let triesLeft):
             triesLeft == 0
                 ? "wrong code, and too many attempts; request another code"
-                : "wrong code; \(triesLeft) \(triesLeft == 1 ? "attempt" : "attempts") left"
+                : "wrong code; \(triesLeft.counted("attempt")) left"
         case .noCode: "no valid code for this address; request another code"
         case .mailNotSent: "the code could not be sent; try again later"
         case .sessionEnded(let why): "the session has ended: \(why); sign in again"

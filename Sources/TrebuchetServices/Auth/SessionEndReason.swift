@@ -34,7 +34,7 @@ extension SessionEndReason: CustomStringConvertible {
         case .expired: "it was unused for too long"
         case .accountDeleted: "the account was deleted"
         case .administrator: "an administrator ended it"
-        case .unknown: "the server does not know it"
+        case .unknown: "it is unknown to the server"
         }
     }
 }

@@ -1,3 +1,5 @@
+internal import Platform
+
 /// An error of a room operation.
 public enum RoomError: Error, Codable, Sendable, Hashable {
     /// The server does not track callers' connections: it needs `access.identifiesCallers = true`.
@@ -74,7 +76,7 @@ extension RoomError: CustomStringConvertible {
         case .unknownCaller:
             "the server does not identify callers; set an AccessPolicy with identifiesCallers = true"
         case .invalidName:
-            "a name is empty or longer than \(RoomLimits.maximumNameLength) bytes, or an attempt is shorter than 16"
+            "names must have 1 to \(RoomLimits.maximumNameLength) bytes, and the identifier of an attempt at least 16"
         case .notJoined: "this connection is not in the room; join it first"
         case .unknownToken: "no membership of the room has this token; join without a token"
         case .notYours: "the membership belongs to another user"
@@ -98,7 +100,7 @@ extension RoomError: CustomStringConvertible {
             "an event of \(bytes) bytes is too large; at most \(limit) are allowed"
         case .rateLimited(let wait): "rate limit exceeded; try again in \(wait) ms"
         case .tooManyWaiting(let limit): "the limit of \(limit) unsent events is reached"
-        case .eventsMissed(let count): "\(count) events were missed"
+        case .eventsMissed(let count): "missed \(count.counted("event"))"
         case .noBackend: "no backend is set; call TrebuchetBackend.use(_:), or create the value within its scope"
         }
     }

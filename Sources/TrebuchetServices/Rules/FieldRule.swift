@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// A rule for one field of documents: its type and values, and its writers.
@@ -63,9 +64,10 @@ struct FieldRule: Sendable, Hashable {
         if let longest {
             switch value {
             case .string(let text) where text.unicodeScalars.count > longest:
-                return "has \(text.unicodeScalars.count) characters; at most \(longest) are allowed (\(rule).maxLength)"
+                let count = text.unicodeScalars.count
+                return "has \(count.counted("character")); the limit is \(longest) (\(rule).maxLength)"
             case .array(let elements) where elements.count > longest:
-                return "has \(elements.count) elements; at most \(longest) are allowed (\(rule).maxLength)"
+                return "has \(elements.count.counted("element")); the limit is \(longest) (\(rule).maxLength)"
             default: break
             }
         }

@@ -78,7 +78,7 @@ struct RuleReader {
             problems.append(RuleProblem(file: file, line: line, column: nil, member: member, message: message))
         }
         guard untold > 0 else { return problems }
-        let rest = RuleProblem(file: file, line: nil, column: nil, member: nil, message: "\(untold) more problems")
+        let rest = RuleProblem(file: file, line: nil, column: nil, member: nil, message: untold.counted("more problem"))
         return problems + [rest]
     }
 

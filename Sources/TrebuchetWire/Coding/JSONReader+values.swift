@@ -164,7 +164,7 @@ extension JSONReader {
         }
         let kind =
             switch first(mark) {
-            case 0x22: "a text"
+            case 0x22: "a string"
             case 0x7B: "an object"
             case 0x5B: "an array"
             case UInt8(ascii: "t"), UInt8(ascii: "f"): "a Boolean"
@@ -182,7 +182,7 @@ extension JSONReader {
         let path = path(to: mark)
         let text =
             if !path.isEmpty {
-                "a number does not fit its type: \(String(decoding: bytes(mark).prefix(32), as: UTF8.self)) is no \(type)"
+                "the number \(String(decoding: bytes(mark).prefix(32), as: UTF8.self)) does not fit into \(type)"
             } else if let parts = JSONNumber.parts(bytes(mark)), parts.exponent < 0, type is any BinaryInteger.Type {
                 "\(type) accepts integers only"
             } else {

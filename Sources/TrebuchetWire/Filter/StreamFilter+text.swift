@@ -56,7 +56,7 @@ extension StreamFilter {
             } else if name.says("where") {
                 condition = try Condition(&cursor)
             } else {
-                throw EnvelopeError("a filter has no member '\(name.text)'")
+                throw EnvelopeError("unknown member '\(name.text)' of a filter")
             }
         }
         try cursor.expectEnd()
@@ -109,18 +109,18 @@ extension StreamFilter.Condition {
                 guard cursor.peek() == 0x22 else { throw EnvelopeError("'op' of a filter must be a string") }
                 let text = JSONName(try cursor.string(), in: cursor).text
                 comparison = StreamCondition.Comparison(rawValue: text)
-                guard comparison != nil else { throw EnvelopeError("a filter has no 'op' '\(text)'") }
+                guard comparison != nil else { throw EnvelopeError("unknown 'op' '\(text)' of a filter") }
             } else if name.says("value") {
                 value = Array(cursor.bytes(try cursor.value(depth: 2)))
             } else if name.says("numbersAlone") {
                 isOfNumbersAlone = try StreamFilter.flag("numbersAlone", &cursor)
             } else {
-                throw EnvelopeError("'where' of a filter has no member '\(name.text)'")
+                throw EnvelopeError("unknown member '\(name.text)' of 'where' of a filter")
             }
         }
-        guard let path, let comparison else { throw EnvelopeError("'where' of a filter needs 'path' and 'op'") }
+        guard let path, let comparison else { throw EnvelopeError("'where' of a filter requires 'path' and 'op'") }
         if comparison.needsValue {
-            guard let value else { throw EnvelopeError("'\(comparison.rawValue)' of a filter needs a 'value'") }
+            guard let value else { throw EnvelopeError("'\(comparison.rawValue)' of a filter requires a 'value'") }
             guard value.count <= StreamFilter.maximumTextLength else {
                 throw EnvelopeError("'value' of a filter is longer than \(StreamFilter.maximumTextLength) bytes")
             }

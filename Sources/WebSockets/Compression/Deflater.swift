@@ -26,7 +26,7 @@ final class Deflater {
     func deflate(
         _ bytes: UnsafeRawBufferPointer, resetting: Bool, into target: inout ByteBuffer, expected: Int? = nil
     ) {
-        precondition(!bytes.isEmpty, "nothing is not compressed")
+        precondition(!bytes.isEmpty, "the input must not be empty")
         if resetting { deflateReset(stream) }
         // zlib declares the input as mutable, but does not change it.
         stream.pointee.next_in = UnsafeMutablePointer(mutating: bytes.bindMemory(to: Bytef.self).baseAddress)

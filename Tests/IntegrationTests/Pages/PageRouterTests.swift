@@ -68,7 +68,7 @@ import TrebuchetTesting
                 "/nothing", "/bare/", "/index.html/", "/bare/file/x", "/\(String(repeating: "x", count: 300))",
             ] {
                 let reply = try await client.get(path)
-                #expect(reply.status == 404 && reply.text == "there is no such page\n", "\(path)")
+                #expect(reply.status == 404 && reply.text == "page not found\n", "\(path)")
             }
             #expect(try await client.get("/%zz").status == 400)
             // Asks for a newer version.

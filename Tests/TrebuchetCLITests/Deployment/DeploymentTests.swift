@@ -60,7 +60,7 @@ import TrebuchetTesting
             // The access restrictions are in force.
             #expect(await first.nextLine()?.hasPrefix("state: persisted in ") == true)
             #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, collections: 1,") == true)
-            #expect(await first.nextLine()?.hasPrefix("admin: at \(folder)/data.db.admin,") == true)
+            #expect(await first.nextLine()?.hasPrefix("admin socket: \(folder)/data.db.admin,") == true)
             let open = try #require(try Self.page.blocks("ini").first)
             #expect(open.contains("--services auth,rooms,collections") && !open.contains("--demo"))
 

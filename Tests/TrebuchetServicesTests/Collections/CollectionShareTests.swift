@@ -301,7 +301,7 @@ import TrebuchetTesting
         #expect(refusals.first?.contains("collection 'todos' to 'ada' at 127.0.0.1: document 'large'") == true)
         let failures = told.filter { $0.contains("failed") }
         #expect(failures.count >= 1 && failures.count <= most)
-        #expect(failures.first?.contains("collection 'todos': a write of 1 documents by 'ada'") == true)
+        #expect(failures.first?.contains("collection 'todos': a write of 1 document by 'ada'") == true)
         #expect(failures.first?.contains("the disk is full") == true)
         #expect(!told.contains { $0.contains(Self.secret) || $0.contains("hidden") || $0.contains("already") })
         await guest.client.close()

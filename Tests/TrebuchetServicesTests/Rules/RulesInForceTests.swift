@@ -61,7 +61,7 @@ import TrebuchetTesting
                     nil,
                     .forbidden(.update, id: "a", reason: "field 'owner' is immutable (\(rule).owner.immutable)"),
                     .invalidDocument("field 'done' must be a boolean (\(rule).done.type)"), nil,
-                    .invalidDocument("field 'tags' has 2 elements; at most 1 are allowed (\(rule).tags.maxLength)"),
+                    .invalidDocument("field 'tags' has 2 elements; the limit is 1 (\(rule).tags.maxLength)"),
                     .invalidDocument("field 'done' must be a boolean (\(rule).done.type)"), nil,
                 ])
         }
@@ -301,9 +301,9 @@ import TrebuchetTesting
         let error = CollectionError.forbidden(.update, id: "a")
         #expect(try JSONValue(json: Array(old.utf8)).decode(CollectionError.self) == error)
         #expect(try String(decoding: JSONValue(encoding: error).json, as: UTF8.self) == old)
-        #expect("\(error)" == "the rules of the collection do not let you update document 'a'")
+        #expect("\(error)" == "the rules of the collection do not allow you to update document 'a'")
         #expect(
             "\(CollectionError.forbidden(.update, id: "a", reason: "r"))"
-                == "the rules of the collection do not let you update document 'a': r")
+                == "the rules of the collection do not allow you to update document 'a': r")
     }
 }

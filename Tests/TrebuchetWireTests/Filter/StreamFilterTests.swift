@@ -38,16 +38,17 @@ import TrebuchetWire
     @Test(
         "an invalid filter gives the reason",
         arguments: [
-            (#"[]"#, "expected '{'"), (#"{"paht":"/a"}"#, "no member 'paht'"), (#"{"path":"a"}"#, "not a JSON Pointer"),
+            (#"[]"#, "expected '{'"), (#"{"paht":"/a"}"#, "unknown member 'paht'"),
+            (#"{"path":"a"}"#, "not a JSON Pointer"),
             (#"{"path":"/~2"}"#, "not a JSON Pointer"), (#"{"path":7}"#, "must be a string"),
             (#"{"distinct":1}"#, "true or false"),
             (#"{"where":{"path":"/a","op":"gt","value":1,"numbersAlone":1}}"#, "'numbersAlone' of a filter must be"),
             (#"{"minIntervalMilliseconds":0}"#, "from 1 to 3600000"),
             (#"{"minIntervalMilliseconds":1e3}"#, "from 1 to"), (#"{"minIntervalMilliseconds":3600001}"#, "from 1 to"),
-            (#"{"where":{"path":"/a"}}"#, "needs 'path' and 'op'"),
-            (#"{"where":{"path":"/a","op":"like","value":1}}"#, "no 'op' 'like'"),
-            (#"{"where":{"path":"/a","op":"gt"}}"#, "needs a 'value'"),
-            (#"{"where":{"path":"/a","op":"gt","value":1,"x":1}}"#, "no member 'x'"),
+            (#"{"where":{"path":"/a"}}"#, "requires 'path' and 'op'"),
+            (#"{"where":{"path":"/a","op":"like","value":1}}"#, "unknown 'op' 'like'"),
+            (#"{"where":{"path":"/a","op":"gt"}}"#, "requires a 'value'"),
+            (#"{"where":{"path":"/a","op":"gt","value":1,"x":1}}"#, "unknown member 'x'"),
             (#"{"path":"/a"} x"#, "text after the end"), (#"{"path":"/a""#, "expected ','"),
         ])
     func refused(text: String, reason: String) {

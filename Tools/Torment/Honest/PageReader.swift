@@ -31,7 +31,7 @@ final class PageReader: ControlClient {
     private static let pages: [(path: String, status: Int, body: Data)] = [
         ("/", 200, Data("<p>here</p>\n".utf8)), ("/small.js", 200, Data("export {}\n".utf8)),
         ("/more.bin", 200, Data(repeating: 8, count: (60 << 10) + 1)),
-        ("/nothing", 404, Data("there is no such page\n".utf8)),
+        ("/nothing", 404, Data("page not found\n".utf8)),
         ("/folder/", 200, Data("<p>there</p>\n".utf8)),
     ]
 

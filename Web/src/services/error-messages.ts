@@ -1,26 +1,26 @@
 /** The server's messages for refused writes, by the case of `CollectionError`; the placeholders are members of the case. */
 const sentences: Record<string, string> = {
     unknownCaller: "the server does not identify callers",
-    invalidName: "a collection's name has letters, digits, '-', '_' and '.'",
+    invalidName: "a collection name must have 1 to 128 letters, digits, '-', '_' and '.'",
     invalidDocument: "the document cannot be stored: {_0}",
-    notFound: "there is no document '{id}'",
-    alreadyExists: "there is a document '{id}' already",
-    forbidden: "the rules of the collection do not let you {_0} document '{id}'",
+    notFound: "document '{id}' does not exist",
+    alreadyExists: "document '{id}' already exists",
+    forbidden: "the rules of the collection do not allow you to {_0} document '{id}'",
     conditionFailed: "the condition does not hold: document '{id}' is at revision {revision}",
-    notAnArray: "the field '{field}' of document '{id}' is no array of links",
-    notANumber: "the field '{field}' of document '{id}' is no number",
-    numberOverflow: "the field '{field}' of document '{id}' would become too large a number",
-    linkTargetMissing: "there is no document '{id}' to link to in collection '{collection}'",
-    tooManyCommands: "a transaction has {limit} commands at most",
-    tooDeep: "it nests deeper than {limit} arrays and objects",
-    documentTooLarge: "document '{id}' of {bytes} bytes is too large; {limit} are allowed",
-    tooManyDocuments: "the collection has {limit} documents already",
-    collectionTooLarge: "the documents of the collection have {limit} bytes already",
-    shareUsedUp: "{limit} {of} of the collection are what one may have now; the rest is for others ({setting})",
-    tooManyCollections: "the server has {limit} collections already",
-    outdated: "the write came after newer ones of its client and was not done",
-    numberReused: "another write of the client had this number before; it was not done",
-    refused: "the server takes no writes: {_0}",
+    notAnArray: "field '{field}' of document '{id}' is not an array",
+    notANumber: "field '{field}' of document '{id}' is not a number",
+    numberOverflow: "the sum for field '{field}' of document '{id}' exceeds the range of numbers",
+    linkTargetMissing: "link target '{id}' does not exist in collection '{collection}'; create it first",
+    tooManyCommands: "the transaction has more than {limit} commands; split it",
+    tooDeep: "values are nested deeper than {limit} arrays and objects",
+    documentTooLarge: "document '{id}' has {bytes} bytes; at most {limit} are allowed",
+    tooManyDocuments: "the collection has reached its limit of {limit} documents",
+    collectionTooLarge: "the collection has reached its limit of {limit} bytes",
+    shareUsedUp: "quota exceeded: at most {limit} {of} of the collection now ({setting}); delete some first",
+    tooManyCollections: "the server has reached its limit of {limit} collections",
+    outdated: "the write was not applied: newer writes of its client arrived before it",
+    numberReused: "the write was not applied: its client already used its number for another write",
+    refused: "the server does not accept writes: {_0}",
 }
 
 /**
@@ -30,6 +30,6 @@ export function sentenceOf(error: Record<string, any>): string {
     const [name = "", members]: [string?, any?] = Object.entries(error)[0] ?? []
     if (!members || !Object.hasOwn(sentences, name)) return "refused: " + JSON.stringify(error)
     const isAbsent = name === "conditionFailed" && members.revision == null
-    const text = isAbsent ? "the condition does not hold: there is no document '{id}'" : sentences[name]!
+    const text = isAbsent ? "the condition does not hold: document '{id}' does not exist" : sentences[name]!
     return text.replace(/\{(\w+)\}/g, (_, member) => members[member]) + (members.reason ? ": " + members.reason : "")
 }

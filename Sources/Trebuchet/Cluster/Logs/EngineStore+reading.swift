@@ -12,7 +12,7 @@ extension EngineStore {
         return ActorLogReadResult(.complete(contents.log(key)), whole)
     }
 
-    /// Returns the changes after `seen`; nil where the earlier entries are gone or the changes are more than appended entries. The
+    /// Returns the changes after `seen`; nil where the earlier entries were removed or the changes are more than appended entries. The
     /// caller then reads the whole log.
     private func changeFeed(
         of key: StateKey, in partition: ActorLog, after seen: ActorLogPosition

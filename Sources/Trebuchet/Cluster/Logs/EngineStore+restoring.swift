@@ -1,3 +1,4 @@
+internal import Platform
 internal import Synchronization
 internal import TrebuchetActors
 internal import TrebuchetCluster
@@ -45,8 +46,9 @@ extension EngineStore {
             try await append(again: entry, behind: top + UInt64(index), to: partition, under: lease)
         }
         report(
-            "the coordination store lost the newest \(entries.count) entries of the log of actor '\(partition.name)'; this node wrote "
-                + "them again; set 'appendfsync always' at the server to prevent the loss")
+            "the coordination store lost the newest \(entries.count.counted("entry", "entries")) of the log of actor "
+                + "'\(partition.name)'; this node wrote them again; set 'appendfsync always' at the server to prevent the loss"
+        )
         return true
     }
 
@@ -264,7 +266,7 @@ extension EngineStore {
             defer { reports.count = 0 }
             return (reports.log, reports.count - Self.maximumReports)
         }
-        if more > 0 { log?("the coordination store lost entries of \(more) more logs") }
+        if more > 0 { log?("the coordination store lost entries of \(more.counted("more log"))") }
     }
 }
 

@@ -157,7 +157,7 @@ final class ClusterRouter: Sendable {
         }
     }
 
-    /// Logs cluster changes and breaks the channels to nodes that are gone, in each round.
+    /// Logs cluster changes and breaks the channels to nodes that have left, in each round.
     private func checkLiveNodes() async {
         var nodeLog = NodeLog(node)
         while !Task.isCancelled {
@@ -199,12 +199,12 @@ final class ClusterRouter: Sendable {
         let (owned, leaving) = (member.slotCount, member.leavingSlotCount)
         log(
             .warning,
-            "cluster: node \(node.name) did not release \(owned) slots within \(limit) and stops: "
+            "cluster: node \(node.name) did not release \(owned.counted("slot")) within \(limit) and stops: "
                 + (member.trouble?.message ?? "\(leaving) of them wait for the calls of their actors")
                 + "; other nodes take the slots when its leases expire")
     }
 
-    /// Returns when other nodes have the responses of this node, or after at most two seconds: a response that waits for the
+    /// Returns when other nodes have the responses of this node, or after at most two seconds. A response that waits for the
     /// stream updates of its call would be lost with the process, and its call would have an unknown outcome.
     func flush() async {
         let deadline = MonotonicClock.now &+ 1_000_000_000

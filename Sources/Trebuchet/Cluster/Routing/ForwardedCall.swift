@@ -45,10 +45,10 @@ final class ForwardedCall {
     /// Whether the client resumes an existing stream.
     var isResumption: Bool { message.withMessage { $0.kind == .streamResume } }
 
-    /// Whether this node or its client sent it before, so that it may have run.
+    /// Whether this node or its client has sent the call before, so that it may have run.
     var mayHaveRun: Bool { isRepeat || message.withMessage { $0.kind == .repeat } }
 
-    /// Returns whether it may be sent again after it was sent. The beginning of a stream changes nothing, and a call that its
+    /// Returns whether the call may be sent again. The beginning of a stream changes nothing, and a call that its
     /// owner recognizes is sent as a repeat.
     func mayBeResent() -> Bool {
         guard stream == nil else { return true }

@@ -10,9 +10,9 @@ struct ForwardedClient: Codable {
     var session: String
     /// The prefix of its stream names, which makes them unique among the client's streams.
     var streams: String
-    /// Whether its node identifies callers.
+    /// Whether the client's node identifies callers.
     var isCaller: Bool
-    /// Whether the node itself calls, for its actors; nil from nodes without this member.
+    /// Whether the node itself is the caller, for its actors; nil from nodes without this member.
     var isServer: Bool?
     var principal: ForwardedPrincipal?
     var host: String?
@@ -58,7 +58,7 @@ struct ForwardedClient: Codable {
             try ValueCoder().encode(self, into: &buffer)
         } catch {
             // Strings and integers can always be encoded.
-            preconditionFailure("a client cannot be told of: \(error)")
+            preconditionFailure("the description of a client cannot be encoded: \(error)")
         }
         return Array(buffer.bytes)
     }

@@ -35,7 +35,7 @@ struct NodeFrame: Equatable, Sendable {
         /// The call of that callID must be repeated at the next owner, which knows whether it was executed.
         case repeatElsewhere
 
-        /// Whether it is sent to the node that has opened the channel.
+        /// Whether frames of this kind are sent to the node that has opened the channel.
         var isToClientNode: Bool { rawValue >= Kind.toClient.rawValue }
     }
 

@@ -1,3 +1,4 @@
+internal import Platform
 internal import TrebuchetActors
 internal import TrebuchetCluster
 
@@ -55,13 +56,13 @@ struct NodeLog {
                         + "overloaded"))
         }
         lastCheck = now
-        if Set(living) != Set(self.liveNodes) {
+        if Set(living) != Set(liveNodes) {
             let (gone, new) = (
-                self.liveNodes.filter { !living.contains($0) }, living.filter { !self.liveNodes.contains($0) }
+                liveNodes.filter { !living.contains($0) }, living.filter { !liveNodes.contains($0) }
             )
-            self.liveNodes = living
-            let changes = gone.map { "\($0.name) is gone" } + new.map { "\($0.name) is there" }
-            lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(living.count) live nodes"))
+            liveNodes = living
+            let changes = gone.map { "\($0.name) left" } + new.map { "\($0.name) joined" }
+            lines.append(Line(.notice, "\(changes.joined(separator: ", ")); \(liveNodes.count.counted("live node"))"))
         }
         if count != slots.count { slots = (count, now, false) }
         if !slots.isSaid, now >= slots.since &+ Self.settleTime {

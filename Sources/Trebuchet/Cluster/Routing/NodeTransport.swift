@@ -7,10 +7,10 @@ internal import TrebuchetCluster
 /// One end of a channel between two nodes. Its frames are handled on its reactor, in order.
 protocol NodeChannelHandler: AnyObject, Sendable {
     var reactor: Reactor { get }
-    /// Whether frames are handled where node messages arrive, one after the other, and not on the reactor.
+    /// Whether frames are handled in the order of arrival on the thread that receives node messages, instead of on the reactor.
     var handlesFramesInPlace: Bool { get }
     func receive(_ frame: NodeFrame)
-    /// Called when messages were lost or the other node is gone: no further frames arrive.
+    /// Called when messages were lost or the other node has left: no further frames arrive.
     ///
     /// - Parameter received: the number of sent messages that may have arrived; later ones certainly have not.
     func channelDidBreak(received: UInt64)
@@ -303,7 +303,7 @@ final class NodeTransport: Sendable {
 
     // MARK: Losses
 
-    /// Ends all channels to a node that is gone or with which messages were lost.
+    /// Ends all channels to a node that has left or with which messages were lost.
     func lose(_ node: ClusterNode) {
         closeChannels(node, because: .lost)
         sendEpoch(to: node)

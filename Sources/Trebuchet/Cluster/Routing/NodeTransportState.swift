@@ -7,7 +7,7 @@ struct NodeTransportState {
     struct ChannelEntry: Hashable {
         let node: ClusterNode
         let number: UInt64
-        /// Whether this node has opened it.
+        /// Whether this node has opened the channel.
         let isOwn: Bool
     }
 

@@ -9,7 +9,7 @@ struct OrderedResend<Call> {
     private var inFlight: Set<UInt64> = []
     /// The node that they were sent to.
     private var node: ClusterNode?
-    /// Whether sending waits for the sent calls, since they may be returned.
+    /// Whether sending waits for the outcome of the sent calls, because the other node may return them.
     private(set) var awaitsResponses = false
     /// Incremented each time that no sent calls remain.
     private(set) var round = 0
@@ -84,7 +84,7 @@ final class SlotSendState {
 
     init(_ slot: ClusterSlot) { self.slot = slot }
 
-    /// Whether nothing needs the owner.
+    /// Whether no call or stream waits for the owner.
     var hasNothing: Bool { calls.waiting.isEmpty && streams.isEmpty }
     var isEmpty: Bool {
         calls.isEmpty && streams.isEmpty && paused.isEmpty && !isLookingUpOwner && !isTimed && crossings == 0

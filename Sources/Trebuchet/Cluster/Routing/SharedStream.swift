@@ -27,7 +27,7 @@ final class SharedStream: Sendable {
     private struct Feed {
         let receiver: SharedStreamReceiver
         let number: UInt64
-        /// Whether it was requested from a known position.
+        /// Whether the receiver requested the stream from a known position.
         let isResumed: Bool
     }
 

@@ -10,7 +10,7 @@ final class SlotOwnerLookups: @unchecked Sendable {
     /// Receives the owner or an error.
     typealias Completion = (Result<ClusterNode, TrebuchetError>) -> Void
 
-    /// The pause before another query to a node that is gone or does not own the slot.
+    /// The pause before another query to a node that has left or does not own the slot.
     private static let pause = Duration.milliseconds(20)
 
     private let directory: SlotDirectory

@@ -18,7 +18,7 @@ final class ResponseBarrier {
     /// Ends the wait and sends the response.
     func sendResponse() { removeCompletion()?() }
 
-    /// Drops the response, whose caller is gone.
+    /// Drops the response, whose caller has disconnected.
     func drop() { _ = removeCompletion() }
 
     private func removeCompletion() -> (() -> Void)? {

@@ -14,14 +14,14 @@ final class OutboundClientCall: @unchecked Sendable {
     private let request: CallRequest
     /// The deadline by the clock of the `ClientActorHost`'s reactor.
     let deadline: UInt64
-    /// Whether the deadline is that of `ServerLimits.clientCallTimeout`.
+    /// Whether `ServerLimits.clientCallTimeout` determines the deadline.
     let isLimit: Bool
     private let traceparent: String?
     /// Set when the caller's task is cancelled, which may be before the call is started.
     let isCancelled = Atomic<Bool>(false)
-    /// The connection that it is sent over; nil while it waits for one.
+    /// The connection of the call; nil while the call waits for one.
     var connection: ClientActorHostConnection?
-    /// Whether the client may have received it.
+    /// Whether the client may have received the call.
     var wasSent = false
     private var continuation: CheckedContinuation<[UInt8]?, any Error>?
 

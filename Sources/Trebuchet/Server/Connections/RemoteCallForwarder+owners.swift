@@ -244,7 +244,7 @@ extension RemoteCallForwarder: OwnerChannelDelegate {
                 if cameTooLate || relayed.mayBeResent() {
                     traffic.calls.addCall(relayed, relayed.order)
                 } else {
-                    let text = "the node that received the call is gone; the call may have been executed"
+                    let text = "the node that received the call has left the cluster; the call may have been executed"
                     connection.finish(call, .failure(TrebuchetError(.unknownOutcome, text)))
                 }
             }

@@ -361,8 +361,8 @@ extension ServerConnection {
         let envelope = message.envelope
         let text =
             envelope.pointee.arguments.count != method.arguments
-            ? "\(method.name) takes \(method.arguments) argument(s), got \(envelope.pointee.arguments.count)"
-            : "\(method.name) takes \(method.generics) generic substitution(s), got "
+            ? "\(method.name) takes \(method.arguments.counted("argument")), got \(envelope.pointee.arguments.count)"
+            : "\(method.name) takes \(method.generics.counted("generic substitution")), got "
                 + "\(envelope.pointee.genericSubstitutions.count)"
         fail(message, TrebuchetError(.invalidArguments, text))
     }

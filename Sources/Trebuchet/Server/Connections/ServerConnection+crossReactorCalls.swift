@@ -29,7 +29,7 @@ extension ServerConnection {
             crossing.inFlight.append(batch)
             shard.reactor.gather(batch, for: there.reactor)
         }
-        // A call that comes back from where it waited keeps its deadline.
+        // A call that waited in a queue keeps its deadline.
         let now = shard.reactor.now
         let limit =
             removeContinuedCall().map { $0.deadline > now ? $0.deadline - now : 0 }

@@ -70,7 +70,7 @@ extension ServerConnection {
             } catch {
                 mayBeReadLater = error.code == .unavailable || error.code == .conflict
                 let text = "the outcome of the call cannot be read: \(error.message)"
-                // Who asks again cannot take it for one that was not made.
+                // A client that asks again must not conclude that the call was not executed.
                 answer = .failure(TrebuchetError(.unknownOutcome, text))
             }
             let (found, isLater) = (answer, mayBeReadLater && self.isClustered(name))

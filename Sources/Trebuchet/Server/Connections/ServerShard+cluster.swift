@@ -24,7 +24,7 @@ extension ServerShard {
         return nodes.member.mayStartWork(in: slot)
     }
 
-    /// Looks up the owner of a slot again after a pause: the node does not own it, or is gone. A stopping node is not asked again.
+    /// Looks up the owner of a slot again after a pause: the node does not own it, or has left. A stopping node is not asked again.
     func forgetOwner(of slot: ClusterSlot, _ node: ClusterNode) {
         if let nodes = context.nodes {
             if nodes.exchange.isLeaving(node) {

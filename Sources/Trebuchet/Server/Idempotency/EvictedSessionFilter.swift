@@ -1,8 +1,8 @@
 internal import Platform
 internal import TrebuchetActors
 
-/// Connections of other nodes that have had calls run here, and whose entries have been removed. A late repeat may have run. A pure
-/// value.
+/// A record of the evicted entries of connections of other nodes whose calls ran here: a late repeat of such a call may have run.
+/// A pure value.
 ///
 /// A limited number of each principal or host is known by name. The last names beyond that are known for all scopes (`ApproximateNameFilter`).
 /// A scope also has the greatest number for each node: its connections there up to that number may have been among them. The

@@ -48,8 +48,8 @@ struct IdempotencyCache<Call> {
 
     /// The result of a call that does not run.
     enum Outcome {
-        /// The same call is running, on behalf of `first`; the new caller also receives the response. It replaces `dropped` where
-        /// too many wait.
+        /// `first` is the running execution of this call; the new caller also receives its response. It replaces `dropped` if too
+        /// many callers wait.
         case waits(first: Call, dropped: Call?)
         case answered(Response)
         case refused(TrebuchetError)

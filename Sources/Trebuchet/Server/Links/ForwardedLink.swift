@@ -58,7 +58,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             }
         )
         connection.recordsResponses = shard.idempotencyCache.reopen(name)
-        // What it may still own is another node's in a moment: nothing begins here any more.
+        // Other nodes take over the slots of a draining node: no new calls and streams start here.
         if shard.isDraining { connection.dismiss() }
         self.connection = connection
     }

@@ -6,7 +6,7 @@ internal import WebSockets
 enum SharedResource: Int, CaseIterable, Sendable {
     case connections, streams, filters, actorsOnDemand, clientActors
 
-    /// The name in error messages.
+    /// The plural name in error messages.
     var name: String {
         switch self {
         case .connections: "connections"
@@ -14,6 +14,15 @@ enum SharedResource: Int, CaseIterable, Sendable {
         case .filters: "streams with a filter"
         case .actorsOnDemand: "activated actors"
         case .clientActors: "references to client actors"
+        }
+    }
+
+    /// Returns a number of uses in words, for error messages.
+    func text(of count: Int) -> String {
+        switch self {
+        case .filters: count.counted("stream with a filter", name)
+        case .clientActors: count.counted("reference to client actors", name)
+        case .connections, .streams, .actorsOnDemand: count.counted(String(name.dropLast()))
         }
     }
 }
@@ -115,7 +124,7 @@ final class QuotaLedger: Sendable {
         events.emit(.limitReached(setting: setting, nil))
         return TrebuchetError(
             .rateLimited,
-            "quota exceeded: \(party.name) \(limit) \(resource.name) (ServerLimits.\(setting)); retry when some have ended"
+            "quota exceeded: \(party.name) \(resource.text(of: limit)) (ServerLimits.\(setting)); retry when some have ended"
         )
     }
 

@@ -3,7 +3,7 @@ internal import Relays
 /// The readers of a state in this process, with its type erased. In the actor's isolation.
 protocol LocalStateReaders: AnyObject, Sendable {
     func didChange(version: UInt64)
-    /// Finishes the readers after the actor is gone. Called on any thread.
+    /// Finishes the readers after the actor was released. Called on any thread.
     func finish()
 }
 
@@ -32,7 +32,7 @@ final class LocalStates<Value: Codable & Sendable>: LocalStateReaders, @unchecke
         self.read = read
     }
 
-    /// The value with its version; nil after the actor is gone. In the actor's isolation.
+    /// The value with its version; nil after the actor was released. In the actor's isolation.
     var newest: Version? { read().map { Version(value: $0, version: versions.currentValue) } }
 
     func didChange(version: UInt64) {

@@ -4,9 +4,9 @@ internal import TrebuchetWire
 
 /// The access of a source to its property. Everything except `enter` is used only in the actor's isolation.
 struct StateAccess<Value> {
-    /// Returns the value; nil after the actor is gone, which may happen during an update.
+    /// Returns the value; nil after the actor was released, which may happen during an update.
     let read: () -> Value?
-    /// Runs work in the actor's isolation soon, or never if the actor is gone.
+    /// Runs work in the actor's isolation soon, or never if the actor was released.
     let enter: StreamProducer.Entry
     /// Returns the changes since the last call, encoded by the coder; nil if they are unknown. Set for a state that records its
     /// changes.
@@ -21,9 +21,9 @@ protocol StateProperty {
     var type: Any.Type { get }
     /// Whether the actor still exists.
     var isThere: Bool { get }
-    /// Encodes the value. Returns false after the actor is gone.
+    /// Encodes the value. Returns false after the actor was released.
     func encode(with coder: ValueCoder, into data: inout ByteBuffer) throws -> Bool
-    /// Returns a copy of the value that can be encoded elsewhere; nil after the actor is gone.
+    /// Returns a copy of the value that can be encoded elsewhere; nil after the actor was released.
     func copy() -> StateCopy?
     func readers(version: UInt64, buffer: Int?) -> any LocalStateReaders
 }

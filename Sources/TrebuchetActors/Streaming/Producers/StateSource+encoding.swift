@@ -54,7 +54,7 @@ extension StateSource {
         }
     }
 
-    /// Returns the part after the streamID of a message with the current value; nil after the actor is gone.
+    /// Returns the part after the streamID of a message with the current value; nil after the actor was released.
     func suffix(_ dates: DateEncoding = .milliseconds) throws -> SharedBytes? {
         countEncoding()
         var data = ByteBuffer()

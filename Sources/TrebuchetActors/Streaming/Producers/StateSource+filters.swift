@@ -3,7 +3,7 @@ internal import TrebuchetWire
 
 /// The interface of a state to its filters. In the actor's isolation.
 extension StateSource {
-    /// Passes the current version to `body` as soon as it may be shown; nil if the actor is gone, an error if the state does
+    /// Passes the current version to `body` as soon as it may be shown; nil if the actor was released, an error if the state does
     /// not encode.
     func provideCurrentVersion(
         _ dates: DateEncoding, _ body: @escaping (Result<FilterableVersion?, TrebuchetError>) -> Void

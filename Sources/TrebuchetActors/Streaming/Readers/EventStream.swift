@@ -4,7 +4,7 @@ internal import Relays
 ///
 /// All iterators of one stream share its events: each event goes to one of them. For two readers, observe twice. The stream
 /// throws a `TrebuchetError`. The code is `overflow` if events were missed: because this reader or its connection fell behind
-/// by more than the buffer, or because the server restarted. Other codes mean that the actor is gone or that the stream was
+/// by more than the buffer, or because the server restarted. Other codes mean that the actor was released or that the stream was
 /// rejected. An event that does not decode is skipped and reported (``UndecodableValue``), unless the stream was started with
 /// ``UndecodableEvents/end``.
 public struct EventStream<Event: Codable & Sendable>: AsyncSequence, Sendable {

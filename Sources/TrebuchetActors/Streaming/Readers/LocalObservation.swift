@@ -19,7 +19,7 @@ struct LocalObservation<Value: Codable & Sendable>: Sendable {
         return states.map { Self(states: $0, stream: stream) }
     }
 
-    /// Returns the value with its version; nil after the actor is gone.
+    /// Returns the value with its version; nil after the actor was released.
     func read() async -> LocalStates<Value>.Version? { await stream.perform { [states] _ in states.newest } }
 }
 
@@ -112,7 +112,7 @@ extension LocalStreams {
         }
     }
 
-    static var actorNotFound: TrebuchetError { TrebuchetError(.actorNotFound, "the actor is gone") }
+    static var actorNotFound: TrebuchetError { TrebuchetError(.actorNotFound, "the actor no longer exists") }
 
     /// Parses the filter as a server would.
     private static func checked(_ filter: StreamFilter) throws(TrebuchetError) -> StreamFilter {

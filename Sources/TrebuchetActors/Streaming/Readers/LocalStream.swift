@@ -2,7 +2,7 @@ internal import Distributed
 
 /// One stream of an actor, looked up by name by readers in the actor's process.
 protocol LocalStream: Sendable {
-    /// Runs a body in the actor's isolation; nil if the actor is remote or gone.
+    /// Runs a body in the actor's isolation; nil if the actor is remote or released.
     func perform<Found: Sendable>(_ body: @Sendable (LocalStreamBody) -> Found?) async -> Found?
 }
 

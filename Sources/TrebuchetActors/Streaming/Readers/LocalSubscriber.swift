@@ -41,7 +41,7 @@ final class LocalSubscriber: StreamSubscriber, @unchecked Sendable {
             }, attach: attach)
     }
 
-    /// Ends the subscription after the last reader is gone. Called on any thread.
+    /// Ends the subscription after the last reader has ended. Called on any thread.
     func endSubscription() {
         loop.reactor.run {
             if let subscription = self.subscription { subscription.broadcaster.remove(subscription) }

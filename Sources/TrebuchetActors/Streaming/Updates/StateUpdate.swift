@@ -41,10 +41,10 @@ package final class StateUpdate: Sendable {
         StateUpdate(sequence: sequence, current: nil, patch: nil, snapshotByteCount: snapshotByteCount, made: made)
     }
 
-    /// Whether it is a delta of a value that is too large to be kept with each delta.
+    /// Whether the update is a delta whose value is too large to be stored with each delta.
     var isLargePatch: Bool { patch != nil && current?.count ?? 0 > 8 << 10 }
 
-    /// Its share of a turn's budget: the size of the sent part.
+    /// The cost of the update in a turn's budget: the size of the sent part.
     var byteCount: Int { patch?.suffix.count ?? current?.count ?? 0 }
 
     /// The value as JSON, if `current` is set.
@@ -64,6 +64,6 @@ package enum StateEvent: Sendable {
     case nothing
     /// The stream ends with an error, for example because the state could not be encoded.
     case failed(TrebuchetError)
-    /// The actor is gone.
+    /// The actor was released.
     case ended
 }

@@ -41,7 +41,7 @@ package struct VersionLog: Sendable {
         self.byteLimit = byteLimit
     }
 
-    /// Whether each version is kept.
+    /// Whether the log retains each version.
     var retainsEachVersion: Bool { limit != nil }
     var count: Int { updates.count - forgotten }
     /// The versions, oldest first.

@@ -18,7 +18,7 @@ struct MailMessage {
             subject: "Your code: \(code)",
             body: [
                 "\(code) is your code to sign in, or to confirm this address.", "",
-                "It is good once and for a short time. If you did not ask for it, ignore this mail.",
+                "It is valid once and for a short time. If you did not request it, ignore this mail.",
             ], from: sender, to: recipient, seconds: seconds, id: id)
     }
 
@@ -30,8 +30,8 @@ struct MailMessage {
             try self.init(
                 subject: "Your address was changed",
                 body: [
-                    "Your account had this address. From now on it has \(address).", "",
-                    "If that was not you, write to those who run the server.",
+                    "Your account had this address. Its new address is \(address).", "",
+                    "If you did not request this change, contact the operator of the server.",
                 ], from: sender, to: recipient, seconds: time(nil), id: Self.newID())
         }
     }

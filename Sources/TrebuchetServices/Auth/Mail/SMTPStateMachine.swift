@@ -18,14 +18,14 @@ struct SMTPStateMachine: TextProtocolDialogue {
         let bytes = Array(line.utf8.prefix(4))
         guard bytes.count >= 3, let code = Int(String(decoding: bytes[..<3], as: UTF8.self)),
             (200...599).contains(code)
-        else { return fail("it answered '\(line.prefix(bytes: 80))', which is not an SMTP reply") }
+        else { return fail("it sent '\(line.prefix(bytes: 80))', which is not an SMTP reply") }
         lines += 1
         guard lines <= Self.maximumReplyLength else {
             return fail("its reply has more than \(Self.maximumReplyLength) lines")
         }
         if bytes.count == 4, bytes[3] == UInt8(ascii: "-") { return .wait }
         lines = 0
-        guard expected.contains(code) else { return fail("it answered '\(line.prefix(bytes: 200))' \(occasion)") }
+        guard expected.contains(code) else { return fail("it replied '\(line.prefix(bytes: 200))' \(occasion)") }
         return next()
     }
 

@@ -89,7 +89,7 @@ actor ProviderKeys {
         case .discovery(let address):
             let reply = try await Self.get(address)
             guard let found = try? JSONDecoder().decode(Discovery.self, from: Data(reply.body)) else {
-                throw FetchError("\(address) has no issuer and jwks_uri")
+                throw FetchError("\(address) has no 'issuer' or no 'jwks_uri'")
             }
             guard found.issuer.isSameBytes(as: provider.issuer) else {
                 throw FetchError("\(address) has the issuer '\(found.issuer.prefix(bytes: 256))'")
@@ -105,7 +105,7 @@ actor ProviderKeys {
         } catch {
             throw FetchError("\(address): \(error)")
         }
-        guard reply.status == 200 else { throw FetchError("\(address) answered \(reply.status)") }
+        guard reply.status == 200 else { throw FetchError("\(address) responded with status \(reply.status)") }
         return reply
     }
 }

@@ -20,7 +20,7 @@ extension DocumentWrite {
         case "link":
             let (target, collection) = (try members.value("target"), try members.collection())
             guard collection == nil || Document.id(target) != nil else {
-                throw .invalidDocument("the command 'link' has a 'target' that is an id, where it has 'in'")
+                throw .invalidDocument("the command 'link' with 'in' requires a 'target' that is an id")
             }
             command = .link(id: id, field: try members.text("field"), target: target, in: collection)
         case "unlink":
@@ -153,7 +153,9 @@ private struct CommandMembers {
     }
 
     func expectEnd() throws(CollectionError) {
-        if let other = members.sorted.first { throw error("no member '\(other.name.prefix(bytes: 32))'") }
+        if let other = members.sorted.first {
+            throw .invalidDocument("the command '\(command)' has an unknown member '\(other.name.prefix(bytes: 32))'")
+        }
     }
 }
 

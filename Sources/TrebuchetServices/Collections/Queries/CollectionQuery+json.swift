@@ -83,7 +83,7 @@ extension JSONValue {
     fileprivate func members(_ what: String, _ names: Set<String>) throws -> JSONObject {
         guard case .object(let members) = self else { throw ValueError("\(what) must be an object") }
         for name in members.names where !names.contains(name) {
-            throw ValueError("\(what) has no member '\(name.prefix(bytes: 32))'")
+            throw ValueError("unknown member '\(name.prefix(bytes: 32))' of \(what)")
         }
         return members
     }

@@ -136,7 +136,7 @@ public struct QueryCondition: Sendable {
             default: break
             }
         case .any(let groups):
-            guard !isInGroup else { throw .invalidQuery("groups of conditions within groups") }
+            guard !isInGroup else { throw .invalidQuery("groups of conditions must not be nested") }
             guard !groups.isEmpty, !groups.contains(where: \.isEmpty) else {
                 throw .invalidQuery("'any' must have groups of at least one condition")
             }

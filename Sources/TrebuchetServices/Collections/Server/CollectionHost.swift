@@ -193,7 +193,9 @@ public final class CollectionHost: QueryHost, Sendable {
     private func makeRoom(for name: String) async throws(CollectionError) {
         while !collections.reserve(name) {
             guard let (collection, longest) = removeLongestIdle() else {
-                log.refusal("a collection: the server has \(limits.collections) in use (collections)")
+                log.refusal(
+                    "to load a collection: the limit of \(limits.collections) collections in use is reached (collections)"
+                )
                 throw .tooManyCollections(limit: limits.collections)
             }
             await deactivateCollection(collection, longest)

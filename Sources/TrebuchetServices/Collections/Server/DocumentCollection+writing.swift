@@ -1,3 +1,4 @@
+internal import Platform
 internal import Trebuchet
 
 /// Expiry of documents, and writes to the store.
@@ -99,8 +100,8 @@ extension DocumentCollection {
         let writers = connections.first.map { " by \($0.map(CollectionLog.name) ?? "an administrator")" } ?? ""
         let others = Set(connections).count - 1
         host.log.failure(
-            "collection '\(name)': a write of \(batch.documents.count) documents\(writers)"
-                + "\(others > 0 ? " and \(others) others" : "") failed: \(error)")
+            "collection '\(name)': a write of \(batch.documents.count.counted("document"))\(writers)"
+                + "\(others > 0 ? " and \(others.counted("other"))" : "") failed: \(error)")
         guard !isClosed else { return }
         if stored.hasEnded { host.giveUp(self, name, views: queries.views) }
         // Later commits have read the discarded changes, or repeat mutations of the batch.

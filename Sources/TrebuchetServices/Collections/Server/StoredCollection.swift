@@ -99,7 +99,9 @@ final class StoredCollection: Sendable {
                 try await convertToLog(contents)
                 await older.remove()
             } catch {
-                server.log("collection '\(name)' keeps its earlier stored form until the next write: \(error)")
+                server.log(
+                    "collection '\(name)' could not be migrated and keeps its earlier stored form until the next write: \(error)"
+                )
             }
             return contents
         }

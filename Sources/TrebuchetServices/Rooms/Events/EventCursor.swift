@@ -10,7 +10,7 @@ struct EventPosition: Codable, Sendable, Equatable {
     /// The maximum number of earlier epochs.
     static let maximumEarlierIncarnations = 8
 
-    /// The same position with at most `maximumEarlierIncarnations` earlier epochs, whatever a server sends: a client keeps it.
+    /// The position with at most `maximumEarlierIncarnations` earlier epochs, so that no server can grow a client's memory.
     var bounded: EventPosition {
         let newest = earlier?.suffix(Self.maximumEarlierIncarnations).map {
             EventPosition(epoch: $0.epoch, last: $0.last)
@@ -40,7 +40,7 @@ struct EventCursor: Equatable {
         // Not below 0, whatever the server sends, so that arithmetic on it cannot overflow.
         case nil: last = max(0, position.last)
         case position.epoch: break
-        // The room has moved, and may have lost what it had last; or it was made anew, and all of its events are news.
+        // The room has moved and may have lost its last events, or it is a new incarnation, of which all events are new.
         default: last = min(last ?? 0, shared(with: position))
         }
         (epoch, earlier) = (position.epoch, position.earlier ?? [])

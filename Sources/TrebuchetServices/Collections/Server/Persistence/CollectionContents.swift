@@ -12,9 +12,9 @@ struct CollectionContents: Sendable {
     /// The key for identifiers of hosts; nil before the first write.
     var secret: UInt64?
 
-    /// The revision that a collection continues from when it is loaded, so that no write gets the number of one that clients have seen and the store
-    /// does not have: a backup was restored, or the store lost its end. A store without the collection may have lost all of it, so a
-    /// new collection begins there too.
+    /// The revision that a loaded collection continues from. After a restored backup, or a loss at the end of the store, no write
+    /// may get the number of a lost write that clients have seen. A store without the collection may have lost all of it, so a new
+    /// collection begins there too.
     ///
     /// It is greater than all numbers before this time, with fewer than 64 writes a millisecond since 2026 and a clock that was
     /// not set back.
