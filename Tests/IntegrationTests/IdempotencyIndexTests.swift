@@ -40,7 +40,8 @@ import TrebuchetTesting
         return try await answer(peer)
     }
 
-    @Test("an answered call gets its recorded response again, and does not run", arguments: ["add(_:)", "addLater(_:)"])
+    @Test(
+        "an answered call gets its recorded response again, and does not run", arguments: ["add(_:)", "addLater(_:)"])
     func answered(target: String) async throws {
         var session = ""
         try await withServer(store) { (peer, _) async throws in
