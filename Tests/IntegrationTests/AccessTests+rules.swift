@@ -8,7 +8,7 @@ import TrebuchetTesting
 /// Rules of a policy: effective from the first connection, and replaceable for existing connections.
 extension AccessTests {
     /// The ways a client connects to its server.
-    enum Way: CaseIterable {
+    enum ConnectionKind: CaseIterable {
         case webSocket, local, localBeforeStart
     }
 
@@ -20,8 +20,8 @@ extension AccessTests {
 
     @Test(
         "rules apply to a connection from its first call, and replacements take effect at once",
-        arguments: Way.allCases, [false, true])
-    func rules(way: Way, keepsGrants: Bool) async throws {
+        arguments: ConnectionKind.allCases, [false, true])
+    func rules(way: ConnectionKind, keepsGrants: Bool) async throws {
         var access = AccessPolicy(authorize: { _, actor, target in actor == "one" && target != "caller()" })
         access.cachesGrants = keepsGrants
         let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, access: access)

@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 /// Every rejection is reported to the event handlers.
 @Suite(.timeLimit(.minutes(5))) struct RejectionEventTests {
-    private final class Refusals: ServerEventHandler {
+    private final class RejectionRecorder: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .calls
         let told = Mutex<[String]>([])
 
@@ -32,7 +32,7 @@ import TrebuchetTesting
             ),
         ])
     func told(message: String, wanted: String) async throws {
-        let refusals = Refusals()
+        let refusals = RejectionRecorder()
         try await withTestServer { server in
             server.addEventHandler(refusals)
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")

@@ -169,7 +169,7 @@ import Testing
     @Test("the current state is observable")
     func observation() async {
         let loader = BlockLoadable { 1 }
-        let changes = Tally()
+        let changes = TaskCounter()
         withObservationTracking {
             _ = loader.currentState
         } onChange: {

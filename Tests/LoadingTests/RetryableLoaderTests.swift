@@ -109,7 +109,7 @@ import Testing
 
     @Test("progress of a loader of another kind is published too")
     func foreignProgress() async {
-        let base = Foreign()
+        let base = ForeignLoader()
         let loader = RetryableLoader(wrapping: base, clock: clock)
         let load = Task { await loader.load() }
         await eventually("progress has come") { loader.currentState == .loading(LoadingProgress(message: "half")) }

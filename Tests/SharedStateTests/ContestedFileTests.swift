@@ -195,7 +195,7 @@ struct ContestedFileTests {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
         files.whileReading { setAndSave(3, in: store) }
-        let made = Note<Shared<Int>>()
+        let made = RecordedEntries<Shared<Int>>()
         await onThread { made.add(Shared(wrappedValue: 0, .fileStorage(file), store: store)) }
         #expect(files.text == "3")
         #expect(made.entries[0].wrappedValue == 3)

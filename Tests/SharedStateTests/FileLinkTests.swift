@@ -108,7 +108,7 @@ struct FileLinkTests {
             try await withFolder { folder in
                 let (slow, quick) = (folder.appendingPathComponent("slow"), folder.appendingPathComponent("quick"))
                 for file in [slow, quick] { try Data("1".utf8).write(to: file) }
-                let (begun, gate) = (Note<Int>(), DispatchSemaphore(value: 0))
+                let (begun, gate) = (RecordedEntries<Int>(), DispatchSemaphore(value: 0))
                 let key = FileStorageKey<Int>.fileStorage(
                     slow,
                     decode: { data in

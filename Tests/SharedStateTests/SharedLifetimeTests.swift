@@ -60,7 +60,7 @@ struct SharedLifetimeTests {
         }
         #expect(backend.cancelCount == 1)
         backend.subscriber.yield(2)
-        backend.subscriber.yield(throwing: Oops())
+        backend.subscriber.yield(throwing: TestError())
     }
 
     @Test("a pending load does not retain the value")

@@ -178,7 +178,7 @@ struct EffectNamesTests {
     @Test("throttling holds no lock while it reads a clock whose own code throttles")
     func throttlingClock() {
         let (throttles, plain) = (ThrottleRegistry(), TestClock())
-        let clock = AskedClock {
+        let clock = ReentrantClock {
             _ = throttles.startEffect(EffectID("other"), .seconds(1), latest: false, plain, CancellationFlag())
         }
         guard case .go = throttles.startEffect(EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag()),
@@ -194,7 +194,7 @@ struct EffectNamesTests {
 }
 
 /// A stopped clock that runs a closure at each read, except for reads in the closure.
-private final class AskedClock: _Concurrency.Clock {
+private final class ReentrantClock: _Concurrency.Clock {
     typealias Instant = TestClock.Instant
 
     private let read: @Sendable () -> Void

@@ -12,7 +12,7 @@ import WebSockets
 
 /// On the pool, so that its streams never start at once.
 @Trebuchet(executor: .concurrent)
-private distributed actor Elsewhere {
+private distributed actor PoolActor {
     @StreamedState var state: Int = 0
 }
 
@@ -127,7 +127,7 @@ extension ServerConnectionTests {
     private func rigWithActorsElsewhere() async -> Rig {
         let rig = await Rig()
         for name in ["one", "other"] {
-            await rig.server.expose(Elsewhere(actorSystem: rig.server.actorSystem), as: name)
+            await rig.server.expose(PoolActor(actorSystem: rig.server.actorSystem), as: name)
         }
         return rig
     }

@@ -6,7 +6,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Buffered memory of connections", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Buffered memory of connections", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct BufferedMemoryTests {
     /// The complete first fragment of a message of `count` bytes.
     private func begun(_ count: Int) -> [UInt8] { frame(2, [UInt8](repeating: 1, count: count), fin: false) }
@@ -183,7 +183,7 @@ struct BufferedMemoryTests {
     }
 }
 
-@Suite("Readers of large versions", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Readers of large versions", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct SlowReaderTests {
     /// Sends large shared bytes when a connection opens.
     private final class Publisher: WebSocketHandler {

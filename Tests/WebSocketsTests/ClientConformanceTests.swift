@@ -5,7 +5,7 @@ import Transports
 @testable import WebSockets
 
 /// The requirements of RFC 6455 for a client, over a real socket against a hand-written server.
-@Suite("RFC 6455: the client", .ownThreads) struct ClientConformanceTests {
+@Suite("RFC 6455: the client", .dedicatedThreads) struct ClientConformanceTests {
     /// Starts to connect. On a reactor: these tests block their threads of the pool.
     private func connect(
         to server: RawServer, subprotocols: [String] = [],

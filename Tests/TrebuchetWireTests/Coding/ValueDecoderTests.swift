@@ -245,7 +245,7 @@ import Testing
         #expect(throws: ValueError.self) { try read(Endless.self, "1") }
     }
 
-    private struct Keeper: Decodable {
+    private struct ContainerRetainer: Decodable {
         // Only one test retains one, and it decodes nothing concurrently.
         nonisolated(unsafe) static var kept: (KeyedDecodingContainer<AnyKey>, any UnkeyedDecodingContainer)?
 
@@ -258,10 +258,10 @@ import Testing
     @Test("a retained decoder finds null after the decoding")
     func kept() throws {
         let coder = ValueCoder()
-        _ = try read(Keeper.self, #"{"a":[1,[2],3],"\u0062":2}"#, coder)
+        _ = try read(ContainerRetainer.self, #"{"a":[1,[2],3],"\u0062":2}"#, coder)
         #expect(try read([Int].self, "[1]", coder) == [1])
-        var (all, list) = try #require(Keeper.kept)
-        Keeper.kept = nil
+        var (all, list) = try #require(ContainerRetainer.kept)
+        ContainerRetainer.kept = nil
         #expect(all.allKeys.isEmpty && !all.contains("a"))
         #expect(throws: DecodingError.self) { try all.decode(Int.self, forKey: "b") }
         while !list.isAtEnd { #expect(try list.decodeNil()) }

@@ -6,7 +6,7 @@ import TrebuchetTesting
 import WebSockets
 
 /// Misbehaving clients that pass references.
-@Suite(.timeLimit(.minutes(5))) struct StrangeHostTests {
+@Suite(.timeLimit(.minutes(5))) struct MisbehavingClientActorTests {
     private static let identity = "an-identity-that-nobody-guesses"
 
     private func withHost(

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Calls of malicious or faulty clients.
-@Suite(.timeLimit(.minutes(5))) struct StrangerCallTests {
+@Suite(.timeLimit(.minutes(5))) struct MisbehavingCallerTests {
     /// Runs `body` with a server with a lobby, and on-demand lobbies that wait for the test's signal.
     private func withLobbies(
         reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
