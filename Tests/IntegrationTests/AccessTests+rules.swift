@@ -149,7 +149,7 @@ extension AccessTests {
         let stream = await (try client.resolve(CallerReportingActor.self, id: "mirrors/1")).observeCount()
         await journal.wait(for: "makes it")
         await server.replaceAuthorization { _, _, _ in false }
-        for await _ in stream { Issue.record("a value without permission") }
+        for await _ in stream { Issue.record("a value arrived without authorization") }
         guard case .failed(let error) = stream.outcome else {
             Issue.record("the stream ended without an error")
             return

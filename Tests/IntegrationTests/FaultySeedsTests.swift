@@ -82,9 +82,9 @@ import TrebuchetTesting
         for reader in readers {
             let seen = await reader.value
             #expect(seen.last == last, "the newest value arrives; seed \(seed)")
-            #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.count < $1.count }, "forward alone; seed \(seed)")
+            #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.count < $1.count }, "values only advance; seed \(seed)")
         }
-        #expect(scenes.map(\.link.counters.accepted).reduce(0, +) > 4, "the links do cut; seed \(seed)")
+        #expect(scenes.map(\.link.counters.accepted).reduce(0, +) > 4, "the links are cut; seed \(seed)")
         for scene in scenes {
             await scene.client.close()
             await scene.link.close()

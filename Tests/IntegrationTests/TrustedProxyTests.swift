@@ -75,7 +75,7 @@ import WebSockets
                 reason?.contains(
                     "responded with 400 instead of 101: X-Forwarded-For contains 'unknown', which is not an address")
                     == true,
-                "\(reason ?? "let in")")
+                "\(reason ?? "admitted")")
         }
     }
 
@@ -88,7 +88,7 @@ import WebSockets
             let first = try await RawPeer.connect(address, headers: ada)
             let second = try await RawPeer.connect(address, headers: ada)
             let reason = await refusal(address, "203.0.113.7")
-            #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "let in")")
+            #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "admitted")")
             #expect(reason?.contains("connectionsPerHost") == true)
             #expect(await refusal(address, "203.0.113.8") == nil)
             first.abort()

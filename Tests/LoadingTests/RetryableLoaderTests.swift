@@ -112,7 +112,7 @@ import Testing
         let base = ForeignLoader()
         let loader = RetryableLoader(wrapping: base, clock: clock)
         let load = Task { await loader.load() }
-        await eventually("progress has come") { loader.currentState == .loading(LoadingProgress(message: "half")) }
+        await eventually("progress was published") { loader.currentState == .loading(LoadingProgress(message: "half")) }
         base.finish.update(true)
         await load.ended
         #expect(loader.currentState == .loaded(5))

@@ -92,6 +92,6 @@ struct StoredStreamTests {
             base = loader.base
             await loader.load()
         }
-        await eventually("the loader goes") { base == nil }
+        await eventually("the loader is freed") { base == nil }
     }
 }

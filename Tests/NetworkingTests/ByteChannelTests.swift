@@ -105,7 +105,7 @@ private final class CollectingDelegate: ByteChannelDelegate, @unchecked Sendable
             await reactor.perform { isReset ? channel.reset() : channel.close() }
             // After another turn the reactor has released its references.
             await reactor.perform {}
-            #expect(ended != nil, "it is still ours")
+            #expect(ended != nil, "the test still references the channel")
             #expect(!channel.isOpen)
         }
         #expect(ended == nil)

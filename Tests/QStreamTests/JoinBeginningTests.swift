@@ -24,7 +24,7 @@ import Testing
         /// Sends 2; returns between the branches.
         func send() async -> Task<Void, Never> {
             let sending = Task { [source] in await source.set(2) }
-            await eventually("the value is half way") { await latch.arrivals == 1 }
+            await eventually("the value has passed the first branch") { await latch.arrivals == 1 }
             return sending
         }
     }
@@ -80,7 +80,7 @@ import Testing
         let halfWay = await PartialSend()
         let sending = await halfWay.send()
         let building = Task { await [halfWay.tens, halfWay.hundreds, halfWay.tens].combineLatest() }
-        await eventually("all are attached") { halfWay.tens.outlet.inletCount == 2 }
+        await eventually("all joins are attached") { halfWay.tens.outlet.inletCount == 2 }
         await halfWay.latch.open()
         await sending.value
         #expect(await building.value.currentValue() == [20, 200, 20])
@@ -166,6 +166,6 @@ import Testing
             for sender in senders { sender.cancel() }
             for sender in senders { await sender.value }
         }
-        #expect(torn.values.isEmpty, "\(torn.values.count) torn, such as \(torn.values.prefix(3))")
+        #expect(torn.values.isEmpty, "\(torn.values.count) inconsistent, such as \(torn.values.prefix(3))")
     }
 }

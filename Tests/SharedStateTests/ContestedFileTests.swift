@@ -113,7 +113,7 @@ struct ContestedFileTests {
         await #expect(throws: FileStorageError.self) { try await shared.save() }
         files.fill(false)
         shared.withLock { $0 = 3 }
-        await eventually("it was refused") { (shared.saveError as? FileStorageError)?.code == .notOverwritten }
+        await eventually("the write was rejected") { (shared.saveError as? FileStorageError)?.code == .notOverwritten }
         #expect(files.text == "damaged")
         try await shared.save()
         #expect(files.text == "3")

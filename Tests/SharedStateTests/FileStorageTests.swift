@@ -184,7 +184,7 @@ struct FileStorageTests {
         @Shared(.fileStorage(file), store: store) var count = 0
         #expect(count == 3)
         storage.letThrough(2)
-        await eventually("all is written") { text(storage.data) == "3" }
+        await eventually("all changes are written") { text(storage.data) == "3" }
     }
 
     @Test("a partly written file is never visible")

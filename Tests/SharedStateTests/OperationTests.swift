@@ -264,7 +264,7 @@ struct OperationTests {
         await eventually("the work has begun") { hasBegun.count == 1 }
         task.cancel()
         _ = try? await task.value
-        await eventually("the work has noticed") { wasCancelled.count == 1 }
+        await eventually("the work has noticed the cancellation") { wasCancelled.count == 1 }
     }
 
     @Test("a call that is cancelled before its start does no work, and has its callbacks nevertheless")

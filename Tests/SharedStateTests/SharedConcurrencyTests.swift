@@ -101,7 +101,7 @@ struct SharedConcurrencyTests {
                     $0 = 2
                 }
             }
-            await eventually("the writer is inside") { isInside.count == 1 }
+            await eventually("the writer holds the lock") { isInside.count == 1 }
             #expect(shared.wrappedValue == 1)
             hasRead.add(())
         }

@@ -84,7 +84,7 @@ struct SharedLoadingTests {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 1
         let load = Task { [shared = $count] in try await shared.load() }
-        await eventually("the later one has begun") { backend.loads.count == 2 }
+        await eventually("the later load has started") { backend.loads.count == 2 }
         backend.loads[0].resume(returning: 5)
         #expect(count == 5)
         backend.loads[1].resume(returning: 6)

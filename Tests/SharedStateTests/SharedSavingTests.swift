@@ -31,7 +31,7 @@ struct SharedSavingTests {
         @Shared(backend.key, store: store) var count = 5
         backend.holdSaves()
         let task = Task { [shared = $count] in try await shared.save() }
-        await eventually("the save is handed over") { backend.saves.count == 1 }
+        await eventually("the save has started") { backend.saves.count == 1 }
         #expect(backend.saves[0].context == .userInitiated)
         #expect(backend.saves[0].value == 5)
         backend.saves[0].continuation.resume(throwing: TestError())

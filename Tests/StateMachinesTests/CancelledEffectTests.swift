@@ -84,7 +84,7 @@ struct CancelledEffectTests {
             onItsWay.record("sent")
             await gate.wait()
         }
-        await eventually("it has sent") { onItsWay.entries == ["sent"] }
+        await eventually("the effect has sent its action") { onItsWay.entries == ["sent"] }
         owner.send(9) {}
         gate.open()
         await owner.ended()

@@ -31,7 +31,7 @@ struct EffectNamesTests {
         await eventually("it waits") { clock.sleeperCount == 1 }
         await clock.advance(by: .milliseconds(900))
         let second = store.send(2)
-        await eventually("only it waits") { clock.sleepers == [.milliseconds(1900)] }
+        await eventually("only this effect waits") { clock.sleepers == [.milliseconds(1900)] }
         await clock.advance(by: .milliseconds(900))
         #expect(store.state == [])
         await clock.advance(by: .milliseconds(100))

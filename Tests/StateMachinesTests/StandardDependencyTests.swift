@@ -71,7 +71,7 @@ struct StandardDependencyTests {
         await eventually("it sleeps") { clock.sleeperCount == 1 }
         await clock.advance(by: .seconds(1))
         await store.receive(.ticked) { $0.ticks = 1 }
-        await eventually("it sleeps again") { clock.sleeperCount == 1 }
+        await eventually("the task sleeps again") { clock.sleeperCount == 1 }
         await clock.advance(by: .milliseconds(999))
         await clock.advance(by: .milliseconds(1))
         await store.receive(.ticked) { $0.ticks = 2 }

@@ -192,7 +192,7 @@ struct TestStoreFaultTests {
             let store = TestStore(initialState: Feature.State()) { Feature(left: left) }
             await store.send(.leave).finish()
             left.record("ended")
-            await eventually("it was sent") { left.entries == ["ended", "sent"] }
+            await eventually("the action was sent") { left.entries == ["ended", "sent"] }
             await store.receive(.add) { $0.count = 1 }
         }
         #expect(reports.count { $0.hasPrefix("An effect sent an action after it had ended: .add.") } == 1)

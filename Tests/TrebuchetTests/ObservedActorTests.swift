@@ -141,7 +141,7 @@ import TrebuchetTesting
             #expect(model.$state.isConnecting)
             await untilTrue { model.count == 0 }
             model.$state.retry()
-            #expect(!model.$state.isConnecting, "there is nothing to try again")
+            #expect(!model.$state.isConnecting, "no attempt can be retried")
             #expect(await server.subscriberCount(of: "todos", "observeState") == 1)
         }
     }

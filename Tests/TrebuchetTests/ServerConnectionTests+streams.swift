@@ -88,7 +88,7 @@ extension ServerConnectionTests {
         #expect(await rig.waitFor(#""type":"streamStart","payload":{"streamID":"s2","callID":"7""#))
         if isSameEpoch {
             _ = await rig.call(3, "calculator", "nothing()", "")
-            #expect(await rig.on { $0.streams.values.first?.sent ?? 0 } == seen, "it has that already")
+            #expect(await rig.on { $0.streams.values.first?.sent ?? 0 } == seen, "the client has that version")
         } else {
             #expect(await rig.waitFor("milk"))
         }

@@ -56,7 +56,9 @@ struct BufferedMemoryTests {
         #expect(account.adjustUsage(by: -1) == nil, "a decrease exceeds no limit")
         server.adjustUsage(by: 1 << 20)
         let other = MemoryAccount(limit: 1 << 20, server: server)
-        #expect(other.adjustUsage(by: 4096) == MemoryLimitExceeded(.server, 1 << 20), "there is an end to that")
+        #expect(
+            other.adjustUsage(by: 4096) == MemoryLimitExceeded(.server, 1 << 20),
+            "beyond twice the limit small connections end, too")
     }
 
     @Test("every reason fits into a close frame")

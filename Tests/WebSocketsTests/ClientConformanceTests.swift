@@ -136,7 +136,7 @@ import Transports
         let frame = try connected.peer.receiveMasked()
         #expect(frame.opcode == 8, "\(section)")
         #expect(frame.payload.prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 0xFF)]), "\(section)")
-        #expect(try connected.peer.receiveToEnd() == [], "\(section): the message behind it is not echoed")
+        #expect(try connected.peer.receiveToEnd() == [], "\(section): the following message is not echoed")
         #expect(await connected.endings.next()?.code.rawValue == code, "\(section)")
     }
 

@@ -59,6 +59,6 @@ struct FairnessTests {
         let entries = log.entries.withLock { $0 }
         #expect(entries.filter { $0 >= 0 } == Array(0..<2000))
         let before = try #require(entries.firstIndex(of: -1))
-        #expect(before < 300, "\(before) messages of the flood came first")
+        #expect(before < 300, "\(before) messages of the flood were handled first")
     }
 }

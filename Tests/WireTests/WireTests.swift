@@ -98,7 +98,7 @@ import TrebuchetActors
                 if one.hasPrefix("{") { taken += 1 } else { refused += 1 }
             }
         }
-        #expect(taken > 100 && refused > 100, "\(taken) taken, \(refused) refused")
+        #expect(taken > 100 && refused > 100, "\(taken) accepted, \(refused) rejected")
     }
 
     @Test(

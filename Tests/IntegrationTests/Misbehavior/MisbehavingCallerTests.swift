@@ -136,7 +136,7 @@ import TrebuchetTesting
             let session = peer.session
             let other = try await RawPeer.connect(try #require(server.address))
             other.call("1", "lobbies/1", "enterOnce()", of: session)
-            #expect(try await message(other).error?.code == "cancelled", "its outcome is known: it never ran")
+            #expect(try await message(other).error?.code == "cancelled", "the outcome is known: the call never ran")
             journal.record("go")
             other.call("2", "lobbies/1", "enterOnce()")
             #expect(try await message(other).result == 1)

@@ -71,7 +71,7 @@ import Testing
             try check(AnyJSON.self, seed)
             try check(Mixed.self, seed)
         }
-        #expect(taken > 100 && refused > 100, "\(taken) taken, \(refused) refused")
+        #expect(taken > 100 && refused > 100, "\(taken) accepted, \(refused) rejected")
     }
 }
 
