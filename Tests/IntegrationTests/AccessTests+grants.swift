@@ -32,7 +32,7 @@ extension AccessTests {
     }
 
     @Test("a cached grant is not checked again until the rules or the principal change")
-    func keptGrants() async throws {
+    func cachedGrants() async throws {
         let asked = Mutex<[String]>([])
         let isLetIn = Mutex(true)
         func askedSince() -> [String] {

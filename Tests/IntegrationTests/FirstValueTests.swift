@@ -61,7 +61,7 @@ private distributed actor PoolBoard {
     }
 
     @Test("the recorded response of an idempotent call follows the first value, too", arguments: ["boards/", "a", "b"])
-    func kept(actor: String) async throws {
+    func recordedResponse(actor: String) async throws {
         try await withBoards { server in
             for number in 1...16 {
                 let name = actor == "boards/" ? "boards/\(number)" : actor

@@ -116,7 +116,7 @@ import TrebuchetTesting
     }
 
     @Test("a name that no server issues is not looked up")
-    func strangeNames() async throws {
+    func unknownNames() async throws {
         try await withServer(store) { (peer, _) async throws in
             for name in ["a", "a/b", String(repeating: "a", count: 100_000)] {
                 peer.call("1", "purse", "look()", of: name)
@@ -126,7 +126,7 @@ import TrebuchetTesting
     }
 
     @Test("recorded responses are removed from the store when they expire, those of an earlier process too")
-    func forgotten() async throws {
+    func expiration() async throws {
         try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "add(_:)", "[1]")
             _ = try await answer(peer)

@@ -31,7 +31,7 @@ import TrebuchetTesting
                 "unknownOutcome none f()"
             ),
         ])
-    func told(message: String, wanted: String) async throws {
+    func reportedRejections(message: String, wanted: String) async throws {
         let refusals = RejectionRecorder()
         try await withTestServer { server in
             server.addEventHandler(refusals)

@@ -262,7 +262,7 @@ import WebSockets
     }
 
     @Test("a repeat whose first message was lost runs, and a late first message does not")
-    func firstNeverCame() async throws {
+    func lostFirstMessage() async throws {
         let scene = try await Scene()
         for _ in 0..<4 {
             let first = try await RawPeer.connect(scene.address)

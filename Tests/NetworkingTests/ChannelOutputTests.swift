@@ -178,7 +178,7 @@ struct ChannelOutputTests {
     }
 
     @Test("pending bytes are accounted from 4 KiB on, as they grow and shrink")
-    func held() async throws {
+    func accountedBytes() async throws {
         let accounts = RecordingMemoryAccounts()
         let rig = try await ChannelRig(limits: ChannelLimits(accounts: accounts))
         await rig.on {

@@ -161,7 +161,7 @@ struct ReactorWorkTests {
         arguments: [
             "sent", "jobs", "line", "end",
         ])
-    func goesOn(part: String) async throws {
+    func continuedWork(part: String) async throws {
         let reactor = try Reactor(name: "test-goes-on")
         let done = Journal()
         // All of it is queued before any of it runs.
@@ -228,7 +228,7 @@ struct ReactorWorkTests {
             ("work", "tasks, actors and work sent from other threads"), ("timers", "timers"),
             ("jobs", "tasks, actors and work sent from other threads"), ("end", "sending output at the end of a turn"),
         ])
-    func heldIn(part: String, activity: String) async throws {
+    func blockedPart(part: String, activity: String) async throws {
         let rig = try await ChannelRig()
         let reactor = rig.reactor
         let gate = ThreadSemaphore()

@@ -105,7 +105,7 @@ struct ContestedFileTests {
     }
 
     @Test("a damaged file that save() could not replace is preserved")
-    func keptAfterFailedSave() async throws {
+    func preservedAfterFailedSave() async throws {
         let (files, file) = (ContestedStorage("damaged"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
         #expect((shared.loadError as? FileStorageError)?.code == .damaged)

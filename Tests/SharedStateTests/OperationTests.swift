@@ -91,7 +91,7 @@ struct OperationTests {
     }
 
     @Test("a call whose outcome object is released settles with CancellationError")
-    func forgotten() async throws {
+    func releasedOutcome() async throws {
         var outcome: OperationOutcome<Int>? = OperationOutcome()
         let call = account.start(
             .rename, onSettled: { [events] _ in events.add("settled") }, until: try #require(outcome))

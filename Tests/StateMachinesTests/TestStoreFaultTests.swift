@@ -144,7 +144,7 @@ struct TestStoreFaultTests {
     }
 
     @Test("the release of a test store reports nothing after the last action of a main-actor effect")
-    func goesWithMainActor() async {
+    func releaseAfterLastAction() async {
         for _ in 0..<20 {
             let reports = await issues {
                 let store = TestStore(initialState: Feature.State()) {
@@ -165,7 +165,7 @@ struct TestStoreFaultTests {
     }
 
     @Test("an unfinished effect of the main actor is still reported")
-    func mainActorGoesOn() async {
+    func unfinishedMainActorEffect() async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) {
                 Reduce<Feature.State, Feature.Action> { state, action in

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test("a call inspects at most three buckets, however many exist")
-    func looks() {
+    func inspectedBuckets() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 100_000)
         for party in 0..<50_000 { _ = table.consume(party, at: 0) }
         #expect(table.count == 50_000)

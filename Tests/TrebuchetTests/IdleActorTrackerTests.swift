@@ -79,7 +79,7 @@ import TrebuchetTesting
     }
 
     @Test("a closed actor is not entered, and an actor in use is not closed")
-    func life() {
+    func closing() {
         let life = ActorInstance()
         #expect(life.enter())
         #expect(!life.close())

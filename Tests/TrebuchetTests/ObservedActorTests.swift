@@ -147,7 +147,7 @@ import TrebuchetTesting
     }
 
     @Test("when the actor ends, the last value stays, with an error")
-    func actorGone() async throws {
+    func actorEnd() async throws {
         try await withTestServer { server in
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
         } body: { client, server in

@@ -169,7 +169,7 @@ extension ServerConnectionTests {
     }
 
     @Test("the call for a stream is answered when its client takes the name that the server had chosen")
-    func takenName() async {
+    func reusedName() async {
         let rig = await rigWithActorsElsewhere()
         let call = #"{"type":"invocation","payload":{"callID":"1","actorID":"one","targetIdentifier":"observeState"}}"#
         await inOneTurn(rig, [call, resuming("s1", "other")])
@@ -193,7 +193,7 @@ extension ServerConnectionTests {
     }
 
     @Test("a stream is released at the scopes that reserved it, also after another sign-in")
-    func givenBack() async throws {
+    func released() async throws {
         let rig = await Rig()
         let caller = CallerConnection(principal: Principal(id: "ann"), remoteAddress: nil)
         let shard = rig.server.shards[0]

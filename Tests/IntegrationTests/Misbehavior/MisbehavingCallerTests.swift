@@ -169,7 +169,7 @@ import TrebuchetTesting
     }
 
     @Test("the server's buffered memory has a limit, and existing work survives it")
-    func heldBytes() async throws {
+    func bufferedMemory() async throws {
         var limits = ServerLimits()
         limits.bufferedBytes = 8_000
         limits.bufferedBytesPerHost = 16_000

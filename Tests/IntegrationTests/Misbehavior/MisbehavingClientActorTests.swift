@@ -114,7 +114,7 @@ import WebSockets
     }
 
     @Test("responses to unknown calls end the sender's connection, and late ones are ignored")
-    func unasked() async throws {
+    func unknownResponses() async throws {
         try await withHost { host, address, _ in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)

@@ -256,7 +256,7 @@ import Testing
     }
 
     @Test("a retained decoder finds null after the decoding")
-    func kept() throws {
+    func retainedDecoder() throws {
         let coder = ValueCoder()
         _ = try read(ContainerRetainer.self, #"{"a":[1,[2],3],"\u0062":2}"#, coder)
         #expect(try read([Int].self, "[1]", coder) == [1])
