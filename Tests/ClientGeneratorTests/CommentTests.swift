@@ -101,7 +101,7 @@ import Testing
             "Map<string, Set<number>>",
             #""; // =" | "😀""#, "`$` | `{`",
         ])
-    func told(text: String) {
+    func copiedType(text: String) {
         let generation = generated(echo("A", "// trebuchet: TypeScript = \(text)\nstruct A: Codable {}"))
         #expect(generation.messages == [])
         #expect(generation.typeScript.contains("export type A = \(text)\n"))

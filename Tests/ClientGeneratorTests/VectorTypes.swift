@@ -76,7 +76,7 @@ enum Ratio: Double, Codable {
 /// Object keys, unlike those of ``Colour``.
 enum Size: String, Codable, CodingKeyRepresentable { case small, large }
 
-/// Values with labels and without, renamed, left out when they are nil, and none.
+/// Payloads with and without labels, renamed, omitted when nil, and absent.
 enum Choice: Codable, Equatable {
     case load(key: String, at: Date)
     case point(Int, Int)
@@ -185,7 +185,7 @@ final class Node: Codable, Sendable {
     init(_ name: String, _ next: Node?) { (self.name, self.next) = (name, next) }
 }
 
-/// Names that are none elsewhere.
+/// Names that are invalid in other languages.
 struct Unusual: Codable {
     var `class`: Int
     var __proto__: Date

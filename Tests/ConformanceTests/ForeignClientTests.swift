@@ -7,7 +7,8 @@ import Testing
     @Test("a Python client calls and observes with hand-written JSON of version 3")
     func version3() async throws { try await run("version3", []) }
 
-    @Test("a Python client works over TLS 1.2 and 1.3, with the certificate checked", arguments: ["TLSv1_2", "TLSv1_3"])
+    @Test(
+        "a Python client works over TLS 1.2 and 1.3, with the certificate checked", arguments: ["TLSv1_2", "TLSv1_3"])
     func version3overTLS(_ version: String) async throws {
         let files = ["--tls-cert", TestCertificate.path("server.pem"), "--tls-key", TestCertificate.path("server.key")]
         try await run("version3", [TestCertificate.path("ca.pem"), version], serving: files)

@@ -23,7 +23,7 @@ import TrebuchetTesting
         let type: String
         let name: String
         let calls: [Call]
-        var looks = Looks.between
+        var looks = InspectionTime.between
         let expose: @Sendable (TrebuchetServer, String) async -> Void
 
         var testDescription: String { "\(type) \(looks)" }
@@ -34,7 +34,7 @@ import TrebuchetTesting
     }
 
     /// The time of the inspections.
-    enum Looks {
+    enum InspectionTime {
         /// After each call.
         case between
         /// Before the first of many and after the last.

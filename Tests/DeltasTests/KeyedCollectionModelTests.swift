@@ -100,7 +100,7 @@ struct KeyedCollectionModelTests {
     }
 
     @Test("retained copies stay unchanged")
-    func heldCopies() throws {
+    func retainedCopies() throws {
         var pair = Pair(random: RandomSource(seed: 77), size: 200)
         var held: [(KeyedCollection<Item>, [Item])] = []
         for _ in 0..<200 {

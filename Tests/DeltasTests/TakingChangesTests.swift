@@ -120,7 +120,7 @@ struct TakingChangesTests {
     }
 
     @Test("earlier changes are not taken after others were applied")
-    func takenAfterApplying() throws {
+    func changesAfterApplying() throws {
         var source: KeyedCollection = [Item(id: 1, title: "a")]
         _ = source.takeChanges()
         source.append(Item(id: 2, title: "b"))

@@ -10,13 +10,13 @@ import Testing
     }
 
     /// All have one hash, and are equal as rarely as others.
-    struct Same: Codable, Hashable, Sendable {
+    struct EqualHashID: Codable, Hashable, Sendable {
         let number: Int
         func hash(into hasher: inout Hasher) {}
     }
 
     struct Colliding: Codable, Sendable, Identifiable, Equatable {
-        let id: Same
+        let id: EqualHashID
         var value = 0
     }
 
@@ -35,7 +35,7 @@ import Testing
 
     @Test("ids with one hash are found, changed, moved and removed like others")
     func collisions() throws {
-        var ours = KeyedCollection((0..<200).map { Colliding(id: Same(number: $0)) })
+        var ours = KeyedCollection((0..<200).map { Colliding(id: EqualHashID(number: $0)) })
         var theirs = ours
         var model = Array(ours)
         var generator = RandomSource(seed: 7)
@@ -44,7 +44,7 @@ import Testing
             switch Int.random(in: 0..<4, using: &generator) {
             case 0:
                 let index = Int.random(in: 0...model.count, using: &generator)
-                let element = Colliding(id: Same(number: next))
+                let element = Colliding(id: EqualHashID(number: next))
                 next += 1
                 ours.insert(element, at: index)
                 model.insert(element, at: index)
@@ -73,10 +73,10 @@ import Testing
     @Test("changes of an update that throws are recorded, after moves and removals too")
     func throwing() throws {
         struct Failure: Error {}
-        var ours = KeyedCollection((0..<40).map { Colliding(id: Same(number: $0)) })
+        var ours = KeyedCollection((0..<40).map { Colliding(id: EqualHashID(number: $0)) })
         var theirs = ours
         func spoil(_ id: Int) {
-            try? ours.update(id: Same(number: id)) {
+            try? ours.update(id: EqualHashID(number: id)) {
                 $0.value = 7
                 throw Failure()
             }
@@ -89,8 +89,8 @@ import Testing
         try take()
         #expect(Array(ours) == Array(theirs))
         spoil(5)
-        ours.move(id: Same(number: 5), to: 20)
-        ours.remove(id: Same(number: 2))
+        ours.move(id: EqualHashID(number: 5), to: 20)
+        ours.remove(id: EqualHashID(number: 2))
         spoil(30)
         try take()
         #expect(Array(ours) == Array(theirs))

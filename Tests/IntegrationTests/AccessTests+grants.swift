@@ -32,7 +32,7 @@ extension AccessTests {
     }
 
     @Test("a cached grant is not checked again until the rules or the principal change")
-    func keptGrants() async throws {
+    func cachedGrants() async throws {
         let asked = Mutex<[String]>([])
         let isLetIn = Mutex(true)
         func askedSince() -> [String] {
@@ -71,10 +71,10 @@ extension AccessTests {
 
             isLetIn.withLock { $0 = false }
             _ = try await one.bump()
-            #expect(askedSince() == [], "a grant holds until the rules change")
+            #expect(askedSince() == [], "a grant is valid until the rules change")
             server.withLock { $0 }?.invalidateAuthorizationCache()
             for _ in 0..<2 { await #expect(throws: TrebuchetError.self) { try await one.bump() } }
-            #expect(askedSince() == ["ada one bump()", "ada one bump()"], "a refusal is not kept")
+            #expect(askedSince() == ["ada one bump()", "ada one bump()"], "a rejection is not cached")
             isLetIn.withLock { $0 = true }
             for _ in 0..<2 { _ = try await one.bump() }
             #expect(askedSince() == ["ada one bump()"])

@@ -8,7 +8,7 @@ import TrebuchetTesting
 /// Rules of a policy: effective from the first connection, and replaceable for existing connections.
 extension AccessTests {
     /// The ways a client connects to its server.
-    enum Way: CaseIterable {
+    enum ConnectionKind: CaseIterable {
         case webSocket, local, localBeforeStart
     }
 
@@ -20,8 +20,8 @@ extension AccessTests {
 
     @Test(
         "rules apply to a connection from its first call, and replacements take effect at once",
-        arguments: Way.allCases, [false, true])
-    func rules(way: Way, keepsGrants: Bool) async throws {
+        arguments: ConnectionKind.allCases, [false, true])
+    func rules(way: ConnectionKind, keepsGrants: Bool) async throws {
         var access = AccessPolicy(authorize: { _, actor, target in actor == "one" && target != "caller()" })
         access.cachesGrants = keepsGrants
         let server = TrebuchetServer(transport: .webSocket(port: 0), reactors: 2, access: access)
@@ -149,7 +149,7 @@ extension AccessTests {
         let stream = await (try client.resolve(CallerReportingActor.self, id: "mirrors/1")).observeCount()
         await journal.wait(for: "makes it")
         await server.replaceAuthorization { _, _, _ in false }
-        for await _ in stream { Issue.record("a value without permission") }
+        for await _ in stream { Issue.record("a value arrived without authorization") }
         guard case .failed(let error) = stream.outcome else {
             Issue.record("the stream ended without an error")
             return

@@ -230,7 +230,7 @@ distributed actor CallerReportingActor {
                 let error = await #expect(throws: TrebuchetError.self) { try await mirror.bump() }
                 #expect(error?.code == code)
                 let stream = await mirror.observeCount()
-                for await _ in stream { Issue.record("a value without permission") }
+                for await _ in stream { Issue.record("a value arrived without authorization") }
                 guard case .failed(let reason) = stream.outcome else {
                     Issue.record("the stream ended without an error")
                     continue
@@ -269,7 +269,7 @@ distributed actor CallerReportingActor {
             let byMethod = await refused { _ = try await mirror.bump() }
             let error = await #expect(throws: TrebuchetError.self) { _ = try await mirror.bump() }
             let retryAfter = try #require(error?.retryAfter)
-            #expect((.seconds(900)...(.seconds(1_000))).contains(retryAfter), "one comes every 1,000 s")
+            #expect((.seconds(900)...(.seconds(1_000))).contains(retryAfter), "one token is added every 1,000 s")
             #expect(error?.message.hasSuffix(" in \(Int((retryAfter / .milliseconds(1)).rounded())) ms") == true)
             #expect(byMethod?.hasPrefix("too many calls of bump(); try again in ") == true)
             for _ in 0..<3 { #expect(try await mirror.caller() == "ada") }

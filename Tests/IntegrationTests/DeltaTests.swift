@@ -74,7 +74,7 @@ import TrebuchetTesting
             }
             let late = try await resumed(from: sequence + 1, epoch: epoch)
             #expect(late.count == 1)
-            #expect(late.first?.contains(#""data":[0,1,2,"#) == true, "out of reach")
+            #expect(late.first?.contains(#""data":[0,1,2,"#) == true, "the version is no longer available")
         }
     }
 

@@ -11,7 +11,7 @@ import Trebuchet
         let server = try ChildProcess(
             "/bin/sh", ["-c", "ulimit -n 40; exec \"$0\" serve --port 0", ServeProcess.tool])
         let line = try #require(await server.nextLine())
-        let match = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/), "the server said: \(line)")
+        let match = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/), "the server's output: \(line)")
         let port = try #require(Int(match.1))
 
         let client = TrebuchetClient(transport: .webSocket(host: "127.0.0.1", port: port))

@@ -117,7 +117,7 @@ import TrebuchetTesting
     }
 
     @Test("a deactivated actor continues its events after activation; an empty log is removed with it")
-    func letGo() async throws {
+    func deactivation() async throws {
         let store = MemoryStore()
         var limits = ServerLimits()
         limits.resumeTime = .zero

@@ -126,7 +126,7 @@ final class OldClient {
         while true {
             try #require(await eventually { peer.waitingCount > 0 }, "nothing came")
             let message = try OldMessage(
-                try #require(await peer.nextText(), "the connection has ended"))
+                try #require(await peer.nextText(), "the connection ended"))
             received.append(message)
             if isWanted(message) { return message }
         }

@@ -91,7 +91,8 @@ import TrebuchetTesting
                 var updates = 0
                 while count < round * calls {
                     let update = try #require(await subscriber.next())
-                    let last = try #require(update.payload.patch?.last, "a whole value after \(count) of \(calls)")
+                    let last = try #require(
+                        update.payload.patch?.last, "a whole value was sent after \(count) of \(calls)")
                     #expect(last.path == "/count")
                     #expect(try #require(last.value) > count)
                     count = try #require(last.value)

@@ -124,7 +124,7 @@ import TrebuchetTesting
     }
 
     @Test("a released link ends its connections and stops listening")
-    func letGo() async throws {
+    func release() async throws {
         let port = try EchoPort()
         var link: FaultyLink? = try FaultyLink(to: port.listener.address, seed: 1)
         let address = try #require(link?.address)

@@ -26,7 +26,7 @@ import TrebuchetTesting
     }()
 
     /// A writer's knowledge of its numbers. Every other number is written by an `@Idempotent` method.
-    private struct Written: Sendable {
+    private struct WriterRecord: Sendable {
         var acknowledged: Set<Int> = []
         var unknown: Set<Int> = []
         /// The numbers of `@Idempotent` calls that ended without a response.
@@ -57,12 +57,12 @@ import TrebuchetTesting
             let ledger = scene.ledger
             readers.append(Task { await Self.read(ledger) })
         }
-        let written = await withTaskGroup(of: Written.self) { group in
+        let written = await withTaskGroup(of: WriterRecord.self) { group in
             for (index, scene) in scenes.enumerated() {
                 let ledger = scene.ledger
                 group.addTask { await Self.write(ledger, from: (index + 1) * 1_000) }
             }
-            return await group.reduce(into: Written()) {
+            return await group.reduce(into: WriterRecord()) {
                 $0.acknowledged.formUnion($1.acknowledged)
                 $0.unknown.formUnion($1.unknown)
                 $0.unrepeated.merge($1.unrepeated) { first, _ in first }
@@ -82,9 +82,9 @@ import TrebuchetTesting
         for reader in readers {
             let seen = await reader.value
             #expect(seen.last == last, "the newest value arrives; seed \(seed)")
-            #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.count < $1.count }, "forward alone; seed \(seed)")
+            #expect(zip(seen, seen.dropFirst()).allSatisfy { $0.count < $1.count }, "values only advance; seed \(seed)")
         }
-        #expect(scenes.map(\.link.counters.accepted).reduce(0, +) > 4, "the links do cut; seed \(seed)")
+        #expect(scenes.map(\.link.counters.accepted).reduce(0, +) > 4, "the links are cut; seed \(seed)")
         for scene in scenes {
             await scene.client.close()
             await scene.link.close()
@@ -103,8 +103,8 @@ import TrebuchetTesting
         return seen
     }
 
-    private static func write(_ ledger: OnceWrittenNumbers, from first: Int) async -> Written {
-        var written = Written()
+    private static func write(_ ledger: OnceWrittenNumbers, from first: Int) async -> WriterRecord {
+        var written = WriterRecord()
         for number in first..<(first + numbersPerWriter) {
             let isRepeated = number.isMultiple(of: 2)
             do {

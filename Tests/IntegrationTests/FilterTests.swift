@@ -255,7 +255,7 @@ private distributed actor Gauge {
     func wrongType() async throws {
         try await withArena(.webSocket) { arena, _, _ in
             let stream = await arena.observeState(filter: .path("/round"), as: String.self)
-            let reader = Task { for await _ in stream { Issue.record("a number as text") } }
+            let reader = Task { for await _ in stream { Issue.record("a number was decoded as text") } }
             #expect(await eventually { stream.decodingError != nil })
             let error = stream.decodingError?.message ?? ""
             #expect(error.contains("value '/round' of state 'observeState' of actor"), "\(error)")

@@ -55,19 +55,19 @@ private distributed actor PoolBoard {
                     $0.invoke("1", "boards/\(number)", method)
                 }
                 #expect(result == 1)
-                #expect(seen == 1, "the stream shows what the answer says")
+                #expect(seen == 1, "the stream has the change before the response")
             }
         }
     }
 
     @Test("the recorded response of an idempotent call follows the first value, too", arguments: ["boards/", "a", "b"])
-    func kept(actor: String) async throws {
+    func recordedResponse(actor: String) async throws {
         try await withBoards { server in
             for number in 1...16 {
                 let name = actor == "boards/" ? "boards/\(number)" : actor
                 let (result, seen) = try await observeAndCall(name, server) { $0.call("1", name, "addOnce()") }
                 #expect(result == (actor == "boards/" ? 1 : number))
-                #expect(seen == result, "the stream shows what the answer says")
+                #expect(seen == result, "the stream has the change before the response")
             }
         }
     }
@@ -78,7 +78,7 @@ private distributed actor PoolBoard {
             for number in 1...64 {
                 let (result, seen) = try await observeAndCall("pool", server) { $0.invoke("1", "pool", "add()") }
                 #expect(result == number)
-                #expect(seen == number, "the stream shows what the answer says")
+                #expect(seen == number, "the stream has the change before the response")
             }
         }
     }

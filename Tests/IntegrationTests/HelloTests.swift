@@ -65,7 +65,7 @@ import TrebuchetTesting
                 let name = try #require(text.split(separator: #""session":""#).last?.split(separator: "\"").first)
                 names.append(String(name))
                 peer.call("1", "board", "addOnce()", of: round == 0 ? nil : names[0])
-                #expect(try await peer.next()?.payload.result == 1, "the answer of the first time")
+                #expect(try await peer.next()?.payload.result == 1, "the first result")
                 peer.abort()
             }
             #expect(names[0] != names[1])

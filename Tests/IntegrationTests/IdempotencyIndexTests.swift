@@ -40,7 +40,8 @@ import TrebuchetTesting
         return try await answer(peer)
     }
 
-    @Test("an answered call gets its recorded response again, and does not run", arguments: ["add(_:)", "addLater(_:)"])
+    @Test(
+        "an answered call gets its recorded response again, and does not run", arguments: ["add(_:)", "addLater(_:)"])
     func answered(target: String) async throws {
         var session = ""
         try await withServer(store) { (peer, _) async throws in
@@ -115,7 +116,7 @@ import TrebuchetTesting
     }
 
     @Test("a name that no server issues is not looked up")
-    func strangeNames() async throws {
+    func unknownNames() async throws {
         try await withServer(store) { (peer, _) async throws in
             for name in ["a", "a/b", String(repeating: "a", count: 100_000)] {
                 peer.call("1", "purse", "look()", of: name)
@@ -125,7 +126,7 @@ import TrebuchetTesting
     }
 
     @Test("recorded responses are removed from the store when they expire, those of an earlier process too")
-    func forgotten() async throws {
+    func expiration() async throws {
         try await withServer(store) { (peer, _) async throws in
             peer.call("1", "purse", "add(_:)", "[1]")
             _ = try await answer(peer)

@@ -293,7 +293,7 @@ import TrebuchetTesting
         var entries: KeyedCollection<Entry> = []
         while !entries.contains(id: -7_777) { entries = try #require(await states.next()) }
         #expect(try await backlog.all() == Array(entries), "seed \(seed)")
-        #expect(link.counters.accepted > 4, "the link does cut; seed \(seed)")
+        #expect(link.counters.accepted > 4, "the link is cut; seed \(seed)")
         await client.close()
         await link.close()
         await server.shutdown(drain: .zero)

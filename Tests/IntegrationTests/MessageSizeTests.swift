@@ -108,7 +108,7 @@ import TrebuchetTesting
     }
 
     @Test("the advertised message size applies to calls and streams, and the connection stays open")
-    func toldSize() async throws {
+    func advertisedSize() async throws {
         var limits = ServerLimits()
         limits.messageSize = 64 << 10
         let scene = try await Scene(limits: limits)

@@ -24,15 +24,15 @@ private distributed actor Counter {
 /// The state of a view during network failures.
 @Suite(.timeLimit(.minutes(5))) @MainActor struct ObservedActorTests {
     /// The observer's published state at one moment; errors are reduced to their codes.
-    private struct Picture: Equatable, Sendable {
+    private struct ObservedStatus: Equatable, Sendable {
         var value: [Int]?
         var isConnecting: Bool
         var error: TrebuchetError.Code?
         var isConnected: Bool
     }
 
-    private func picture(of observer: ActorObserver<OnceWrittenNumbers, [Int]>) -> Picture {
-        Picture(
+    private func picture(of observer: ActorObserver<OnceWrittenNumbers, [Int]>) -> ObservedStatus {
+        ObservedStatus(
             value: observer.value, isConnecting: observer.isConnecting, error: observer.error?.code,
             isConnected: observer.connectionState == .connected)
     }
@@ -73,7 +73,7 @@ private distributed actor Counter {
             let observer = $entries
             let pictures = Journal()
             let watch = Task {
-                var last: Picture?
+                var last: ObservedStatus?
                 for await picture in Observations({ self.picture(of: observer) }) where picture != last {
                     last = picture
                     pictures.record("\(picture.value.map { "\($0)" } ?? "-") connecting: \(picture.isConnecting)")

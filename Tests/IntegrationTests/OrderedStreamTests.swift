@@ -258,7 +258,7 @@ private distributed actor PoolTicker {
     }
 
     @Test("event streams of a reactivated actor report a gap; a state starts with its new value")
-    func anew() async throws {
+    func reactivatedActor() async throws {
         try await withTicker(.webSocket) { ticker, _, server in
             try await withLink(server) { link, client, far in
                 var ticks = await far.observeTicks().makeAsyncIterator()
@@ -280,7 +280,7 @@ private distributed actor PoolTicker {
     }
 
     @Test("after an overflow error, the client and all others get the following events")
-    func goesOnAfterOverflow() async throws {
+    func eventsAfterOverflow() async throws {
         try await withTicker(.webSocket, reactors: 1) { ticker, _, server in
             func observe(_ peer: RawPeer) async throws {
                 peer.send(

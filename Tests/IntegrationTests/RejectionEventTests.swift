@@ -6,7 +6,7 @@ import TrebuchetTesting
 
 /// Every rejection is reported to the event handlers.
 @Suite(.timeLimit(.minutes(5))) struct RejectionEventTests {
-    private final class Refusals: ServerEventHandler {
+    private final class RejectionRecorder: ServerEventHandler {
         let kinds: ServerEvent.Kinds = .calls
         let told = Mutex<[String]>([])
 
@@ -31,8 +31,8 @@ import TrebuchetTesting
                 "unknownOutcome none f()"
             ),
         ])
-    func told(message: String, wanted: String) async throws {
-        let refusals = Refusals()
+    func reportedRejections(message: String, wanted: String) async throws {
+        let refusals = RejectionRecorder()
         try await withTestServer { server in
             server.addEventHandler(refusals)
             await server.expose(SizedStateActor(actorSystem: server.actorSystem), as: "board")

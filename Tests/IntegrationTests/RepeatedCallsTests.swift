@@ -251,7 +251,7 @@ import WebSockets
             third.call("1", board, "countOnce(_:)", #"["\#(board)"]"#)
             await scene.journal.wait(for: "\(board) began")
             fourth.call("1", board, "countOnce(_:)", #"["\#(board)"]"#, of: third.session)
-            #expect(await third.nextText() == nil, "the client has left that connection")
+            #expect(await third.nextText() == nil, "the client no longer uses that connection")
             scene.journal.record("\(board) go")
             #expect(try await fourth.next()?.payload.result == 2)
             #expect(scene.journal.entries.filter { $0 == "\(board) began" }.count == 1)
@@ -262,7 +262,7 @@ import WebSockets
     }
 
     @Test("a repeat whose first message was lost runs, and a late first message does not")
-    func firstNeverCame() async throws {
+    func lostFirstMessage() async throws {
         let scene = try await Scene()
         for _ in 0..<4 {
             let first = try await RawPeer.connect(scene.address)
@@ -290,7 +290,7 @@ import WebSockets
         bob.call("1", "board", "addOnce()", of: ada.session)
         #expect(try await bob.next()?.payload.error?.code == "unknownOutcome")
         ada.call("2", "board", "addOnce()")
-        #expect(try await ada.next()?.payload.result == 2, "her connection is still there, and nothing ran")
+        #expect(try await ada.next()?.payload.result == 2, "the connection is still open, and nothing ran")
         let again = try await RawPeer.connect(scene.address, headers: ["Authorization": "Bearer ada-key"])
         again.call("1", "board", "addOnce()", of: ada.session)
         #expect(try await again.next()?.payload.result == 1)
@@ -325,7 +325,7 @@ import WebSockets
         peer.send(
             #"{"type":"invocation","payload":{"callID":"5","actorID":"board","targetIdentifier":"addOnce()","#
                 + #""arguments":[],"session":"\#(session)"}}"#)
-        #expect(try await code() == "invalidArguments", "over another connection it is a repeat")
+        #expect(try await code() == "invalidArguments", "over another connection the call is a repeat")
         #expect(try await Self.count(at: peer) == 1, "none of them runs")
         peer.close()
         await scene.end()

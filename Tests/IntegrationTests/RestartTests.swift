@@ -5,7 +5,7 @@ import TrebuchetTesting
 /// Clients that reconnect to a server that was restarted over the same store.
 @Suite(.timeLimit(.minutes(5))) struct RestartTests {
     /// A stream as a client remembers it.
-    private struct Seen {
+    private struct RememberedStream {
         let epoch: String
         let last: Int
     }
@@ -23,11 +23,11 @@ import TrebuchetTesting
         await server.shutdown(drain: .zero)
     }
 
-    private func observe(_ peer: RawPeer, _ stream: String) async throws -> Seen {
+    private func observe(_ peer: RawPeer, _ stream: String) async throws -> RememberedStream {
         peer.invoke("o", "backlog", stream)
         let start = try #require(await peer.nextText())
         let epoch = try #require(start.firstMatch(of: /"epoch":"([^"]+)"/)?.1)
-        return try await Seen(epoch: String(epoch), last: sequence(peer))
+        return try await RememberedStream(epoch: String(epoch), last: sequence(peer))
     }
 
     private func sequence(_ peer: RawPeer) async throws -> Int {
@@ -35,7 +35,7 @@ import TrebuchetTesting
     }
 
     /// The messages for a client that resumes.
-    private func resumed(_ peer: RawPeer, _ stream: String, _ seen: Seen) async throws -> [String] {
+    private func resumed(_ peer: RawPeer, _ stream: String, _ seen: RememberedStream) async throws -> [String] {
         peer.send(
             #"{"type":"streamResume","payload":{"streamID":"s7","callID":"r","actorID":"backlog","#
                 + #""targetIdentifier":"\#(stream)","epoch":"\#(seen.epoch)","lastSequence":\#(seen.last)}}"#)
@@ -47,13 +47,13 @@ import TrebuchetTesting
 
     @Test("a resumed stream with the newest value gets nothing, one with gaps gets the changes, others the whole value")
     func missedChanges() async throws {
-        var seen: [Seen] = []
+        var seen: [RememberedStream] = []
         try await withServer { (backlog, peer) async throws in
             try await backlog.fill(1_000)
             seen.append(try await observe(peer, "observeEntries"))
             for number in 0..<3 {
                 try await backlog.rename(number, "renamed")
-                seen.append(Seen(epoch: seen[0].epoch, last: try await sequence(peer)))
+                seen.append(RememberedStream(epoch: seen[0].epoch, last: try await sequence(peer)))
             }
         }
         try await withServer { (backlog, peer) async throws in
@@ -71,7 +71,8 @@ import TrebuchetTesting
             #expect(missed.last?.contains("again") == true)
         }
         try await withServer { (_, peer) async throws in
-            let another = try await resumed(peer, "observeEntries", Seen(epoch: "another", last: seen[3].last))
+            let another = try await resumed(
+                peer, "observeEntries", RememberedStream(epoch: "another", last: seen[3].last))
             #expect(another.count == 2)
             #expect(another.last?.contains(#""data":[{"#) == true)
         }
@@ -79,7 +80,7 @@ import TrebuchetTesting
 
     @Test("a small state resumes too: with its number, as a whole value")
     func small() async throws {
-        var seen: Seen?
+        var seen: RememberedStream?
         try await withServer { (backlog, peer) async throws in
             try await backlog.title("one")
             seen = try await observe(peer, "observeTitle")
@@ -95,7 +96,7 @@ import TrebuchetTesting
 
     @Test("a state with delivery `.every` sends the missed versions across a restart")
     func every() async throws {
-        var seen: Seen?
+        var seen: RememberedStream?
         try await withServer { (backlog, peer) async throws in
             try await backlog.log((0..<1_000).map { "line \($0)" })
             seen = try await observe(peer, "observeLines")

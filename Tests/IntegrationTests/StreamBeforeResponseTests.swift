@@ -57,7 +57,7 @@ import Trebuchet
             }
             let (result, seen) = try await answer("1", second)
             #expect(result == round)
-            #expect(seen == round, "the stream shows what the answer says")
+            #expect(seen == round, "the stream has the change before the response")
             second.abort()
         }
         await scene.server.shutdown(drain: .zero)
@@ -79,7 +79,7 @@ import Trebuchet
             scene.journal.record("\(round) go")
             let (result, seen) = try await answer("1", second)
             #expect(result == round)
-            #expect(seen == round, "the stream shows what the answer says")
+            #expect(seen == round, "the stream has the change before the response")
             second.abort()
         }
         await scene.server.shutdown(drain: .zero)

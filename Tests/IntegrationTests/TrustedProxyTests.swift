@@ -7,7 +7,7 @@ import WebSockets
 
 /// Connections from a proxy on loopback, attributed to the clients behind it.
 @Suite(.timeLimit(.minutes(5))) struct TrustedProxyTests {
-    private final class Guests: Sendable {
+    private final class CallerRecorder: Sendable {
         private let list = Mutex<[CallerConnection]>([])
         var hosts: [String?] { list.withLock { $0.map { $0.remoteAddress?.host } } }
         var addresses: [SocketAddress?] { list.withLock { $0.map(\.remoteAddress) } }
@@ -16,9 +16,9 @@ import WebSockets
 
     private func withServer(
         trusting proxies: Set<String>, limits: ServerLimits = ServerLimits(),
-        _ body: (SocketAddress, Guests) async throws -> Void
+        _ body: (SocketAddress, CallerRecorder) async throws -> Void
     ) async throws {
-        let guests = Guests()
+        let guests = CallerRecorder()
         var access = AccessPolicy()
         access.trustedProxies = proxies
         access.onConnect = { guests.add($0) }
@@ -75,7 +75,7 @@ import WebSockets
                 reason?.contains(
                     "responded with 400 instead of 101: X-Forwarded-For contains 'unknown', which is not an address")
                     == true,
-                "\(reason ?? "let in")")
+                "\(reason ?? "admitted")")
         }
     }
 
@@ -88,7 +88,7 @@ import WebSockets
             let first = try await RawPeer.connect(address, headers: ada)
             let second = try await RawPeer.connect(address, headers: ada)
             let reason = await refusal(address, "203.0.113.7")
-            #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "let in")")
+            #expect(reason?.contains("responded with 429 instead of 101") == true, "\(reason ?? "admitted")")
             #expect(reason?.contains("connectionsPerHost") == true)
             #expect(await refusal(address, "203.0.113.8") == nil)
             first.abort()

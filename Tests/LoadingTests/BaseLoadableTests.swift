@@ -169,7 +169,7 @@ import Testing
     @Test("the current state is observable")
     func observation() async {
         let loader = BlockLoadable { 1 }
-        let changes = Tally()
+        let changes = TaskCounter()
         withObservationTracking {
             _ = loader.currentState
         } onChange: {
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test("states are published in the order of the changes, also when an observer changes the loader")
-    func toldInOrder() {
+    func stateOrder() {
         let loader = BlockLoadable<Int> { 1 }
         var (first, second): ([LoadingState<Int>], [LoadingState<Int>]) = ([], [])
         for _ in 0..<3 {

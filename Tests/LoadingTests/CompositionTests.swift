@@ -13,7 +13,7 @@ import Testing
         sourceLocation: SourceLocation = #_sourceLocation
     ) async {
         var ended = 0
-        await eventually("all is done", sourceLocation: sourceLocation) {
+        await eventually("the condition is met", sourceLocation: sourceLocation) {
             if clock.sleeperCount > 0 { clock.advance(by: .milliseconds(50)) }
             if script.isOpen(ended + 1) {
                 ended += 1

@@ -5,7 +5,7 @@ import Testing
     @Test("a released permit goes to the longest waiter")
     func order() async throws {
         let limiter = ConcurrencyLimiter(limit: 1)
-        let served = Tally()
+        let served = TaskCounter()
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await limiter.withPermit {
                 for number in 0..<50 {
@@ -22,7 +22,7 @@ import Testing
     @Test("under concurrent cancellation the limit holds and no permit is lost")
     func contention() async {
         let limiter = ConcurrencyLimiter(limit: 3)
-        let inside = Tally()
+        let inside = TaskCounter()
         for round in 0..<200 {
             let tasks = (0..<20).map { _ in
                 Task {

@@ -22,7 +22,7 @@ import Testing
             for count in 1...10 {
                 loads.append(Task { await loader.load() })
                 // One by one, so that the last call is also the last in the queue.
-                await eventually("it has begun, or waits") { script.open + limiter.waitingCount == count }
+                await eventually("the load has started, or waits") { script.open + limiter.waitingCount == count }
             }
             #expect(script.open == limit)
             await endFetches(burst * 10 + 1...burst * 10 + 10)
@@ -64,7 +64,7 @@ import Testing
         var loads: [Task<Void, Never>] = []
         for (index, loader) in loaders.enumerated() {
             loads.append(Task { await loader.load() })
-            await eventually("it waits, or has begun") { limiter.waitingCount == index && script.open == 1 }
+            await eventually("the load waits, or has started") { limiter.waitingCount == index && script.open == 1 }
         }
         loads[1].cancel()
         await loads[1].ended
@@ -81,7 +81,7 @@ import Testing
         let limiter = ConcurrencyLimiter(limit: 2)
         let loader = ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter)
         let loads = (0..<10).map { _ in Task { await loader.load() } }
-        await eventually("two have begun, the others wait") { script.open == 2 && limiter.waitingCount == 8 }
+        await eventually("two loads have started, the others wait") { script.open == 2 && limiter.waitingCount == 8 }
         loader.cancel()
         #expect(loader.currentState == .idle)
         #expect(loader.base.isCanceled)

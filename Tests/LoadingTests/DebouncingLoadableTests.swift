@@ -125,7 +125,7 @@ import Testing
         script.end(1, .value("r1"))
         await load.ended
         for observer in observers {
-            await eventually("it has seen all") { observer.seen == [.idle, .loading(nil), .loaded("r1")] }
+            await eventually("the observer has seen all") { observer.seen == [.idle, .loading(nil), .loaded("r1")] }
         }
     }
 
@@ -169,7 +169,7 @@ import Testing
         await loader!.load()
         #expect(loader?.currentState == .loaded(1))
         loader = nil
-        await eventually("it is freed") { weakLoader == nil }
+        await eventually("the debouncer is freed") { weakLoader == nil }
     }
 
     @Test("an interval may be a number of seconds")

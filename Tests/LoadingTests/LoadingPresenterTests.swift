@@ -11,7 +11,7 @@ import Testing
         let first = Task { await presenter.appear() }
         await eventually("the fetch has begun") { script.isOpen(1) }
         script.end(1, .value("r1"))
-        await eventually("it is shown") { presenter.shown == .loaded("r1") }
+        await eventually("the value is shown") { presenter.shown == .loaded("r1") }
         first.cancel()
         await first.ended
         #expect(presenter.shown == .loaded("r1"))
@@ -35,9 +35,9 @@ import Testing
         await settle()
         #expect(script.cancelled.isEmpty)
         script.end(1, .value("r1"))
-        await eventually("it is loaded") { presenter.loader.currentState == .loaded("r1") }
+        await eventually("the value is loaded") { presenter.loader.currentState == .loaded("r1") }
         let back = Task { await presenter.appear() }
-        await eventually("it is shown") { presenter.shown == .loaded("r1") }
+        await eventually("the value is shown") { presenter.shown == .loaded("r1") }
         #expect(script.count == 1)
         back.cancel()
         await back.ended
@@ -51,7 +51,7 @@ import Testing
         await eventually("a fetch has begun") { script.isOpen(1) }
         await settle()
         script.end(1, .value("r1"))
-        await eventually("both show it") { presenters.allSatisfy { $0.shown == .loaded("r1") } }
+        await eventually("both views show the value") { presenters.allSatisfy { $0.shown == .loaded("r1") } }
         #expect(presenters[0].loader.currentState == .loaded("r1"))
         for view in views { view.cancel() }
     }
@@ -68,7 +68,7 @@ import Testing
         let view = Task { await presenter.appear() }
         await eventually("the second fetch has begun") { script.isOpen(2) }
         script.end(2, .value("r2"))
-        await eventually("it is shown") { presenter.shown == .loaded("r2") }
+        await eventually("the value is shown") { presenter.shown == .loaded("r2") }
         view.cancel()
     }
 
@@ -80,7 +80,7 @@ import Testing
         await settle()
         #expect(script.count == 0)
         loader.updateState(.loaded("x"))
-        await eventually("it is shown") { presenter.shown == .loaded("x") }
+        await eventually("the value is shown") { presenter.shown == .loaded("x") }
         view.cancel()
     }
 

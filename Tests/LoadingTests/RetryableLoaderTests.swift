@@ -109,10 +109,10 @@ import Testing
 
     @Test("progress of a loader of another kind is published too")
     func foreignProgress() async {
-        let base = Foreign()
+        let base = ForeignLoader()
         let loader = RetryableLoader(wrapping: base, clock: clock)
         let load = Task { await loader.load() }
-        await eventually("progress has come") { loader.currentState == .loading(LoadingProgress(message: "half")) }
+        await eventually("progress was published") { loader.currentState == .loading(LoadingProgress(message: "half")) }
         base.finish.update(true)
         await load.ended
         #expect(loader.currentState == .loaded(5))

@@ -3,7 +3,7 @@ import Testing
 
 /// A loader with a single stored stream of its states, for one reader.
 @MainActor
-private final class Single: Loadable {
+private final class SingleStreamLoader: Loadable {
     let state: any AsyncSequence<LoadingState<String>, Never>
     private let continuation: AsyncStream<LoadingState<String>>.Continuation
     private(set) var currentState = LoadingState<String>.idle
@@ -51,9 +51,9 @@ struct StoredStreamTests {
     func loads() async {
         let clock = ManualClock()
         let wrappers: [any Loadable<String>] = [
-            ConcurrencyLimitingLoadable(wrapping: Single(), concurrencyLimit: 1),
-            RetryableLoader(wrapping: Single(), clock: clock),
-            DebouncingLoadable(wrapping: Single(), executeFirstImmediately: true, clock: clock),
+            ConcurrencyLimitingLoadable(wrapping: SingleStreamLoader(), concurrencyLimit: 1),
+            RetryableLoader(wrapping: SingleStreamLoader(), clock: clock),
+            DebouncingLoadable(wrapping: SingleStreamLoader(), executeFirstImmediately: true, clock: clock),
         ]
         for wrapper in wrappers {
             await wrapper.load()
@@ -67,7 +67,7 @@ struct StoredStreamTests {
 
     @Test("a retry tries again after a failure")
     func retry() async {
-        let base = Single(failures: 2)
+        let base = SingleStreamLoader(failures: 2)
         let loader = RetryableLoader(
             wrapping: base, maxAttempts: 3, backoff: RetryBackoff(first: .zero, limit: .zero))
         await loader.load()
@@ -77,21 +77,21 @@ struct StoredStreamTests {
 
     @Test("a failure is published, and a later load succeeds")
     func failure() async {
-        let loader = ConcurrencyLimitingLoadable(wrapping: Single(failures: 1), concurrencyLimit: 1)
+        let loader = ConcurrencyLimitingLoadable(wrapping: SingleStreamLoader(failures: 1), concurrencyLimit: 1)
         await loader.load()
-        #expect(loader.currentState == .failure(Single.Broken()))
+        #expect(loader.currentState == .failure(SingleStreamLoader.Broken()))
         await loader.load()
         #expect(loader.currentState == .loaded("value 2"))
     }
 
     @Test("the stream is released with the wrapper")
     func release() async {
-        weak var base: Single?
+        weak var base: SingleStreamLoader?
         do {
-            let loader = ConcurrencyLimitingLoadable(wrapping: Single(), concurrencyLimit: 1)
+            let loader = ConcurrencyLimitingLoadable(wrapping: SingleStreamLoader(), concurrencyLimit: 1)
             base = loader.base
             await loader.load()
         }
-        await eventually("the loader goes") { base == nil }
+        await eventually("the loader is freed") { base == nil }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("Borrowed input bytes in output", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Borrowed input bytes in output", .timeLimit(.minutes(5)), .serialized, .dedicatedReactor)
 struct BorrowedBytesTests {
     private static let lent = ByteChannel.smallestLent
     /// Input without two equal pieces.

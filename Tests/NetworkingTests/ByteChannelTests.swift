@@ -14,7 +14,7 @@ private final class Echo: ByteChannelDelegate {
 }
 
 /// Ends the connection at the first byte.
-private final class Ender: ByteChannelDelegate {
+private final class ClosingDelegate: ByteChannelDelegate {
     let isReset: Bool
 
     init(isReset: Bool) { self.isReset = isReset }
@@ -26,7 +26,7 @@ private final class Ender: ByteChannelDelegate {
 }
 
 /// Collects its input; used on its reactor alone.
-private final class Gather: ByteChannelDelegate, @unchecked Sendable {
+private final class CollectingDelegate: ByteChannelDelegate, @unchecked Sendable {
     var received: [UInt8] = []
     let wanted: Int
     let done: CheckedContinuation<[UInt8], any Error>
@@ -58,7 +58,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
         let sent = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let received = try await withCheckedThrowingContinuation { continuation in
             reactor.execute {
-                let gather = Gather(wanted: sent.count, done: continuation)
+                let gather = CollectingDelegate(wanted: sent.count, done: continuation)
                 try! channel.start(gather)
                 sent.withUnsafeBytes { channel.write(shared: SharedBytes($0)) }
             }
@@ -105,7 +105,7 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
             await reactor.perform { isReset ? channel.reset() : channel.close() }
             // After another turn the reactor has released its references.
             await reactor.perform {}
-            #expect(ended != nil, "it is still ours")
+            #expect(ended != nil, "the test still references the channel")
             #expect(!channel.isOpen)
         }
         #expect(ended == nil)
@@ -116,14 +116,14 @@ private final class Gather: ByteChannelDelegate, @unchecked Sendable {
     func reset(isReset: Bool) async throws {
         let reactor = try ReactorGroup.clients().reactors[0]
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
-            try? channel.start(Ender(isReset: isReset))
+            try? channel.start(ClosingDelegate(isReset: isReset))
         }
         let channel = try await Connector.connect(host: "127.0.0.1", port: listener.address.port, on: reactor)
         var error: TransportError?
         do {
             let received = try await withCheckedThrowingContinuation { continuation in
                 reactor.execute {
-                    try! channel.start(Gather(wanted: 1, done: continuation))
+                    try! channel.start(CollectingDelegate(wanted: 1, done: continuation))
                     channel.write { $0.append(1 as UInt8) }
                 }
             }

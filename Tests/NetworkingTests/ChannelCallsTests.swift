@@ -25,7 +25,7 @@ import Transports
     }
 
     /// Writes until the channel is full, drains the other end, and writes a final word when it becomes writable.
-    private final class Filler: ByteChannelDelegate, @unchecked Sendable {
+    private final class FillingDelegate: ByteChannelDelegate, @unchecked Sendable {
         /// The other end; set before the first byte arrives, then used on the reactor.
         var peer: Int32 = -1
         let block = [UInt8](repeating: 7, count: 96 << 10)
@@ -66,7 +66,7 @@ import Transports
     @Test("bytes that a delegate writes when it becomes writable are sent, from any callback")
     func writable() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
-        let filler = Filler()
+        let filler = FillingDelegate()
         filler.peer = try await connect(reactor) { filler }
         let peer = filler.peer
         defer { Glibc.close(peer) }
@@ -88,7 +88,7 @@ import Transports
     }
 
     /// Ends the connection in a given way, and detects an end callback within that call.
-    private final class Nested: ByteChannelDelegate, @unchecked Sendable {
+    private final class ReentrantDelegate: ByteChannelDelegate, @unchecked Sendable {
         let act: (ByteChannel) -> Void
         let done: AsyncStream<Bool>.Continuation
         var isInside = false
@@ -113,7 +113,7 @@ import Transports
         // Set before the first byte is sent.
         nonisolated(unsafe) var peer: Int32 = -1
         peer = try await connect(reactor) {
-            Nested(done) { channel in
+            ReentrantDelegate(done) { channel in
                 switch kind {
                 case 0: channel.close()
                 case 1: channel.reset()
@@ -148,7 +148,7 @@ import Transports
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)
         let peer = try await connect(reactor) {
-            Nested(done) { channel in
+            ReentrantDelegate(done) { channel in
                 // More than the sockets hold.
                 channel.write { $0.append([UInt8](repeating: 0, count: 64 << 20)) }
                 channel.closeAfterFlush()
@@ -166,7 +166,9 @@ import Transports
     func thrownAway() async throws {
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, done) = AsyncStream.makeStream(of: Bool.self)
-        let peer = try await connect(reactor) { Nested(done) { $0.closeAfterFlush(throwingAwayAtMost: 64 << 10) } }
+        let peer = try await connect(reactor) {
+            ReentrantDelegate(done) { $0.closeAfterFlush(throwingAwayAtMost: 64 << 10) }
+        }
         defer { Glibc.close(peer) }
         let sent = await onThread { () -> Int in
             let block = [UInt8](repeating: 1, count: 16 << 10)

@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("Input of a channel, and its end", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Input of a channel, and its end", .timeLimit(.minutes(5)), .serialized, .dedicatedReactor)
 struct ChannelInputTests {
     @Test("one read is limited by the setting and by the reactor's buffer")
     func mostRead() async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("Output of a channel", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Output of a channel", .timeLimit(.minutes(5)), .serialized, .dedicatedReactor)
 struct ChannelOutputTests {
     @Test("a channel is writable up to the high watermark, and again from the low watermark on")
     func marks() async throws {
@@ -178,7 +178,7 @@ struct ChannelOutputTests {
     }
 
     @Test("pending bytes are accounted from 4 KiB on, as they grow and shrink")
-    func held() async throws {
+    func accountedBytes() async throws {
         let accounts = RecordingMemoryAccounts()
         let rig = try await ChannelRig(limits: ChannelLimits(accounts: accounts))
         await rig.on {

@@ -148,7 +148,7 @@ final class RecordingMemoryAccounts: MemoryAccountProvider {
 }
 
 /// Runs tests on the thread of a dedicated reactor: they neither wait for other tests in the pool nor block them.
-struct ApartFromOthers: SuiteTrait, TestTrait, TestScoping {
+struct DedicatedReactor: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 
     func provideScope(
@@ -161,6 +161,6 @@ struct ApartFromOthers: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-extension Trait where Self == ApartFromOthers {
-    static var apartFromOthers: ApartFromOthers { ApartFromOthers() }
+extension Trait where Self == DedicatedReactor {
+    static var dedicatedReactor: DedicatedReactor { DedicatedReactor() }
 }

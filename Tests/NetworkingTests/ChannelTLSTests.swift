@@ -8,7 +8,7 @@ import Testing
 import Transports
 
 /// A TLS channel, with a session at the other end of its socket.
-@Suite("A channel with TLS", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("A channel with TLS", .timeLimit(.minutes(5)), .serialized, .dedicatedReactor)
 struct ChannelTLSTests {
     /// The client's end; used by the test alone, while the reactor has the server's.
     private final class Client {

@@ -6,7 +6,7 @@ import Testing
 /// The timers of a loop on a Dispatch queue.
 @Suite(.timeLimit(.minutes(5))) struct DispatchLoopTests {
     /// Records of timers; used on the loop alone.
-    private final class Notes: @unchecked Sendable {
+    private final class TimerRecords: @unchecked Sendable {
         var numbers: [Int] = []
         var done: CheckedContinuation<Void, Never>?
         var timers: [LoopTimer] = []
@@ -33,7 +33,7 @@ import Testing
     @Test("timers fire in the order of their deadlines, whatever the order of creation; cancelled ones do not fire")
     func order() async {
         let loop = DispatchLoop(name: "timers")
-        let notes = Notes()
+        let notes = TimerRecords()
         await withCheckedContinuation { continuation in
             loop.execute {
                 notes.done = continuation
@@ -65,7 +65,7 @@ import Testing
             func endOfTurn() { work() }
         }
         let loop = DispatchLoop(name: "timers")
-        let notes = Notes()
+        let notes = TimerRecords()
         await withCheckedContinuation { continuation in
             loop.execute {
                 for number in 0..<3 {

@@ -9,7 +9,7 @@ import Transports
 
 /// A TLS 1.3 client that requests new keys endlessly and reads nothing.
 @Suite(.timeLimit(.minutes(5))) struct KeyUpdateTests {
-    private final class Silent: ByteChannelDelegate, @unchecked Sendable {
+    private final class SilentDelegate: ByteChannelDelegate, @unchecked Sendable {
         let ended: AsyncStream<TransportError?>.Continuation
         init(_ ended: AsyncStream<TransportError?>.Continuation) { self.ended = ended }
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {}
@@ -18,7 +18,7 @@ import Transports
     }
 
     /// The connection that the server sees; used on its reactor alone.
-    private final class Seen: @unchecked Sendable { var channel: ByteChannel? }
+    private final class AcceptedConnection: @unchecked Sendable { var channel: ByteChannel? }
 
     /// Completes the handshake, then requests new keys `most` times, or until the socket accepts nothing for a while. Returns the socket.
     private static func flood(_ address: SocketAddress, most: Int) -> Int32 {
@@ -43,7 +43,7 @@ import Transports
     }
 
     private func flood(
-        limits: ChannelLimits, _ body: (Reactor, Seen, AsyncStream<TransportError?>) async throws -> Void
+        limits: ChannelLimits, _ body: (Reactor, AcceptedConnection, AsyncStream<TransportError?>) async throws -> Void
     ) async throws {
         let context = try TLSContext.server(
             TLSServerSettings(
@@ -51,13 +51,13 @@ import Transports
                 privateKeyFile: TestCertificate.path("server.key")))
         let reactor = try ReactorGroup.servers().reactors[0]
         let (stream, ended) = AsyncStream.makeStream(of: TransportError?.self)
-        let seen = Seen()
+        let seen = AcceptedConnection()
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
             channel.limits = limits
             // Small too, so that few responses fill it.
             channel.socket.set(SO_SNDBUF, to: 4 << 10)
             try? channel.secure(with: context)
-            try? channel.start(Silent(ended))
+            try? channel.start(SilentDelegate(ended))
             seen.channel = channel
         }
         let address = listener.address

@@ -8,7 +8,7 @@ import Transports
 
 @Suite(.timeLimit(.minutes(5))) struct ReactorTurnTests {
     /// Records the position of its first byte in a sequence of work.
-    private final class Noter: ByteChannelDelegate, @unchecked Sendable {
+    private final class PositionRecorder: ByteChannelDelegate, @unchecked Sendable {
         let log: Log
         init(_ log: Log) { self.log = log }
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
@@ -25,12 +25,12 @@ import Transports
         let reactor = try Reactor(name: "test-slices")
         let log = Log()
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
-            try? channel.start(Noter(log))
+            try? channel.start(PositionRecorder(log))
         }
         let client = try await Connector.connect(
             host: "127.0.0.1", port: listener.address.port, on: try ReactorGroup.clients().reactors[0])
         let (begin, begun, sent) = (ThreadSemaphore(), ThreadSemaphore(), ThreadSemaphore())
-        await client.reactor.perform { try? client.start(Noter(Log())) }
+        await client.reactor.perform { try? client.start(PositionRecorder(Log())) }
         // The sequence is complete before its first item runs, and the byte arrives during that.
         reactor.execute { begin.wait() }
         for number in 0..<1000 {
@@ -57,7 +57,7 @@ import Transports
     }
 
     /// Spends time on each read, and counts the reads.
-    private final class Burner: ByteChannelDelegate, @unchecked Sendable {
+    private final class SlowDelegate: ByteChannelDelegate, @unchecked Sendable {
         let reads: Atomic<Int>
         init() { reads = Atomic(0) }
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {
@@ -76,7 +76,7 @@ import Transports
     @Test("work from other reactors gets as much time as a hundred busy sockets")
     func share() async throws {
         let reactor = try Reactor(name: "test-share")
-        let burner = Burner()
+        let burner = SlowDelegate()
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
             channel.maximumReadBytes = 16
             try? channel.start(burner)
@@ -86,7 +86,7 @@ import Transports
             let client = try await Connector.connect(
                 host: "127.0.0.1", port: listener.address.port, on: try ReactorGroup.clients().reactors[0])
             await client.reactor.perform {
-                try? client.start(Noter(Log()))
+                try? client.start(PositionRecorder(Log()))
                 client.write { $0.append([UInt8](repeating: 0, count: 32 << 10)) }
             }
             clients.append(client)

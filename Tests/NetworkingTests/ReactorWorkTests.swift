@@ -7,7 +7,7 @@ import Testing
 @testable import Networking
 import Transports
 
-@Suite("Turns of a reactor, and its rest", .timeLimit(.minutes(5)), .serialized, .apartFromOthers)
+@Suite("Turns of a reactor, and its rest", .timeLimit(.minutes(5)), .serialized, .dedicatedReactor)
 struct ReactorWorkTests {
     /// Records completed work, in order.
     private final class Log: Sendable {
@@ -141,7 +141,7 @@ struct ReactorWorkTests {
     /// Schedules itself again a number of times, and then reports it.
     ///
     /// `@unchecked Sendable`: used on its reactor alone.
-    private final class Long: Resumable, @unchecked Sendable {
+    private final class RepeatingResumable: Resumable, @unchecked Sendable {
         let reactor: Reactor
         let done: Journal
         var rounds = 200
@@ -161,7 +161,7 @@ struct ReactorWorkTests {
         arguments: [
             "sent", "jobs", "line", "end",
         ])
-    func goesOn(part: String) async throws {
+    func continuedWork(part: String) async throws {
         let reactor = try Reactor(name: "test-goes-on")
         let done = Journal()
         // All of it is queued before any of it runs.
@@ -175,7 +175,7 @@ struct ReactorWorkTests {
                 switch part {
                 case "sent": reactor.execute(work)
                 case "jobs": Task(executorPreference: reactor.tasks) { work() }
-                case "line": if isLast { reactor.scheduleResume(Long(reactor, done)) }
+                case "line": if isLast { reactor.scheduleResume(RepeatingResumable(reactor, done)) }
                 // Scheduled in a turn that has ended, so for the next one.
                 default:
                     if isLast { reactor.atEndOfTurn(Chore { reactor.scheduleResume(Chore { done.record("done") }) }) }
@@ -228,7 +228,7 @@ struct ReactorWorkTests {
             ("work", "tasks, actors and work sent from other threads"), ("timers", "timers"),
             ("jobs", "tasks, actors and work sent from other threads"), ("end", "sending output at the end of a turn"),
         ])
-    func heldIn(part: String, activity: String) async throws {
+    func blockedPart(part: String, activity: String) async throws {
         let rig = try await ChannelRig()
         let reactor = rig.reactor
         let gate = ThreadSemaphore()

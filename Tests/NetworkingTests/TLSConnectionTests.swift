@@ -192,7 +192,7 @@ struct TLSConnectionTests {
     }
 
     @Test("a closed socket is an error, for new and for buffered output")
-    func gone() throws {
+    func closedSocket() throws {
         let pair = try TLSPair()
         defer { pair.close() }
         pair.startHandshakes()

@@ -9,7 +9,7 @@ import Transports
 
 /// TLS session tickets, which let clients resume sessions.
 @Suite(.timeLimit(.minutes(5))) struct TLSTicketTests {
-    private final class Quiet: ByteChannelDelegate {
+    private final class SilentDelegate: ByteChannelDelegate {
         func channel(_ channel: ByteChannel, didRead bytes: UnsafeMutableRawBufferPointer) {}
         func channelDidBecomeWritable(_ channel: ByteChannel) {}
         func channelDidClose(_ channel: ByteChannel, error: TransportError?) {}
@@ -49,7 +49,7 @@ import Transports
         let reactor = try ReactorGroup.servers().reactors[0]
         let listener = try Listener.bind(host: "127.0.0.1", port: 0, reactors: [reactor]) { channel in
             try? channel.secure(with: context)
-            try? channel.start(Quiet())
+            try? channel.start(SilentDelegate())
         }
         let address = listener.address
         let resumed = await onThread { Self.visit(address, times: 5) }

@@ -31,7 +31,7 @@ import Testing
             // Budget 1000: long ago is more than half of it, and too long ago is all of it.
             (0, false, 16), (500, false, 16), (501, false, 1), (999, false, 1), (1_000, true, 1), (5_000, true, 1),
         ] as [(UInt64, Bool, Int)])
-    func firstLook(since: UInt64, isUsedUp: Bool, stride: Int) {
+    func firstCheck(since: UInt64, isUsedUp: Bool, stride: Int) {
         var slice = TimeSlice(budget: 1_000)
         #expect(Self.piecesToLook(&slice) == 16)
         var lastClockReading = 1_000_000 - since

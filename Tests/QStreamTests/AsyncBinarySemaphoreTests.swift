@@ -62,7 +62,7 @@ import Testing
         signal.signalNow()
         await signal.wait()
         let second = Task { try await signal.waitCancelable() }
-        await eventually("the second signal is not kept") { signal.waitingCount == 1 }
+        await eventually("the second signal is not stored") { signal.waitingCount == 1 }
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         #expect(signal.waitingCount == 0)
@@ -148,7 +148,7 @@ import Testing
         }
         await lock.wait()
         await latch.open()
-        await eventually("the straggler waits") { lock.waitingCount == 1 }
+        await eventually("the late task waits") { lock.waitingCount == 1 }
         await lock.signal()
         #expect(await straggler.value)
     }

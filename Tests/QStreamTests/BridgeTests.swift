@@ -92,7 +92,7 @@ import Testing
             }
         }
         #expect(await pipe.pull() == 1)
-        await eventually("the first is through") { log.values == ["sent 1"] }
+        await eventually("the first value was delivered") { log.values == ["sent 1"] }
         #expect(try! await pipe.pullValue() == 2)
         await sender.value
         #expect(log.values == ["sent 1", "sent 2"])

@@ -46,7 +46,7 @@ import Testing
                 log.record(value)
                 if value < 3 { await subject.set(value + 1) }
             }
-            await eventually("the feedback has come to its end") { log.values == [0, 1, 2, 3] }
+            await eventually("the feedback has ended") { log.values == [0, 1, 2, 3] }
             #expect(await subject.value == 3)
             withExtendedLifetime(subscription) {}
 
@@ -262,7 +262,7 @@ import Testing
             if value < 3 { await subject.set(value + 1) }
         }
         await subject.set(0)
-        await eventually("the feedback has come to its end") { log.values.last == 3 }
+        await eventually("the feedback has ended") { log.values.last == 3 }
         withExtendedLifetime(subscription) {}
     }
 }

@@ -12,7 +12,7 @@ import Testing
     #endif
 
     /// The number of existing values, and its maximum.
-    private final class Population: Sendable {
+    private final class ValueCounter: Sendable {
         private let alive = Atomic(0)
         private let peak = Atomic(0)
 
@@ -26,11 +26,11 @@ import Testing
         func remove() { alive.subtract(1, ordering: .relaxed) }
     }
 
-    private final class Member: Sendable {
+    private final class CountedValue: Sendable {
         let number: Int
-        private let population: Population
+        private let population: ValueCounter
 
-        init(_ number: Int, of population: Population) {
+        init(_ number: Int, of population: ValueCounter) {
             self.number = number
             self.population = population
             population.add()
@@ -41,12 +41,12 @@ import Testing
 
     @Test("a shared stream retains at most two of a million values")
     func shared() async {
-        let (population, received) = (Population(), Received())
-        let subject = Subject<Member?>(value: nil)
+        let (population, received) = (ValueCounter(), Received())
+        let subject = Subject<CountedValue?>(value: nil)
         let shared = await subject.map { $0 }
         var subscriptions: [AnySubscription] = []
         for _ in 0..<3 { subscriptions.append(await shared.subscribe { _ in received.note() }) }
-        for number in 0..<count { await subject.set(Member(number, of: population)) }
+        for number in 0..<count { await subject.set(CountedValue(number, of: population)) }
         #expect(received.count == 3 * count)
         // The new one, and the one before.
         #expect(population.most <= 2)
@@ -56,13 +56,13 @@ import Testing
 
     @Test("a buffer with a blocked reader retains its capacity and three more")
     func buffered() async {
-        let (population, gate, last) = (Population(), StateRelay(false), StateRelay(-1))
-        let subject = Subject<Member?>(value: nil)
+        let (population, gate, last) = (ValueCounter(), StateRelay(false), StateRelay(-1))
+        let subject = Subject<CountedValue?>(value: nil)
         let subscription = await subject.dispatch(bufferingPolicy: .bufferingNewest(16)).subscribe { member in
             last.update(member?.number ?? -1)
             for await isOpen in gate.stream where isOpen { break }
         }
-        for number in 0..<count { await subject.set(Member(number, of: population)) }
+        for number in 0..<count { await subject.set(CountedValue(number, of: population)) }
         // The buffer's, the blocked one, the new one, and the subject's.
         #expect((17...19).contains(population.most), "\(population.most)")
         gate.update(true)
@@ -73,12 +73,12 @@ import Testing
 
     @Test("sequences and event relays with sixteen places retain no more")
     func sequences() async throws {
-        let (population, relay) = (Population(), EventRelay<Member>())
-        let subject = Subject<Member?>(value: nil)
+        let (population, relay) = (ValueCounter(), EventRelay<CountedValue>())
+        let subject = Subject<CountedValue?>(value: nil)
         let stream = await subject.tapAsyncStream(bufferingPolicy: .bufferingNewest(16))
         let events = relay.subscribe(bufferLimit: 16, onOverflow: .dropOldest)
         for number in 0..<count {
-            let member = Member(number, of: population)
+            let member = CountedValue(number, of: population)
             await subject.set(member)
             relay.send(member)
         }

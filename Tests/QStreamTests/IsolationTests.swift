@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct IsolationTests {
     private let log = Log<String>()
 
-    private func record(_ name: String) { log.record(name + (Home.isHere ? "" : " elsewhere")) }
+    private func record(_ name: String) { log.record(name + (QueueExecutor.isHere ? "" : " elsewhere")) }
 
     @Test("a value passes operators and subscribers without leaving its sender's actor")
     func operators() async { await operators(from: Sender()) }
@@ -113,12 +113,12 @@ import Testing
 }
 
 private actor Sender {
-    nonisolated let home = Home()
+    nonisolated let home = QueueExecutor()
     nonisolated var unownedExecutor: UnownedSerialExecutor { home.asUnownedSerialExecutor() }
 }
 
 /// Runs an actor on a dedicated queue, which knows whether code runs on it.
-private final class Home: SerialExecutor {
+private final class QueueExecutor: SerialExecutor {
     private static let key = DispatchSpecificKey<Bool>()
     private let queue = DispatchQueue(label: "IsolationTests")
     private let count = Log<Void>()

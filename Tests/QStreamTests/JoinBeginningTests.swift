@@ -4,7 +4,7 @@ import Testing
 /// The first value of a diamond that is built while its source sends: a consistent one.
 @Suite(.timeLimit(.minutes(5))) struct JoinBeginningTests {
     /// A source during a send: it has updated one branch, and not yet the other.
-    private struct HalfWay {
+    private struct PartialSend {
         let source = Subject(value: 1)
         let latch = Latch()
         let tens: Streams.Derived<Int>
@@ -24,14 +24,14 @@ import Testing
         /// Sends 2; returns between the branches.
         func send() async -> Task<Void, Never> {
             let sending = Task { [source] in await source.set(2) }
-            await eventually("the value is half way") { await latch.arrivals == 1 }
+            await eventually("the value has passed the first branch") { await latch.arrivals == 1 }
             return sending
         }
     }
 
     /// Builds a diamond during a send, and returns its output up to the end of the send.
     private func beginning<A: Stream<Int>, B: Stream<Int>>(
-        _ halfWay: HalfWay, _ sending: Task<Void, Never>, _ a: A, _ b: B
+        _ halfWay: PartialSend, _ sending: Task<Void, Never>, _ a: A, _ b: B
     ) async -> [String] {
         let log = Log<String>()
         let inlets = b.outlet.inletCount
@@ -48,7 +48,7 @@ import Testing
     @Test("a diamond built during a send starts when the value has passed all branches")
     func whole() async {
         for isReversed in [false, true] {
-            let halfWay = await HalfWay()
+            let halfWay = await PartialSend()
             let sending = await halfWay.send()
             let (a, b) = isReversed ? (halfWay.hundreds, halfWay.tens) : (halfWay.tens, halfWay.hundreds)
             let log = await beginning(halfWay, sending, a, b)
@@ -58,7 +58,7 @@ import Testing
 
     @Test("a diamond of operators that were built during the send starts after it, too")
     func lateOperators() async {
-        let halfWay = await HalfWay()
+        let halfWay = await PartialSend()
         let sending = await halfWay.send()
         let late = await halfWay.source.map { $0 * 10 }.filter { _ in true }
         #expect(await late.currentValue() == 20)
@@ -67,7 +67,7 @@ import Testing
 
     @Test("a diamond below other joins, which another source has updated meanwhile, starts after it, too")
     func belowJoins() async {
-        let halfWay = await HalfWay()
+        let halfWay = await PartialSend()
         let other = Subject(value: 1)
         let upper = await halfWay.tens.combineLatest(other).map { $0 + $1 }
         let sending = await halfWay.send()
@@ -77,10 +77,10 @@ import Testing
 
     @Test("a diamond of a collection, or of the same stream twice, starts after it, too")
     func collection() async {
-        let halfWay = await HalfWay()
+        let halfWay = await PartialSend()
         let sending = await halfWay.send()
         let building = Task { await [halfWay.tens, halfWay.hundreds, halfWay.tens].combineLatest() }
-        await eventually("all are attached") { halfWay.tens.outlet.inletCount == 2 }
+        await eventually("all joins are attached") { halfWay.tens.outlet.inletCount == 2 }
         await halfWay.latch.open()
         await sending.value
         #expect(await building.value.currentValue() == [20, 200, 20])
@@ -88,7 +88,7 @@ import Testing
 
     @Test("a join that is not a diamond starts at once, whatever is being sent")
     func noDiamond() async {
-        let halfWay = await HalfWay()
+        let halfWay = await PartialSend()
         let sending = await halfWay.send()
         let pair = await halfWay.tens.combineLatest(Subject(value: 7))
         #expect(await pair.currentValue()! == (20, 7))
@@ -98,7 +98,7 @@ import Testing
 
     @Test("a cancelled builder of a diamond does not wait, and the diamond starts nevertheless")
     func cancelled() async {
-        let halfWay = await HalfWay()
+        let halfWay = await PartialSend()
         let sending = await halfWay.send()
         let building = Task { await halfWay.tens.combineLatest(halfWay.hundreds) }
         building.cancel()
@@ -114,7 +114,7 @@ import Testing
         for inChild in [false, true] {
             let log = Log<String>()
             let kept = Log<AnySubscription>()
-            let halfWay = await HalfWay { tens, source in
+            let halfWay = await PartialSend { tens, source in
                 @Sendable func build() async {
                     kept.record(await tens.combineLatest(source.map { $0 }).tap { log.record("\($0)/\($1)") })
                 }
@@ -166,6 +166,6 @@ import Testing
             for sender in senders { sender.cancel() }
             for sender in senders { await sender.value }
         }
-        #expect(torn.values.isEmpty, "\(torn.values.count) torn, such as \(torn.values.prefix(3))")
+        #expect(torn.values.isEmpty, "\(torn.values.count) inconsistent, such as \(torn.values.prefix(3))")
     }
 }

@@ -123,7 +123,7 @@ import Testing
         var stream: AsyncSequenceStream<Int>? = AsyncSequenceStream(relay)
         await eventually("the reader waits") { relay.waitingReaderCount == 1 }
         stream = nil
-        await eventually("the reader has gone") { relay.waitingReaderCount == 0 }
+        await eventually("the reader was removed") { relay.waitingReaderCount == 0 }
         _ = stream
 
         var pipe: AsyncPipe<Int>? = await subject.asyncPipe()

@@ -172,7 +172,7 @@ import Testing
             newest.record(value)
         }
         await relay.send(1)
-        await eventually("both are busy with the first") { await latch.arrivals == 2 }
+        await eventually("both subscribers process the first value") { await latch.arrivals == 2 }
         for number in 2...5 { await relay.send(number) }
         await latch.open()
         await eventually("all have arrived") { log.values.count == 5 && newest.values.count == 2 }
@@ -192,7 +192,7 @@ import Testing
         await subject.set(2)
         await eventually("the first is cancelled") { log.values == ["cancelled 1"] }
         subscription.cancel()
-        await eventually("so is the second") { log.values == ["cancelled 1", "cancelled 2"] }
+        await eventually("the second is cancelled") { log.values == ["cancelled 1", "cancelled 2"] }
     }
 
     @Test("constants and futures are streams, too")

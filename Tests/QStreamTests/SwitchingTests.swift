@@ -4,7 +4,7 @@ import Testing
 /// Switching to streams of a source that is sending, above a combineLatest with that source.
 @Suite(.timeLimit(.minutes(5))) struct SwitchingTests {
     /// A source with two branches, and a switch that is combined with the second.
-    private struct Circuit: Sendable {
+    private struct SwitchingGraph: Sendable {
         let source = Subject(value: 1)
         let choice = Subject(value: Streams.Constant(0).any())
         let tens: AnyStream<Int>
@@ -24,8 +24,8 @@ import Testing
 
     @Test("a switch to a stream that a value has already passed takes that value")
     func halfWay() {
-        let (stage, latch, circuits) = (Stage(), Latch(), Log<Circuit>())
-        stage.perform { circuits.record(await Circuit { await latch.wait() }) }
+        let (stage, latch, circuits) = (Stage(), Latch(), Log<SwitchingGraph>())
+        stage.perform { circuits.record(await SwitchingGraph { await latch.wait() }) }
         let circuit = circuits.values[0]
         stage.perform { await circuit.source.set(2) }
         stage.perform { await circuit.choice.set(circuit.tens) }

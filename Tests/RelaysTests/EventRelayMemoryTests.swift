@@ -63,10 +63,10 @@ struct EventRelayMemoryTests {
 
     @Test("an event whose deinit sends to the relay can be dropped")
     func reentrantDeinit() {
-        let relay = EventRelay<Tail>()
+        let relay = EventRelay<DeinitAction>()
         let subscription = relay.subscribe(bufferLimit: 1, onOverflow: .dropOldest)
-        relay.send(Tail { [weak relay] in relay?.send(Tail {}) })
-        relay.send(Tail {})
+        relay.send(DeinitAction { [weak relay] in relay?.send(DeinitAction {}) })
+        relay.send(DeinitAction {})
         #expect(subscription.droppedCount == 2)
         #expect(subscription.bufferedCount == 1)
     }

@@ -84,7 +84,7 @@ struct StateRelayConcurrencyTests {
                 if index.isMultiple(of: 3) { await Task.yield() }
                 reader.cancel()
             }
-            for reader in readers { #expect(await reader.value, "a value came twice or went back") }
+            for reader in readers { #expect(await reader.value, "a value was repeated or older") }
         }
         writer.cancel()
         await writer.value

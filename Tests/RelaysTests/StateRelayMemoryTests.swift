@@ -46,15 +46,15 @@ struct StateRelayMemoryTests {
 
     @Test("a value whose deinit uses the relay can be replaced")
     func reentrantDeinit() {
-        let relay = StateRelay<Tail?>(nil)
-        relay.update(Tail { [weak relay] in _ = relay?.currentValue })
+        let relay = StateRelay<DeinitAction?>(nil)
+        relay.update(DeinitAction { [weak relay] in _ = relay?.currentValue })
         relay.update(nil)
         #expect(relay.currentValue == nil)
     }
 }
 
 /// Runs a closure when it is freed.
-final class Tail: Sendable {
+final class DeinitAction: Sendable {
     private let onDeinit: @Sendable () -> Void
 
     init(_ onDeinit: @escaping @Sendable () -> Void) { self.onDeinit = onDeinit }

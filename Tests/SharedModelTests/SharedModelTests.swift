@@ -7,7 +7,7 @@ import Trebuchet
 import TrebuchetClient
 
 /// A transport without an event loop: its client runs on a Dispatch queue, as on platforms without reactors.
-private struct Elsewhere: ClientTransport {
+private struct ForeignTransport: ClientTransport {
     let server: TrebuchetServer
     var address: String { "elsewhere" }
 
@@ -21,7 +21,7 @@ private struct Elsewhere: ClientTransport {
     private func withAuction(_ body: (TrebuchetClient, Auction) async throws -> Void) async throws {
         let server = TrebuchetServer(transport: .webSocket(port: 0))
         await server.expose(Auction(actorSystem: server.actorSystem), as: "auction")
-        let client = TrebuchetClient(transport: Elsewhere(server: server) as any ClientTransport)
+        let client = TrebuchetClient(transport: ForeignTransport(server: server) as any ClientTransport)
         try await client.connect()
         try await body(client, try client.resolve(Auction.self, id: "auction"))
         await client.close()

@@ -87,6 +87,6 @@ struct BackendKey<Value: Sendable>: SharedKey {
     }
 }
 
-struct Oops: Error, Equatable {
+struct TestError: Error, Equatable {
     var number = 0
 }

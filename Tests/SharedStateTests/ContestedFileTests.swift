@@ -105,7 +105,7 @@ struct ContestedFileTests {
     }
 
     @Test("a damaged file that save() could not replace is preserved")
-    func keptAfterFailedSave() async throws {
+    func preservedAfterFailedSave() async throws {
         let (files, file) = (ContestedStorage("damaged"), file)
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
         #expect((shared.loadError as? FileStorageError)?.code == .damaged)
@@ -113,7 +113,7 @@ struct ContestedFileTests {
         await #expect(throws: FileStorageError.self) { try await shared.save() }
         files.fill(false)
         shared.withLock { $0 = 3 }
-        await eventually("it was refused") { (shared.saveError as? FileStorageError)?.code == .notOverwritten }
+        await eventually("the write was rejected") { (shared.saveError as? FileStorageError)?.code == .notOverwritten }
         #expect(files.text == "damaged")
         try await shared.save()
         #expect(files.text == "3")
@@ -195,7 +195,7 @@ struct ContestedFileTests {
         let (files, file) = (ContestedStorage("1"), file)
         let store = SharedStore(files: files)
         files.whileReading { setAndSave(3, in: store) }
-        let made = Note<Shared<Int>>()
+        let made = RecordedEntries<Shared<Int>>()
         await onThread { made.add(Shared(wrappedValue: 0, .fileStorage(file), store: store)) }
         #expect(files.text == "3")
         #expect(made.entries[0].wrappedValue == 3)

@@ -40,7 +40,7 @@ struct FileLinkTests {
                     at: folder.appendingPathComponent("next"),
                     withDestinationURL: other.appendingPathComponent("count.json"))
                 #expect(rename(folder.path + "/next", link.path) == 0)
-                await eventually("it leads to another") { count == 3 }
+                await eventually("the link has another target") { count == 3 }
                 try make(other, with: 4)
                 await eventually("the target was written") { count == 4 }
                 $count.withLock { $0 = 5 }
@@ -60,7 +60,7 @@ struct FileLinkTests {
                 #expect(count == 1)
                 try manager.createSymbolicLink(atPath: folder.path + "/next", withDestinationPath: "v2")
                 #expect(rename(folder.path + "/next", current.path) == 0)
-                await eventually("it leads to the second") { count == 2 }
+                await eventually("the link has the second target") { count == 2 }
                 try make(folder.appendingPathComponent("v2"), with: 3)
                 await eventually("the second is followed") { count == 3 }
             }
@@ -77,9 +77,9 @@ struct FileLinkTests {
                 #expect(count == 1)
                 try manager.moveItem(at: old, to: folder.appendingPathComponent("before"))
                 try manager.moveItem(at: new, to: old)
-                await eventually("the other folder's file is there") { count == 2 }
+                await eventually("the other folder's file is read") { count == 2 }
                 try make(old.appendingPathComponent("data"), with: 3)
-                await eventually("it is followed") { count == 3 }
+                await eventually("its changes are followed") { count == 3 }
             }
         }
 
@@ -108,7 +108,7 @@ struct FileLinkTests {
             try await withFolder { folder in
                 let (slow, quick) = (folder.appendingPathComponent("slow"), folder.appendingPathComponent("quick"))
                 for file in [slow, quick] { try Data("1".utf8).write(to: file) }
-                let (begun, gate) = (Note<Int>(), DispatchSemaphore(value: 0))
+                let (begun, gate) = (RecordedEntries<Int>(), DispatchSemaphore(value: 0))
                 let key = FileStorageKey<Int>.fileStorage(
                     slow,
                     decode: { data in
@@ -121,11 +121,11 @@ struct FileLinkTests {
                 @Shared(key, store: SharedStore()) var first = 0
                 @Shared(.fileStorage(quick), store: SharedStore()) var second = 0
                 try Data("2".utf8).write(to: slow)
-                await eventually("it is being decoded") { begun.count == 1 }
+                await eventually("the slow file is being decoded") { begun.count == 1 }
                 try Data("2".utf8).write(to: quick)
-                await eventually("the other is noticed") { second == 2 }
+                await eventually("the other file's change is noticed") { second == 2 }
                 gate.signal()
-                await eventually("and the slow one") { first == 2 }
+                await eventually("the slow file's change is noticed") { first == 2 }
             }
         }
     #endif

@@ -133,11 +133,11 @@ struct FileStorageTests {
     @Test("an unreadable file is a load error, and is not overwritten")
     func unreadable() {
         let storage = GatedStorage(Data("4".utf8))
-        storage.fail(with: Oops())
+        storage.fail(with: TestError())
         @Shared(.fileStorage(file), store: SharedStore(files: storage)) var count = 1
         let error = $count.loadError as? FileStorageError
         #expect(error?.code == .unreadable)
-        #expect(error?.cause is Oops)
+        #expect(error?.cause is TestError)
         $count.withLock { $0 = 2 }
         #expect(storage.begun.isEmpty)
         #expect(text(storage.data) == "4")
@@ -147,7 +147,7 @@ struct FileStorageTests {
     func unwritable() async throws {
         let storage = GatedStorage()
         @Shared(.fileStorage(file), store: SharedStore(files: storage)) var count = 1
-        storage.fail(with: Oops())
+        storage.fail(with: TestError())
         storage.letThrough()
         await #expect(throws: FileStorageError.self) { try await $count.save() }
         #expect(($count.saveError as? FileStorageError)?.code == .unwritable)
@@ -184,7 +184,7 @@ struct FileStorageTests {
         @Shared(.fileStorage(file), store: store) var count = 0
         #expect(count == 3)
         storage.letThrough(2)
-        await eventually("all is written") { text(storage.data) == "3" }
+        await eventually("all changes are written") { text(storage.data) == "3" }
     }
 
     @Test("a partly written file is never visible")

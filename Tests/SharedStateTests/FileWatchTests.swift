@@ -38,7 +38,7 @@ struct FileWatchTests {
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
         try makeFolder()
         try Data("2".utf8).write(to: file)
-        await eventually("it is there") { count == 2 }
+        await eventually("the file is noticed") { count == 2 }
     }
 
     @Test("when the file is removed, the value is the initial one")
@@ -49,7 +49,7 @@ struct FileWatchTests {
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
         #expect(count == 2)
         try FileManager.default.removeItem(at: file)
-        await eventually("it is gone") { count == 1 }
+        await eventually("the removal is noticed") { count == 1 }
     }
 
     @Test("external damage is an error, the value stays, and the file is preserved until it is repaired")

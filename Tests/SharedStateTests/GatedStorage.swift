@@ -7,7 +7,7 @@ final class GatedStorage: FileStorage {
     private struct Contents {
         var data: Data?
         var begun: [Data] = []
-        var error: Oops?
+        var error: TestError?
     }
 
     private let contents = Mutex(Contents())
@@ -19,7 +19,7 @@ final class GatedStorage: FileStorage {
     /// The writes that have started.
     var begun: [Data] { contents.withLock { $0.begun } }
 
-    func fail(with error: Oops?) { contents.withLock { $0.error = error } }
+    func fail(with error: TestError?) { contents.withLock { $0.error = error } }
     func letThrough(_ count: Int = 1) { for _ in 0..<count { gate.signal() } }
 
     func read(_ file: URL) throws -> Data? {

@@ -65,11 +65,11 @@ struct OperationLogTests {
             switch step {
             case .begin: _ = log.startCall()
             case .succeed(let call): log.settle(call, nil, pendingWhile: row.pending)
-            case .fail(let call): log.settle(call, Oops(number: Int(call)), pendingWhile: row.pending)
+            case .fail(let call): log.settle(call, TestError(number: Int(call)), pendingWhile: row.pending)
             case .reset: log.reset()
             }
         }
         #expect(log.status == row.status)
-        #expect(log.error as? Oops == row.error.map { Oops(number: $0) })
+        #expect(log.error as? TestError == row.error.map { TestError(number: $0) })
     }
 }

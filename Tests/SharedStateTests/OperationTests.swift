@@ -38,7 +38,7 @@ final class Work: Sendable {
 @Suite(.timeLimit(.minutes(5)))
 struct OperationTests {
     private let account = Shared(value: Account())
-    private let events = Note<String>()
+    private let events = RecordedEntries<String>()
 
     @discardableResult
     private func start(
@@ -78,7 +78,7 @@ struct OperationTests {
         #endif
         for round in 0..<rounds {
             let outcomes = (0..<4).map { _ in OperationOutcome<Int>() }
-            let shown = Note<String>()
+            let shown = RecordedEntries<String>()
             let calls = outcomes.map { outcome in
                 account.start(.publish, onSettled: { shown.add("\((try? $0.get()) ?? -1)") }, until: outcome)
             }
@@ -91,7 +91,7 @@ struct OperationTests {
     }
 
     @Test("a call whose outcome object is released settles with CancellationError")
-    func forgotten() async throws {
+    func releasedOutcome() async throws {
         var outcome: OperationOutcome<Int>? = OperationOutcome()
         let call = account.start(
             .rename, onSettled: { [events] _ in events.add("settled") }, until: try #require(outcome))
@@ -104,16 +104,16 @@ struct OperationTests {
     func failure() async {
         let work = Work()
         let call = start(work)
-        await work.end(.failure(Oops()))
-        await #expect(throws: Oops()) { try await call.value }
-        #expect(events.entries == ["attempt", "error \(Oops())", "settled -1"])
+        await work.end(.failure(TestError()))
+        await #expect(throws: TestError()) { try await call.value }
+        #expect(events.entries == ["attempt", "error \(TestError())", "settled -1"])
         #expect(account.wrappedValue.status == .error)
-        #expect(account.wrappedValue.error is Oops)
+        #expect(account.wrappedValue.error is TestError)
     }
 
     @Test("callbacks run on the main actor and see the outcome in the value")
     func inCallbacks() async throws {
-        let seen = Note<OperationStatus>()
+        let seen = RecordedEntries<OperationStatus>()
         let shared = account
         let call = shared.start(.rename) {
             MainActor.preconditionIsolated()
@@ -143,7 +143,7 @@ struct OperationTests {
         await works[2].end(.success(2))
         _ = try await calls[2].value
         #expect(account.wrappedValue.status == .success)
-        await works[0].end(.failure(Oops()))
+        await works[0].end(.failure(TestError()))
         await works[1].end(.success(1))
         _ = try? await calls[0].value
         _ = try await calls[1].value
@@ -173,7 +173,7 @@ struct OperationTests {
         let call = start(work)
         account.reset(.rename)
         #expect(account.wrappedValue.status == .idle)
-        await work.end(.failure(Oops()))
+        await work.end(.failure(TestError()))
         _ = try? await call.value
         #expect(account.wrappedValue.status == .idle)
         #expect(account.wrappedValue.error == nil)
@@ -203,7 +203,7 @@ struct OperationTests {
         @Shared(backend.key, store: store) var other = Account()
         let older = $one.start(.rename) { try await first.run() }
         let newer = $other.start(.rename) { try await second.run() }
-        await first.end(.failure(Oops()))
+        await first.end(.failure(TestError()))
         _ = try? await older.value
         #expect(one.status == .pending)
         await second.end(.success(1))
@@ -218,8 +218,8 @@ struct OperationTests {
         try await $whole.left.perform(.rename) {}
         #expect(whole.left.status == .success)
         #expect(whole.right.status == .idle)
-        await #expect(throws: Oops()) { try await $whole.left.perform(.rename) { throw Oops() } }
-        #expect(whole.left.error is Oops)
+        await #expect(throws: TestError()) { try await $whole.left.perform(.rename) { throw TestError() } }
+        #expect(whole.left.error is TestError)
     }
 
     @Test("the status is not saved by the key")
@@ -234,7 +234,7 @@ struct OperationTests {
     @Test("the async form returns the result of the work, and rethrows its error")
     func perform() async throws {
         #expect(try await account.perform(.rename) { 5 } == 5)
-        await #expect(throws: Oops()) { try await account.perform(.rename) { throw Oops() } }
+        await #expect(throws: TestError()) { try await account.perform(.rename) { throw TestError() } }
     }
 
     @Test("cancellation of the async form's task settles the call, though the work ignores it")
@@ -252,8 +252,8 @@ struct OperationTests {
 
     @Test("cancellation of the async form's task cancels the work")
     func cancelledWork() async {
-        let wasCancelled = Note<Bool>()
-        let hasBegun = Note<Void>()
+        let wasCancelled = RecordedEntries<Bool>()
+        let hasBegun = RecordedEntries<Void>()
         let task = Task { [account] in
             try await account.perform(.rename) {
                 hasBegun.add(())
@@ -264,7 +264,7 @@ struct OperationTests {
         await eventually("the work has begun") { hasBegun.count == 1 }
         task.cancel()
         _ = try? await task.value
-        await eventually("the work has noticed") { wasCancelled.count == 1 }
+        await eventually("the work has noticed the cancellation") { wasCancelled.count == 1 }
     }
 
     @Test("a call that is cancelled before its start does no work, and has its callbacks nevertheless")
@@ -316,12 +316,12 @@ struct OperationTests {
             $rows.withLock { _ = $0.append(Row(id: number)) }
             let row: Shared<Row> = try #require(Shared($rows[id: number]))
             let account = row.account
-            await #expect(throws: Oops()) { try await account.perform(.rename) { throw Oops() } }
+            await #expect(throws: TestError()) { try await account.perform(.rename) { throw TestError() } }
             let work = Work()
             let call = account.start(.rename) { try await work.run() }
             #expect($rows.reference.operations.count == 1)
             #expect(account.wrappedValue.status == .pending)
-            #expect(account.wrappedValue.error is Oops)
+            #expect(account.wrappedValue.error is TestError)
             await work.end(.success(1))
             _ = try await call.value
             #expect(account.wrappedValue.error == nil)
@@ -336,7 +336,7 @@ struct OperationTests {
         let earlier = start(first)
         account.reset(.rename)
         let later = account.start(.rename) { try await second.run() }
-        await first.end(.failure(Oops()))
+        await first.end(.failure(TestError()))
         _ = try? await earlier.value
         #expect(account.wrappedValue.status == .pending)
         #expect(account.wrappedValue.error == nil)

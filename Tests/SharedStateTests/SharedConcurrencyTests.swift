@@ -19,7 +19,7 @@ struct SharedConcurrencyTests {
     func oneReference() {
         for _ in 0..<50 {
             let backend = Backend<Int>()
-            let made = Note<Shared<Int>>()
+            let made = RecordedEntries<Shared<Int>>()
             onThreads(8) { [store] number in
                 made.add(Shared(wrappedValue: number, backend.key, store: store))
             }
@@ -91,8 +91,8 @@ struct SharedConcurrencyTests {
     @Test("a long closure of withLock does not block readers")
     func reading() async {
         @Shared(value: 1) var count
-        let isInside = Note<Void>()
-        let hasRead = Note<Void>()
+        let isInside = RecordedEntries<Void>()
+        let hasRead = RecordedEntries<Void>()
         await withTaskGroup { [shared = $count] group in
             group.addTask {
                 shared.withLock {
@@ -101,7 +101,7 @@ struct SharedConcurrencyTests {
                     $0 = 2
                 }
             }
-            await eventually("the writer is inside") { isInside.count == 1 }
+            await eventually("the writer holds the lock") { isInside.count == 1 }
             #expect(shared.wrappedValue == 1)
             hasRead.add(())
         }
@@ -110,15 +110,15 @@ struct SharedConcurrencyTests {
 
     @Test("a replaced value is freed at once, and its deinit may use the shared value")
     func reentrantDeinit() {
-        final class Tail: Sendable {
+        final class ReadingDeinit: Sendable {
             let onDeinit: @Sendable () -> Void
             init(_ onDeinit: @escaping @Sendable () -> Void) { self.onDeinit = onDeinit }
             deinit { onDeinit() }
         }
-        let tail = Shared<Tail?>(value: nil)
-        let wasReplaced = Note<Bool>()
+        let tail = Shared<ReadingDeinit?>(value: nil)
+        let wasReplaced = RecordedEntries<Bool>()
         tail.withLock {
-            $0 = Tail { [tail] in
+            $0 = ReadingDeinit { [tail] in
                 wasReplaced.add(tail.wrappedValue == nil)
                 tail.withLock { _ in }
             }

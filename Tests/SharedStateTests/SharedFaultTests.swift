@@ -96,7 +96,7 @@ struct SharedFaultTests {
     @Test("observers of a wrapper are notified when it refers to another value")
     func observedReassignment() {
         @Shared(value: 1) var first
-        let told = Told()
+        let told = ChangeCounter()
         withObservationTracking {
             _ = first
         } onChange: {
@@ -125,7 +125,7 @@ struct SharedFaultTests {
 }
 
 /// A counter for any thread.
-private final class Told: Sendable {
+private final class ChangeCounter: Sendable {
     private let relay = Shared(value: 0)
     var count: Int { relay.wrappedValue }
     func tell() { relay.withLock { $0 += 1 } }

@@ -38,7 +38,7 @@ struct SharedLifetimeTests {
     }
 
     @Test("a wrapper created after the last one was released loads and subscribes again")
-    func anew() {
+    func reload() {
         let backend = Backend<Int>(.value(1))
         var shared: Shared<Int>? = Shared(wrappedValue: 0, backend.key, store: store)
         #expect(shared?.wrappedValue == 1)
@@ -60,7 +60,7 @@ struct SharedLifetimeTests {
         }
         #expect(backend.cancelCount == 1)
         backend.subscriber.yield(2)
-        backend.subscriber.yield(throwing: Oops())
+        backend.subscriber.yield(throwing: TestError())
     }
 
     @Test("a pending load does not retain the value")

@@ -25,13 +25,13 @@ struct SharedLoadingTests {
 
     @Test("a failed load is a load error until the next success")
     func failure() async {
-        let backend = Backend<Int>(.error(Oops(number: 1)))
+        let backend = Backend<Int>(.error(TestError(number: 1)))
         @Shared(backend.key, store: store) var count = 1
         #expect(count == 1)
-        #expect($count.loadError as? Oops == Oops(number: 1))
-        backend.answer(.error(Oops(number: 2)))
-        await #expect(throws: Oops(number: 2)) { try await $count.load() }
-        #expect($count.loadError as? Oops == Oops(number: 2))
+        #expect($count.loadError as? TestError == TestError(number: 1))
+        backend.answer(.error(TestError(number: 2)))
+        await #expect(throws: TestError(number: 2)) { try await $count.load() }
+        #expect($count.loadError as? TestError == TestError(number: 2))
         backend.answer(.value(7))
         await #expect(throws: Never.self) { try await $count.load() }
         #expect(count == 7)
@@ -73,7 +73,7 @@ struct SharedLoadingTests {
         backend.answer(.value(2))
         try await $count.load()
         #expect($count.isLoading)
-        backend.loads[0].resume(throwing: Oops())
+        backend.loads[0].resume(throwing: TestError())
         #expect(count == 2)
         #expect($count.loadError == nil)
         #expect(!$count.isLoading)
@@ -84,7 +84,7 @@ struct SharedLoadingTests {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 1
         let load = Task { [shared = $count] in try await shared.load() }
-        await eventually("the later one has begun") { backend.loads.count == 2 }
+        await eventually("the later load has started") { backend.loads.count == 2 }
         backend.loads[0].resume(returning: 5)
         #expect(count == 5)
         backend.loads[1].resume(returning: 6)
@@ -97,8 +97,8 @@ struct SharedLoadingTests {
         let store = store
         /// Another wrapper is created and released during the first load.
         struct Slow: SharedKey {
-            let saved: Note<Int>
-            let isFirst: Note<Void>
+            let saved: RecordedEntries<Int>
+            let isFirst: RecordedEntries<Void>
             var id: Int { 1 }
 
             func load(context: LoadContext<Int>, continuation: LoadContinuation<Int>) {
@@ -119,7 +119,7 @@ struct SharedLoadingTests {
                 continuation.resume()
             }
         }
-        let shared = Shared(wrappedValue: 0, Slow(saved: Note(), isFirst: Note()), store: store)
+        let shared = Shared(wrappedValue: 0, Slow(saved: RecordedEntries(), isFirst: RecordedEntries()), store: store)
         #expect(shared.wrappedValue == 3)
         #expect(store.referenceCount == 1)
     }
@@ -130,7 +130,7 @@ struct SharedLoadingTests {
         @Shared(backend.key, store: store) var count = 1
         backend.loads[0].resume(returning: 2)
         backend.loads[0].resume(returning: 3)
-        backend.loads[0].resume(throwing: Oops())
+        backend.loads[0].resume(throwing: TestError())
         #expect(count == 2)
         #expect($count.loadError == nil)
     }
@@ -194,8 +194,8 @@ struct SharedLoadingTests {
         backend.subscriber.update { $0[0] = 9 }
         #expect(numbers == [9, 2])
         #expect(!$numbers.isLoading)
-        backend.subscriber.yield(throwing: Oops())
-        #expect($numbers.loadError is Oops)
+        backend.subscriber.yield(throwing: TestError())
+        #expect($numbers.loadError is TestError)
         #expect(numbers == [9, 2])
         backend.subscriber.yield([])
         #expect($numbers.loadError == nil)
@@ -214,7 +214,7 @@ struct SharedLoadingTests {
     @Test("a key runs with the store of its wrapper")
     func ownStore() {
         struct Probe: SharedReaderKey {
-            let seen: Note<ObjectIdentifier>
+            let seen: RecordedEntries<ObjectIdentifier>
             var id: Int { 1 }
 
             func load(context: LoadContext<Int>, continuation: LoadContinuation<Int>) {
@@ -227,7 +227,7 @@ struct SharedLoadingTests {
                 return SharedSubscription()
             }
         }
-        let seen = Note<ObjectIdentifier>()
+        let seen = RecordedEntries<ObjectIdentifier>()
         @SharedReader(Probe(seen: seen), store: store) var count = 0
         #expect(seen.entries == [ObjectIdentifier(store), ObjectIdentifier(store)])
     }

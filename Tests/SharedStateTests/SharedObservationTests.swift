@@ -8,7 +8,7 @@ struct SharedObservationTests {
 
     /// True if `change` notifies an observer of `read` before it returns.
     private func isNoticed(_ read: () -> Void, by change: () -> Void) -> Bool {
-        let note = Note<Void>()
+        let note = RecordedEntries<Void>()
         withObservationTracking {
             read()
         } onChange: {
@@ -21,7 +21,7 @@ struct SharedObservationTests {
     @Test("a change notifies the observer before withLock returns, and shows the new value")
     func change() {
         @Shared(value: 0) var count
-        let seen = Note<Int>()
+        let seen = RecordedEntries<Int>()
         withObservationTracking {
             _ = count
         } onChange: { [shared = $count] in
@@ -41,7 +41,7 @@ struct SharedObservationTests {
         #expect(isNoticed({ _ = reader }, by: { $count.withLock { $0 = 1 } }))
         #expect(isNoticed({ _ = count }, by: { subscriber.yield(2) }))
         #expect(isNoticed({ _ = $count.isLoading }, by: { subscriber.yieldLoading() }))
-        #expect(isNoticed({ _ = $reader.loadError }, by: { subscriber.yield(throwing: Oops()) }))
+        #expect(isNoticed({ _ = $reader.loadError }, by: { subscriber.yield(throwing: TestError()) }))
         #expect(isNoticed({ _ = $other.description }, by: { $other.withLock { $0 = 3 } }))
         #expect(!isNoticed({ _ = count }, by: { $other.withLock { $0 = 1 } }))
         #expect(!isNoticed({ _ = count }, by: { subscriber.yieldLoading() }))
@@ -59,7 +59,7 @@ struct SharedObservationTests {
     @Test("an observer that reads again after each change misses none, on the actor that changes the value")
     func lossless() async {
         @Shared(value: 0) var count
-        let observer = Looking($count)
+        let observer = ObservationLoop($count)
         observer.look()
         for number in 1...2_000 {
             $count.withLock { $0 += 1 }
@@ -99,7 +99,7 @@ struct SharedObservationTests {
 
 /// Reads again after each change.
 @MainActor
-private final class Looking {
+private final class ObservationLoop {
     private let shared: Shared<Int>
     private(set) var seen: [Int] = []
 

@@ -31,12 +31,12 @@ struct SharedSavingTests {
         @Shared(backend.key, store: store) var count = 5
         backend.holdSaves()
         let task = Task { [shared = $count] in try await shared.save() }
-        await eventually("the save is handed over") { backend.saves.count == 1 }
+        await eventually("the save has started") { backend.saves.count == 1 }
         #expect(backend.saves[0].context == .userInitiated)
         #expect(backend.saves[0].value == 5)
-        backend.saves[0].continuation.resume(throwing: Oops())
-        await #expect(throws: Oops()) { try await task.value }
-        #expect($count.saveError is Oops)
+        backend.saves[0].continuation.resume(throwing: TestError())
+        await #expect(throws: TestError()) { try await task.value }
+        #expect($count.saveError is TestError)
     }
 
     @Test("a save error stays until the next success, and an older save is ignored after a newer one")
@@ -45,10 +45,10 @@ struct SharedSavingTests {
         backend.holdSaves()
         @Shared(backend.key, store: store) var count = 0
         for number in 1...3 { $count.withLock { $0 = number } }
-        backend.saves[1].continuation.resume(throwing: Oops(number: 2))
-        #expect($count.saveError as? Oops == Oops(number: 2))
+        backend.saves[1].continuation.resume(throwing: TestError(number: 2))
+        #expect($count.saveError as? TestError == TestError(number: 2))
         backend.saves[0].continuation.resume()
-        #expect($count.saveError as? Oops == Oops(number: 2))
+        #expect($count.saveError as? TestError == TestError(number: 2))
         backend.saves[2].continuation.resume()
         #expect($count.saveError == nil)
     }
@@ -57,7 +57,7 @@ struct SharedSavingTests {
     func reentrant() {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 0
-        let order = Note<Int>()
+        let order = RecordedEntries<Int>()
         backend.onSave { [shared = $count] value in
             if value < 3 { shared.withLock { $0 += 1 } }
             order.add(value)
@@ -85,7 +85,7 @@ struct SharedSavingTests {
 
     @Test("a key that drops its continuation fails the save")
     func abandoned() {
-        struct Forgetful: SharedKey {
+        struct DroppingKey: SharedKey {
             var id: Int { 0 }
             func load(context: LoadContext<Int>, continuation: LoadContinuation<Int>) {
                 continuation.resumeReturningInitialValue()
@@ -95,7 +95,7 @@ struct SharedSavingTests {
             }
             func save(_ value: Int, context: SaveContext, continuation: SaveContinuation) {}
         }
-        @Shared(Forgetful(), store: store) var count = 0
+        @Shared(DroppingKey(), store: store) var count = 0
         $count.withLock { $0 = 1 }
         #expect(count == 1)
         #expect($count.saveError is AbandonedContinuation)

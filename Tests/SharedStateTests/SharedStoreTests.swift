@@ -35,7 +35,7 @@ struct SharedStoreTests {
     }
 
     @Test("a wrapper keeps the store it was created with")
-    func kept() {
+    func storeOfCreation() {
         let store = SharedStore()
         let counter = SharedStore.$current.withValue(store) { Counter() }
         counter.countUp()

@@ -79,10 +79,10 @@ struct SharedTests {
     func rollback() {
         let backend = Backend<Int>()
         @Shared(backend.key, store: store) var count = 1
-        #expect(throws: Oops()) {
+        #expect(throws: TestError()) {
             try $count.withLock {
                 $0 = 5
-                throw Oops()
+                throw TestError()
             }
         }
         #expect(count == 1)

@@ -7,7 +7,7 @@ import Testing
 @Suite("Cancelled effects", .timeLimit(.minutes(5)))
 struct CancelledEffectTests {
     /// Observes an action of an effect that is already on its way to the main actor.
-    private final class Passage: Sendable {
+    private final class SentActionProbe: Sendable {
         private let isPassed = Mutex(false)
 
         func pass(_ action: Int) -> Int {
@@ -55,7 +55,7 @@ struct CancelledEffectTests {
 
     @Test("a cancelled effect is ignored, though it has already sent an action", arguments: [false, true])
     func overtaken(_ sendsAtOnce: Bool) async {
-        let passage = Passage()
+        let passage = SentActionProbe()
         let store = store { action in
             if action < 0 { return .cancel(id: "a") }
             let effect: Effect<Int> = sendsAtOnce ? .concatenate(.run { _ in }, .send(1)) : .run { await $0(1) }
@@ -84,7 +84,7 @@ struct CancelledEffectTests {
             onItsWay.record("sent")
             await gate.wait()
         }
-        await eventually("it has sent") { onItsWay.entries == ["sent"] }
+        await eventually("the effect has sent its action") { onItsWay.entries == ["sent"] }
         owner.send(9) {}
         gate.open()
         await owner.ended()
@@ -93,7 +93,7 @@ struct CancelledEffectTests {
 
     @Test("the cancelled effect of a removed child is not reported, though it has already sent an action")
     func closed() async {
-        let passage = Passage()
+        let passage = SentActionProbe()
         let reports = await issues {
             let store = Store(initialState: Closing()) {
                 Reduce<Closing, ClosingAction> { state, action in

@@ -13,7 +13,7 @@ struct Mailer: DependencyKey {
     static let liveValue = Mailer { _, _ in }
 }
 
-private enum Made: DependencyKey {
+private enum CountedKey: DependencyKey {
     static let count = Recorder()
     static var liveValue: Int {
         count.record("made")
@@ -133,13 +133,13 @@ struct DependencyTests {
         withDependencies {
             $0.context = .live
         } operation: {
-            @Dependency(Made.self) var made
+            @Dependency(CountedKey.self) var made
             @Dependency(\.clock) var clock
             #expect(made == 7)
             #expect(made == 7)
             #expect(clock.now() == 1)
         }
-        #expect(Made.count.entries == ["made"])
+        #expect(CountedKey.count.entries == ["made"])
         #expect(DependencyContext.ofProcess == .test)
     }
 

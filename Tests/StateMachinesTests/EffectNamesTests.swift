@@ -31,7 +31,7 @@ struct EffectNamesTests {
         await eventually("it waits") { clock.sleeperCount == 1 }
         await clock.advance(by: .milliseconds(900))
         let second = store.send(2)
-        await eventually("only it waits") { clock.sleepers == [.milliseconds(1900)] }
+        await eventually("only this effect waits") { clock.sleepers == [.milliseconds(1900)] }
         await clock.advance(by: .milliseconds(900))
         #expect(store.state == [])
         await clock.advance(by: .milliseconds(100))
@@ -178,7 +178,7 @@ struct EffectNamesTests {
     @Test("throttling holds no lock while it reads a clock whose own code throttles")
     func throttlingClock() {
         let (throttles, plain) = (ThrottleRegistry(), TestClock())
-        let clock = AskedClock {
+        let clock = ReentrantClock {
             _ = throttles.startEffect(EffectID("other"), .seconds(1), latest: false, plain, CancellationFlag())
         }
         guard case .go = throttles.startEffect(EffectID("a"), .seconds(1), latest: true, clock, CancellationFlag()),
@@ -194,7 +194,7 @@ struct EffectNamesTests {
 }
 
 /// A stopped clock that runs a closure at each read, except for reads in the closure.
-private final class AskedClock: _Concurrency.Clock {
+private final class ReentrantClock: _Concurrency.Clock {
     typealias Instant = TestClock.Instant
 
     private let read: @Sendable () -> Void

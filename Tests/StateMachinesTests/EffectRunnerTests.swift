@@ -127,14 +127,14 @@ struct EffectRunnerTests {
             }
         }
         for await number in make() where number == 1 { break }
-        await eventually("it ends with the stream") { recorder.entries == ["ended"] }
+        await eventually("the source ends with the stream") { recorder.entries == ["ended"] }
         _ = make()
-        await eventually("it ends unread") { recorder.entries.count == 2 }
+        await eventually("the source ends without a reader") { recorder.entries.count == 2 }
         let reader = Task { for await _ in make() {} }
         await Task.yield()
         reader.cancel()
         await reader.value
-        await eventually("it ends with its reader") { recorder.entries.count == 3 }
+        await eventually("the source ends with its reader") { recorder.entries.count == 3 }
     }
 
     @Test("merged streams wait for the reader of their one stream, and all elements are read")

@@ -32,7 +32,7 @@ struct EffectUnitTests {
         gate.open()
         await eventually("it runs") { log.entries == ["left", "begun"] }
         store = nil
-        await eventually("it has ended") { log.entries == ["left", "begun", "ended"] }
+        await eventually("the part has ended") { log.entries == ["left", "begun", "ended"] }
     }
 
     @Test("a part that starts after the store's release is cancelled from its start")
@@ -41,10 +41,10 @@ struct EffectUnitTests {
         var store: StoreOf<Reduce<Int, Int>>? = leaving(log, after: gate)
         let task = store?.send(0)
         await task?.finish()
-        await eventually("it was left") { log.entries == ["left"] }
+        await eventually("the detached task has started") { log.entries == ["left"] }
         store = nil
         gate.open()
-        await eventually("it has ended") { log.entries == ["left", "begun", "ended"] }
+        await eventually("the part has ended") { log.entries == ["left", "begun", "ended"] }
     }
 
     @Test("a part that cancels its own id at once is cancelled")
@@ -75,8 +75,8 @@ struct EffectUnitTests {
                     }
                 }
             }
-            await eventually("both have begun") { begun.entries.count == 2 }
-            await eventually("one has ended") { !ended.entries.isEmpty }
+            await eventually("both parts have started") { begun.entries.count == 2 }
+            await eventually("one part has ended") { !ended.entries.isEmpty }
             #expect(ended.entries.count == 1)
             for task in tasks { task.cancel() }
             for task in tasks { await task.value }

@@ -123,7 +123,7 @@ struct RestingEffectTests {
             }
             await eventually("it sleeps") { clock.sleeperCount == 1 }
             await clock.advance(by: .seconds(5))
-            await eventually("it sleeps again") { clock.sleeperCount == 1 }
+            await eventually("the effect sleeps again") { clock.sleeperCount == 1 }
             if ticks.withLock({ $0 }) != 5 { lost += 1 }
             loop.cancel()
         }

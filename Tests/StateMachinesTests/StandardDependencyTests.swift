@@ -42,7 +42,7 @@ struct StandardDependencyTests {
     }
 
     /// Returns the same number each time.
-    private struct Same: RandomNumberGenerator, Sendable {
+    private struct ConstantGenerator: RandomNumberGenerator, Sendable {
         func next() -> UInt64 { 0x7000_0000_0001_2345 }
     }
 
@@ -55,7 +55,7 @@ struct StandardDependencyTests {
             $0.date.now = Date(timeIntervalSince1970: 5)
             $0.uuid = .incrementing
             $0.continuousClock = clock
-            $0.withRandomNumberGenerator = WithRandomNumberGenerator(Same())
+            $0.withRandomNumberGenerator = WithRandomNumberGenerator(ConstantGenerator())
             $0.calendar = Calendar(identifier: .gregorian)
             $0.locale = Locale(identifier: "en_US")
             $0.timeZone = TimeZone(secondsFromGMT: 3600)!
@@ -71,7 +71,7 @@ struct StandardDependencyTests {
         await eventually("it sleeps") { clock.sleeperCount == 1 }
         await clock.advance(by: .seconds(1))
         await store.receive(.ticked) { $0.ticks = 1 }
-        await eventually("it sleeps again") { clock.sleeperCount == 1 }
+        await eventually("the task sleeps again") { clock.sleeperCount == 1 }
         await clock.advance(by: .milliseconds(999))
         await clock.advance(by: .milliseconds(1))
         await store.receive(.ticked) { $0.ticks = 2 }

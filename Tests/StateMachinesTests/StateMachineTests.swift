@@ -150,11 +150,11 @@ struct StateMachineTests {
         let recorder = Recorder()
         var host: ReducerHostOf<Watching>? = ReducerHost(initialState: .init()) { Watching(recorder: recorder) }
         let task = await host?.send(.input(.watch))
-        await eventually("both values have come") { await host?.state.values == [1, 2] }
+        await eventually("both values have arrived") { await host?.state.values == [1, 2] }
         #expect(recorder.entries == [])
         host = nil
         await task?.finish()
-        await eventually("the stream has heard of it") { recorder.entries == ["ended"] }
+        await eventually("the stream was terminated") { recorder.entries == ["ended"] }
     }
 
     @Test("a state machine needs neither effects nor results")
@@ -191,6 +191,6 @@ struct StateMachineTests {
         }
         await eventually("it works") { recorder.entries == ["began"] }
         reader.cancel()
-        await eventually("it is cancelled") { recorder.entries == ["began", "cancelled"] }
+        await eventually("the work is cancelled") { recorder.entries == ["began", "cancelled"] }
     }
 }

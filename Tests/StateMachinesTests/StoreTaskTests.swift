@@ -186,7 +186,7 @@ struct StoreTaskTests {
             await task.finish()
             return owner.state
         }
-        await eventually("it has sent") { owner.state == [1, 2] }
+        await eventually("the effect has sent its action") { owner.state == [1, 2] }
         gate.open()
         #expect(await atEnd.value == [1, 2, 3])
     }

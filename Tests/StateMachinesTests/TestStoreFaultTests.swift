@@ -144,7 +144,7 @@ struct TestStoreFaultTests {
     }
 
     @Test("the release of a test store reports nothing after the last action of a main-actor effect")
-    func goesWithMainActor() async {
+    func releaseAfterLastAction() async {
         for _ in 0..<20 {
             let reports = await issues {
                 let store = TestStore(initialState: Feature.State()) {
@@ -165,7 +165,7 @@ struct TestStoreFaultTests {
     }
 
     @Test("an unfinished effect of the main actor is still reported")
-    func mainActorGoesOn() async {
+    func unfinishedMainActorEffect() async {
         let reports = await issues {
             let store = TestStore(initialState: Feature.State()) {
                 Reduce<Feature.State, Feature.Action> { state, action in
@@ -192,7 +192,7 @@ struct TestStoreFaultTests {
             let store = TestStore(initialState: Feature.State()) { Feature(left: left) }
             await store.send(.leave).finish()
             left.record("ended")
-            await eventually("it was sent") { left.entries == ["ended", "sent"] }
+            await eventually("the action was sent") { left.entries == ["ended", "sent"] }
             await store.receive(.add) { $0.count = 1 }
         }
         #expect(reports.count { $0.hasPrefix("An effect sent an action after it had ended: .add.") } == 1)

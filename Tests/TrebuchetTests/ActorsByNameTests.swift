@@ -78,7 +78,7 @@ private distributed actor NameReportingActor {
     }
 
     @Test("a call through a freed server fails with a clear error")
-    func gone() async throws {
+    func freedServer() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         await expose(server)
         try await server.start()

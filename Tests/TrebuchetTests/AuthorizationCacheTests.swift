@@ -19,10 +19,10 @@ import TrebuchetActors
         #expect(!has("cafe\u{301}", "enter()"), "another actor, whose name is equal as text")
         #expect(!has("room", "enter()", 1), "the rules have changed")
         grants.storeGrant(ActorName("room"), "enter()", on: before)
-        #expect(!has("room", "enter()", 1), "a grant by rules of before")
+        #expect(!has("room", "enter()", 1), "a grant by earlier rules")
         grants.storeGrant(ActorName("room"), "enter()", on: after)
         #expect(has("room", "enter()", 1))
-        #expect(!has("room", "enter()", 1, of: 1), "another has signed in")
+        #expect(!has("room", "enter()", 1, of: 1), "another principal has signed in")
     }
 
     @Test("a connection caches the newest grants and no long names")

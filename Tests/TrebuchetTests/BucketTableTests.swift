@@ -25,14 +25,14 @@ import Testing
         var bucket = TokenBucket(RateLimit(callsPerSecond: 2, burst: 4), now: 0)
         #expect(bucket.consume(3, at: 0) == nil)
         #expect(bucket.consume(3, at: 0) == 1_000)
-        #expect(bucket.consume(at: 0) == nil, "nothing was taken")
+        #expect(bucket.consume(at: 0) == nil, "no token was consumed")
         #expect(bucket.consume(9, at: Self.second) == 1_000)
         #expect(bucket.consume(9, at: 2 * Self.second) == nil)
         #expect(bucket.consume(at: 2 * Self.second) == 500)
     }
 
     @Test("a call inspects at most three buckets, however many exist")
-    func looks() {
+    func inspectedBuckets() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 100_000)
         for party in 0..<50_000 { _ = table.consume(party, at: 0) }
         #expect(table.count == 50_000)
@@ -47,7 +47,7 @@ import Testing
         for party in 0..<20_000 { _ = table.consume(party, at: 0) }
         for _ in 0..<2 { #expect(table.consume(-1, at: Self.second) == nil) }
         for party in 20_000..<40_000 { _ = table.consume(party, at: Self.second) }
-        #expect(table.count < 25_000, "the first have filled up")
+        #expect(table.count < 25_000, "full buckets were removed")
         #expect(table.consume(-1, at: Self.second) == 1_000, "a used-up bucket stays")
     }
 

@@ -87,7 +87,7 @@ import TrebuchetWire
 
     // MARK: Failures
 
-    private struct Told: Error, Codable { var text = "for clients" }
+    private struct PublicError: Error, Codable { var text = "for clients" }
     private struct UndisclosedError: Error, CustomStringConvertible { var description = "a secret" }
     /// Claims to be encodable, but its encoding fails.
     private struct Unwritable: Error, Encodable, CustomStringConvertible {
@@ -111,8 +111,8 @@ import TrebuchetWire
         #expect(own.type == nil && own.data == nil)
         let cancelled = failure(CancellationError(), log: log)
         #expect(cancelled.code == .cancelled && cancelled.message == "the call was cancelled")
-        let told = failure(Told(), log: log)
-        #expect(told.code == .application && told.type?.hasSuffix("Told") == true)
+        let told = failure(PublicError(), log: log)
+        #expect(told.code == .application && told.type?.hasSuffix("PublicError") == true)
         #expect(told.data == Array(#"{"text":"for clients"}"#.utf8))
         #expect(lines.withLock { $0 } == [])
         for error in [UndisclosedError(), Unwritable()] as [any Error] {

@@ -73,7 +73,7 @@ import TrebuchetTesting
     }
 
     @Test("a client actor that was released is not found", arguments: TestLink.allCases)
-    func gone(link: TestLink) async throws {
+    func releasedActor(link: TestLink) async throws {
         try await withHost(link) { host, client, _ in
             _ = try await host.enter(InProcessClientActor("Ada", actorSystem: client.actorSystem))
             #expect(try await host.outcome(of: "hear").first == "actorNotFound")

@@ -108,7 +108,7 @@ import WebSockets
     }
 
     @Test("a queue retains nothing of calls that have all left")
-    func left() async {
+    func departedCalls() async {
         let calls = (1...100).map { call(UInt64($0)) }
         await waiting(calls) {
             var line = line(calls: 1)

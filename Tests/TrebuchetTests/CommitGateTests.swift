@@ -85,7 +85,7 @@ import TrebuchetTesting
     }
 
     @Test("calls that wait for a failed write stay before later calls, each with its own deadline")
-    func taken() {
+    func waitingBeforeLater() {
         let (held, later, notes) = (CommitGate(), CommitGate(), Notes())
         for (id, result, time) in [("a", "1", 10), ("b", nil, 40), ("c", "3", 30)] as [(String, String?, UInt64)] {
             add(id, result, until: time, to: held, notes)
@@ -223,7 +223,7 @@ import TrebuchetTesting
     }
 
     @Test("a caller that disconnects before the response is dropped; its change is persisted")
-    func left() async throws {
+    func disconnectedCaller() async throws {
         let store = GatedStore()
         try await withDiary(store: store) { (diary, client, server) async throws in
             store.close()

@@ -9,7 +9,7 @@ import Testing
     @Test(
         "responses arrive from a reactor whose server is freed, before the call ends or in the same turn",
         arguments: [true, false])
-    func takenApart(before: Bool) async {
+    func freedServer(before: Bool) async {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), reactors: 2)
         let (here, there) = (server.shards[0], server.shards[1])
         if before { await there.reactor.perform { there.releaseReferences() } }

@@ -120,7 +120,7 @@ private distributed actor Player {
     }
 
     @Test("an actor that waits for its last call is deactivated also when the call takes long")
-    func letGo() async throws {
+    func waitsForLastCall() async throws {
         let server = await server()
         try await server.start()
         let client = TrebuchetClient(transport: .local(server))

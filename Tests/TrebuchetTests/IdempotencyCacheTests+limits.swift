@@ -94,7 +94,7 @@ extension IdempotencyCacheTests {
             memory.removeExpired(at: 100)
             #expect((memory.count, memory.bytes, memory.connectionCount) == (0, 0, 0))
             #expect((shares.recordedResponses.count, shares.bytes.count) == (0, 0))
-            #expect(shares.partyCount == (0, 0), "nobody holds a share")
+            #expect(shares.partyCount == (0, 0), "no quota is in use")
         }
     }
 
@@ -175,7 +175,7 @@ extension IdempotencyCacheTests {
             recordResponse(Self.first, number, at: 200)
         }
         #expect(recordCall(Self.first, 141, at: 400) == "run")
-        #expect((2...40).contains(memory.count), "a call takes some of the old ones with it, not all")
+        #expect((2...40).contains(memory.count), "a call removes some of the expired responses, not all")
     }
 
     @Test("a response over the size limit is not recorded, but the completion of its call is")

@@ -167,8 +167,9 @@ import WebSockets
         #expect(recordCall(Self.first, 7, again: true, at: 1_099) == "1")
         #expect(recordCall(Self.first, 7, again: true, at: 1_100) == "refused: unknownOutcome")
         #expect(
-            recordCall(Self.first, 6, again: true, at: 1_100) == "refused: unknownOutcome", "it may have come before")
-        #expect(recordCall(Self.first, 8, again: true, at: 1_100) == "run", "a later one cannot have been forgotten")
+            recordCall(Self.first, 6, again: true, at: 1_100) == "refused: unknownOutcome",
+            "the first message may have arrived before")
+        #expect(recordCall(Self.first, 8, again: true, at: 1_100) == "run", "a later call cannot have expired")
     }
 
     @Test("an expired call stays expired when responses arrive in another order than calls")
@@ -201,7 +202,7 @@ import WebSockets
         #expect(
             recordCall(Self.first, 1, again: true, at: 100) == "refused: unknownOutcome", "an earlier one, perhaps, too"
         )
-        #expect(recordCall(Self.first, 1, at: 100) == "run", "over the connection itself it is the first time")
+        #expect(recordCall(Self.first, 1, at: 100) == "run", "over the connection itself it is the first call")
         #expect(recordCall(Self.third, 1, again: true, at: 100) == "run", "nothing of a later one expired")
     }
 

@@ -21,13 +21,13 @@ import TrebuchetTesting
         func rested(at seconds: UInt64) -> [String] {
             watch.rested(of: 5, at: seconds * Self.second).map(\.name)
         }
-        #expect(rested(at: 100) == [], "it was made, and so used, since the look before")
+        #expect(rested(at: 100) == [], "it was activated, and so used, since the last check")
         #expect(rested(at: 109) == [])
         record.actorInstance.didRunInPlace()
         #expect(rested(at: 111) == [])
         #expect(rested(at: 120) == [])
         #expect(record.actorInstance.enter())
-        #expect(rested(at: 200) == [], "a call is under way")
+        #expect(rested(at: 200) == [], "a call is in flight")
         #expect(rested(at: 300) == [])
         record.actorInstance.removeUser()
         #expect(rested(at: 309) == [])
@@ -79,7 +79,7 @@ import TrebuchetTesting
     }
 
     @Test("a closed actor is not entered, and an actor in use is not closed")
-    func life() {
+    func closing() {
         let life = ActorInstance()
         #expect(life.enter())
         #expect(!life.close())

@@ -6,7 +6,7 @@ import TrebuchetActors
 
 /// Log lines about actors that cannot be loaded.
 @Suite struct LoadFailuresTests {
-    private struct Away: Error {}
+    private struct StoreUnreachable: Error {}
 
     private final class World: Sendable {
         let lines = Mutex<[String]>([])
@@ -21,7 +21,7 @@ import TrebuchetActors
         }
     }
 
-    private func fail(_ failures: LoadFailures, _ name: String, _ error: any Error = Away()) async {
+    private func fail(_ failures: LoadFailures, _ name: String, _ error: any Error = StoreUnreachable()) async {
         await #expect(throws: (any Error).self) { try await failures.recordingFailure(of: name) { throw error } }
     }
 

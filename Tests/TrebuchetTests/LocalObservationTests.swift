@@ -36,7 +36,7 @@ import Trebuchet
     }
 
     @Test("an observer does not retain the actor, and is notified of its end")
-    func actorGone() async throws {
+    func actorEnd() async throws {
         let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0))
         var list: TodoList? = TodoList(actorSystem: server.actorSystem)
         let states = await list!.observeState()

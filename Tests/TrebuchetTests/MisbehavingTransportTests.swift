@@ -10,7 +10,7 @@ import Transports
 
 /// A client whose link misbehaves: it answers and closes inside the calls that the client makes to it.
 @Suite(.timeLimit(.minutes(5))) struct MisbehavingTransportTests {
-    private struct Sent: Decodable {
+    private struct SentMessage: Decodable {
         struct Payload: Decodable {
             let callID: String?
             let targetIdentifier: String?
@@ -20,7 +20,7 @@ import Transports
     }
 
     private struct Script: ClientTransport {
-        let script: @Sendable (Link, Sent) -> Void
+        let script: @Sendable (Link, SentMessage) -> Void
         var onClose: @Sendable (Link) -> Void = { _ in }
         var address: String { "script" }
 
@@ -42,7 +42,7 @@ import Transports
 
         func send(_ message: [UInt8]) {
             guard !isClosed.load(ordering: .relaxed),
-                let sent = try? JSONDecoder().decode(Sent.self, from: Data(message))
+                let sent = try? JSONDecoder().decode(SentMessage.self, from: Data(message))
             else { return }
             script.script(self, sent)
         }

@@ -141,13 +141,13 @@ import TrebuchetTesting
             #expect(model.$state.isConnecting)
             await untilTrue { model.count == 0 }
             model.$state.retry()
-            #expect(!model.$state.isConnecting, "there is nothing to try again")
+            #expect(!model.$state.isConnecting, "no attempt can be retried")
             #expect(await server.subscriberCount(of: "todos", "observeState") == 1)
         }
     }
 
     @Test("when the actor ends, the last value stays, with an error")
-    func actorGone() async throws {
+    func actorEnd() async throws {
         try await withTestServer { server in
             await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
         } body: { client, server in

@@ -161,7 +161,7 @@ extension PersistedStateTests {
                 let states = PersistedStates(name: "diary", home: shard.states, writer: writer)
                 for number in 0..<20_000 as Range<UInt64> {
                     let call = IdempotencyRecord(
-                        IdempotencyNamespace.key("c", number, of: "diary"), digest: 1, principal: nil, in: NoRoom())
+                        IdempotencyNamespace.key("c", number, of: "diary"), digest: 1, principal: nil, in: StubQuota())
                     if let refusal = states.recordCallStart(call) { return (number, refusal) }
                 }
                 return nil
@@ -171,7 +171,7 @@ extension PersistedStateTests {
         }
     }
 
-    private struct NoRoom: RecordedResponseQuota {
+    private struct StubQuota: RecordedResponseQuota {
         func reserve(_ bytes: Int) -> Bool { false }
         func release(_ bytes: Int) {}
     }

@@ -188,7 +188,7 @@ import TrebuchetTesting
             var pages = await diary.observePages().makeAsyncIterator()
             #expect(await pages.next() == ["kept"])
             #expect(try await diary.write("b") == 2)
-            #expect(try await diary.whose() == "nobody", "a state that was never kept has its first value")
+            #expect(try await diary.whose() == "nobody", "a state that was never persisted has its initial value")
         }
         #expect(try await store.text("diary.pages") == #"["kept","b"]"#)
         #expect(try await store.text("diary.owner") == nil)

@@ -77,7 +77,7 @@ import WebSockets
     }
 
     @Test("the first thousand buckets are never evicted; beyond that two are inspected with each call")
-    func keptAnyway() {
+    func retainedBuckets() {
         var table = BucketTable<Int>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 10_000)
         for party in 0..<1_001 { #expect(table.consume(party, at: 0) == nil) }
         #expect(table.inspectionCount == 0)

@@ -12,7 +12,7 @@ import WebSockets
 
 /// On the pool, so that its streams never start at once.
 @Trebuchet(executor: .concurrent)
-private distributed actor Elsewhere {
+private distributed actor PoolActor {
     @StreamedState var state: Int = 0
 }
 
@@ -88,7 +88,7 @@ extension ServerConnectionTests {
         #expect(await rig.waitFor(#""type":"streamStart","payload":{"streamID":"s2","callID":"7""#))
         if isSameEpoch {
             _ = await rig.call(3, "calculator", "nothing()", "")
-            #expect(await rig.on { $0.streams.values.first?.sent ?? 0 } == seen, "it has that already")
+            #expect(await rig.on { $0.streams.values.first?.sent ?? 0 } == seen, "the client has that version")
         } else {
             #expect(await rig.waitFor("milk"))
         }
@@ -127,7 +127,7 @@ extension ServerConnectionTests {
     private func rigWithActorsElsewhere() async -> Rig {
         let rig = await Rig()
         for name in ["one", "other"] {
-            await rig.server.expose(Elsewhere(actorSystem: rig.server.actorSystem), as: name)
+            await rig.server.expose(PoolActor(actorSystem: rig.server.actorSystem), as: name)
         }
         return rig
     }
@@ -169,7 +169,7 @@ extension ServerConnectionTests {
     }
 
     @Test("the call for a stream is answered when its client takes the name that the server had chosen")
-    func takenName() async {
+    func reusedName() async {
         let rig = await rigWithActorsElsewhere()
         let call = #"{"type":"invocation","payload":{"callID":"1","actorID":"one","targetIdentifier":"observeState"}}"#
         await inOneTurn(rig, [call, resuming("s1", "other")])
@@ -193,7 +193,7 @@ extension ServerConnectionTests {
     }
 
     @Test("a stream is released at the scopes that reserved it, also after another sign-in")
-    func givenBack() async throws {
+    func released() async throws {
         let rig = await Rig()
         let caller = CallerConnection(principal: Principal(id: "ann"), remoteAddress: nil)
         let shard = rig.server.shards[0]

@@ -48,7 +48,7 @@ import TrebuchetWire
         #expect(try read(#"{"limits":{"most":5},\#(Self.rest)}"#, initial: initial) == expected)
         expected.limits = StoredFixture.Limits()
         #expect(try read(#"{\#(Self.rest)}"#, initial: initial) == expected)
-        #expect(try read("{}", initial: initial).all == initial.all, "an array that is lacking is one member")
+        #expect(try read("{}", initial: initial).all == initial.all, "a missing array is one member")
     }
 
     @Test("members of elements are not filled, but those of a dictionary where the initial value has the key")
@@ -87,7 +87,7 @@ import TrebuchetWire
         #expect(try read("{}", version).name == "from 1")
         #expect(try read("v2:{}", version) == StoredFixture(name: "from 2"))
         #expect(try read("v3:{}", version).name == "initial")
-        #expect(try read("{}", .init(3)).name == "initial", "there need not be one")
+        #expect(try read("{}", .init(3)).name == "initial", "a migration is optional")
     }
 
     @Test("the result says whether the value is new, that is filled or migrated")

@@ -36,7 +36,7 @@ struct AdvertisedLimitsTests {
         #expect(odd.callsPerConnection == 1)
         #expect(odd.messageSize == 1)
         #expect(odd.streamsPerConnection == .max)
-        #expect(odd.clientActorsPerClient == 0, "an older server takes no references to actors of clients")
+        #expect(odd.clientActorsPerClient == 0, "an older server accepts no references to client actors")
         #expect(throws: (any Error).self) { try terms(#"{"callsPerConnection":"many"}"#) }
     }
 }

@@ -263,7 +263,7 @@ import TrebuchetWire
             try envelope.scan(bytes)
             return envelope.string(envelope.streamID, in: bytes)
         }
-        #expect(inside.wholeMatch(of: /s\d+/) == nil, "it would be one of the server's")
+        #expect(inside.wholeMatch(of: /s\d+/) == nil, "the name would be one of the server's")
         #expect(
             outgoing(#"{"type":"streamEnd","payload":{"streamID":"\#(inside)","reason":"completed"}}"#, &translator)
                 == [

@@ -6,7 +6,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Buffered memory of connections", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Buffered memory of connections", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct BufferedMemoryTests {
     /// The complete first fragment of a message of `count` bytes.
     private func begun(_ count: Int) -> [UInt8] { frame(2, [UInt8](repeating: 1, count: count), fin: false) }
@@ -56,7 +56,9 @@ struct BufferedMemoryTests {
         #expect(account.adjustUsage(by: -1) == nil, "a decrease exceeds no limit")
         server.adjustUsage(by: 1 << 20)
         let other = MemoryAccount(limit: 1 << 20, server: server)
-        #expect(other.adjustUsage(by: 4096) == MemoryLimitExceeded(.server, 1 << 20), "there is an end to that")
+        #expect(
+            other.adjustUsage(by: 4096) == MemoryLimitExceeded(.server, 1 << 20),
+            "beyond twice the limit small connections end, too")
     }
 
     @Test("every reason fits into a close frame")
@@ -183,7 +185,7 @@ struct BufferedMemoryTests {
     }
 }
 
-@Suite("Readers of large versions", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Readers of large versions", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct SlowReaderTests {
     /// Sends large shared bytes when a connection opens.
     private final class Publisher: WebSocketHandler {

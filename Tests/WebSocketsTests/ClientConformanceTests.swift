@@ -5,7 +5,7 @@ import Transports
 @testable import WebSockets
 
 /// The requirements of RFC 6455 for a client, over a real socket against a hand-written server.
-@Suite("RFC 6455: the client", .ownThreads) struct ClientConformanceTests {
+@Suite("RFC 6455: the client", .dedicatedThreads) struct ClientConformanceTests {
     /// Starts to connect. On a reactor: these tests block their threads of the pool.
     private func connect(
         to server: RawServer, subprotocols: [String] = [],
@@ -136,7 +136,7 @@ import Transports
         let frame = try connected.peer.receiveMasked()
         #expect(frame.opcode == 8, "\(section)")
         #expect(frame.payload.prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 0xFF)]), "\(section)")
-        #expect(try connected.peer.receiveToEnd() == [], "\(section): the message behind it is not echoed")
+        #expect(try connected.peer.receiveToEnd() == [], "\(section): the following message is not echoed")
         #expect(await connected.endings.next()?.code.rawValue == code, "\(section)")
     }
 

@@ -8,10 +8,10 @@ import Transports
 
 /// The write of a close frame detects the loss of the connection: the gathered output is a few bytes short of an immediate send, and the
 /// peer has reset the connection before.
-@Suite("A connection loss detected by a write", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("A connection loss detected by a write", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct ConnectionLossDuringWriteTests {
     /// At its first message it makes the peer reset, gathers nearly the maximum output of a turn, and runs the given action.
-    private final class Gatherer: WebSocketHandler, Sendable {
+    private final class BufferFiller: WebSocketHandler, Sendable {
         let resetPeer: @Sendable () -> Void
         let finally: @Sendable (WebSocket) -> Void
         let ended: AsyncStream<WebSocketCloseCode>.Continuation
@@ -40,14 +40,14 @@ struct ConnectionLossDuringWriteTests {
     /// Used by one thread at a time.
     ///
     /// `@unchecked Sendable`: the test passes it to `RetainedPeer` and no longer uses it; the lock orders the accesses.
-    private struct Sent: @unchecked Sendable { let peer: RawPeer }
+    private struct TransferredPeer: @unchecked Sendable { let peer: RawPeer }
 
     /// Retains a test's peer, to end it from the reactor.
     private final class RetainedPeer: Sendable {
-        private let peer = Mutex<Sent?>(nil)
+        private let peer = Mutex<TransferredPeer?>(nil)
 
         /// Sends bytes that are handled only once the peer is retained.
-        func hold(_ sent: Sent, sending bytes: [UInt8]) throws {
+        func hold(_ sent: TransferredPeer, sending bytes: [UInt8]) throws {
             try self.peer.withLock { held in
                 held = sent
                 try sent.peer.send(bytes)
@@ -84,7 +84,7 @@ struct ConnectionLossDuringWriteTests {
         let sockets = Mutex<[WeakSocket]>([])
         let server = try WebSocketServer(port: 0, limits: limits) { _ in
             .accept(
-                Gatherer(ended, resetPeer: { held.reset() }) { socket in
+                BufferFiller(ended, resetPeer: { held.reset() }) { socket in
                     sockets.withLock { $0.append(WeakSocket(socket)) }
                     switch kind {
                     case 0: socket.close(code: .policyViolation, reason: "ten messages without sense")
@@ -98,7 +98,7 @@ struct ConnectionLossDuringWriteTests {
         }
         var codes = endings.makeAsyncIterator()
         for _ in 0..<3 {
-            try held.hold(Sent(peer: try RawPeer.upgraded(port: server.address.port)), sending: text("go"))
+            try held.hold(TransferredPeer(peer: try RawPeer.upgraded(port: server.address.port)), sending: text("go"))
             #expect(await codes.next() == .abnormal)
         }
         for table in server.tables { await passCloseTimeout(on: table.reactor) }
@@ -119,7 +119,7 @@ struct ConnectionLossDuringWriteTests {
         let (url, limits) = (server.url, limits)
         var connecting: Task<WebSocket, any Error>? = Task {
             try await WebSocketClient.connect(to: url, limits: limits) { _ in
-                Gatherer(ended, resetPeer: { held.reset() }) { _ in }
+                BufferFiller(ended, resetPeer: { held.reset() }) { _ in }
             }
         }
         let (peer, request) = try server.accept()
@@ -128,7 +128,7 @@ struct ConnectionLossDuringWriteTests {
         connecting = nil
         let reactor = try ReactorGroup.clients().reactors[0]
         // A message and a close frame in one piece: the handler of the first resets before the second is answered.
-        try held.hold(Sent(peer: peer), sending: [0x82, 1, 7, 0x88, 2, 0x03, 0xE8])
+        try held.hold(TransferredPeer(peer: peer), sending: [0x82, 1, 7, 0x88, 2, 0x03, 0xE8])
         for await code in endings {
             #expect(code == .normal)
             break

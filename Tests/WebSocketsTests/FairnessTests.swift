@@ -6,7 +6,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Fairness between connections", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Fairness between connections", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct FairnessTests {
     /// The handled messages in order: numbers of the flood, and -1 for the other connection's message.
     private final class Log: Sendable {
@@ -23,7 +23,7 @@ struct FairnessTests {
     }
 
     /// Spends 20 µs on each message, and answers the other connection's.
-    private final class Slow: WebSocketHandler, Sendable {
+    private final class SlowHandler: WebSocketHandler, Sendable {
         let log: Log
         init(_ log: Log) { self.log = log }
 
@@ -45,7 +45,7 @@ struct FairnessTests {
     @Test("a flood gets its share of a turn, then other connections run; all of it is handled, in order")
     func share() throws {
         let log = Log()
-        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(Slow(log)) }
+        let server = try WebSocketServer(port: 0, reactors: .servers(count: 1)) { _ in .accept(SlowHandler(log)) }
         let flooder = try RawPeer.upgraded(port: server.address.port)
         let other = try RawPeer.upgraded(port: server.address.port)
         let flood = (0..<2000).flatMap { number in
@@ -59,6 +59,6 @@ struct FairnessTests {
         let entries = log.entries.withLock { $0 }
         #expect(entries.filter { $0 >= 0 } == Array(0..<2000))
         let before = try #require(entries.firstIndex(of: -1))
-        #expect(before < 300, "\(before) messages of the flood came first")
+        #expect(before < 300, "\(before) messages of the flood were handled first")
     }
 }

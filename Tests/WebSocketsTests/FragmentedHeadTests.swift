@@ -7,7 +7,7 @@ import Transports
 @testable import WebSockets
 
 /// Input after a header that arrives in pieces is still valid when the memory of the pieces is freed.
-@Suite("Headers in pieces, and the following input", .serialized, .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Headers in pieces, and the following input", .serialized, .dedicatedThreads, .timeLimit(.minutes(5)))
 struct FragmentedHeadTests {
     /// More than the allocator leaves unchanged when it is freed.
     private static let padding = "X-Padding: " + String(repeating: "p", count: 3_000) + "\r\n"

@@ -5,7 +5,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("Keepalive and limits of a connection", .ownThreads)
+@Suite("Keepalive and limits of a connection", .dedicatedThreads)
 struct KeepaliveTests {
     private func times(_ change: (inout WebSocketLimits) -> Void = { _ in }) -> Keepalive.Times {
         var limits = WebSocketLimits()
@@ -230,7 +230,7 @@ struct KeepaliveTests {
     }
 
     /// Echoes its input, and publishes its socket.
-    private final class Introducing: WebSocketHandler {
+    private final class SocketPublisher: WebSocketHandler {
         private let sockets: AsyncStream<WebSocket>.Continuation
 
         init(_ sockets: AsyncStream<WebSocket>.Continuation) { self.sockets = sockets }
@@ -250,7 +250,8 @@ struct KeepaliveTests {
         // Two beats, triggered by the test.
         limits.pingInterval = .seconds(3_600)
         limits.idleTimeout = .seconds(1_800)
-        let server = try WebSocketServer(port: 0, limits: limits, accept: { _ in .accept(Introducing(continuation)) })
+        let server = try WebSocketServer(
+            port: 0, limits: limits, accept: { _ in .accept(SocketPublisher(continuation)) })
         let peer = try RawPeer.upgraded(port: server.address.port)
         try peer.send(text("x"))
         _ = try peer.receiveFrame()

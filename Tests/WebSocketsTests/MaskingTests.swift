@@ -57,7 +57,7 @@ struct MaskingTests {
     }
 
     @Test("the result reports a non-ASCII byte at any position")
-    func tellsNonASCII() {
+    func reportsNonASCII() {
         for length in [1, 7, 8, 9, 31, 32, 33, 64, 75, 96, 97, 128] {
             var plain = naive([UInt8](repeating: 0x61, count: length), offset: 0)
             #expect(!plain.withUnsafeMutableBytes { Masking.apply(word, to: $0) })

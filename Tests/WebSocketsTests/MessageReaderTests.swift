@@ -4,7 +4,7 @@ import Testing
 
 @Suite("MessageReader (RFC 6455 §5.4, §5.5, §8.1)")
 struct MessageReaderTests {
-    enum Seen: Equatable {
+    enum ReadEvent: Equatable {
         case message(WebSocketOpcode, [UInt8])
         case control(WebSocketOpcode, [UInt8])
         case violation(ProtocolViolation)
@@ -12,9 +12,9 @@ struct MessageReaderTests {
 
     private func read(
         _ pieces: [[UInt8]], role: WebSocketRole = .server, limits: WebSocketLimits = WebSocketLimits()
-    ) -> [Seen] {
+    ) -> [ReadEvent] {
         var reader = MessageReader(role: role, limits: limits)
-        var seen: [Seen] = []
+        var seen: [ReadEvent] = []
         for var piece in pieces {
             let isBroken = piece.withUnsafeMutableBytes { bytes in
                 var rest = bytes
@@ -88,7 +88,7 @@ struct MessageReaderTests {
         }
     }
 
-    private func message(_ string: String) -> Seen { .message(.text, Array(string.utf8)) }
+    private func message(_ string: String) -> ReadEvent { .message(.text, Array(string.utf8)) }
 
     /// Messages of every length class, fragments, and control frames between them.
     private var conversation: [UInt8] {
@@ -98,7 +98,7 @@ struct MessageReaderTests {
             + frame(2, [0xFF], fin: false) + frame(0, [0xFE]) + frame(8, [0x03, 0xE8])
     }
 
-    private var meaning: [Seen] {
+    private var meaning: [ReadEvent] {
         [
             message("Hello"), .message(.binary, [UInt8](repeating: 0x80, count: 130)), message(""),
             .control(.ping, [1, 2, 3]), .control(.pong, []), .control(.ping, [9]), message("héllo 🚀"),

@@ -9,7 +9,7 @@ import Transports
 @testable import WebSockets
 
 /// Pages over real sockets: one request after the other, responses larger than their buffer, and peers that read slowly or request much.
-@Suite("Pages beside WebSockets", .ownThreads, .timeLimit(.minutes(5)))
+@Suite("Pages beside WebSockets", .dedicatedThreads, .timeLimit(.minutes(5)))
 struct PlainPagesTests {
     /// `/small`, `/large` from memory, `/file` in pieces read elsewhere, `/short` that ends too early.
     private struct Site: Sendable {

@@ -4,7 +4,7 @@ import Transports
 @testable import WebSockets
 
 /// Requirements of RFC 6455 for a server that no other test covers, over a real socket with hand-written bytes.
-@Suite("RFC 6455: the server", .ownThreads) struct ServerConformanceTests {
+@Suite("RFC 6455: the server", .dedicatedThreads) struct ServerConformanceTests {
     private static let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     private static let basis = "Host: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
 
@@ -42,7 +42,7 @@ import Transports
     }
 
     /// Closes at once, then tries to send.
-    private final class Talkative: WebSocketHandler {
+    private final class SendingAfterClose: WebSocketHandler {
         func webSocketDidOpen(_ socket: WebSocket) {
             socket.close(code: .normal)
             socket.send(text: "too late")
@@ -55,7 +55,7 @@ import Transports
 
     @Test("§5.5.1, §6.1: no frame follows a close frame; the server ends the connection (§7.1.1)")
     func nothingBehindClose() async throws {
-        let server = try WebSocketServer(port: 0) { _ in .accept(Talkative()) }
+        let server = try WebSocketServer(port: 0) { _ in .accept(SendingAfterClose()) }
         let peer = try RawPeer.upgraded(port: server.address.port)
         #expect(try peer.receiveFrame() == RawPeer.Frame(opcode: 8, payload: [0x03, 0xE8]))
         try peer.send(close(1000))

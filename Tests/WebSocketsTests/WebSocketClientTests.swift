@@ -6,7 +6,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("WebSocketClient over real sockets", .ownThreads)
+@Suite("WebSocketClient over real sockets", .dedicatedThreads)
 struct WebSocketClientTests {
     enum Event: Equatable, Sendable {
         case open

@@ -5,7 +5,7 @@ import Testing
 import Transports
 @testable import WebSockets
 
-@Suite("WebSocketServer over real sockets", .ownThreads)
+@Suite("WebSocketServer over real sockets", .dedicatedThreads)
 struct WebSocketServerTests {
     private typealias Frame = RawPeer.Frame
 

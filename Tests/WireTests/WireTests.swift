@@ -98,7 +98,7 @@ import TrebuchetActors
                 if one.hasPrefix("{") { taken += 1 } else { refused += 1 }
             }
         }
-        #expect(taken > 100 && refused > 100, "\(taken) taken, \(refused) refused")
+        #expect(taken > 100 && refused > 100, "\(taken) accepted, \(refused) rejected")
     }
 
     @Test(
@@ -169,20 +169,20 @@ import TrebuchetActors
     @Test("a value whose object other code extends or reads in part has the same form")
     func shared() throws {
         let text = #"{"name":"a","children":[],"extra":7}"#
-        let one = outcome { try plain(read(Wider<PlainTree>.self, text)) }
-        #expect(try plain(read(Wider<PlainTree>.self, text)) == text)
-        #expect(outcome { try plain(read(Wider<WireTree>.self, text)) } == one)
-        let names = Wider(inner: WireTree(name: "a", children: []), extra: 7, name: "twice")
-        let plainNames = Wider(inner: PlainTree(name: "a", children: []), extra: 7, name: "twice")
+        let one = outcome { try plain(read(ExtendedObject<PlainTree>.self, text)) }
+        #expect(try plain(read(ExtendedObject<PlainTree>.self, text)) == text)
+        #expect(outcome { try plain(read(ExtendedObject<WireTree>.self, text)) } == one)
+        let names = ExtendedObject(inner: WireTree(name: "a", children: []), extra: 7, name: "twice")
+        let plainNames = ExtendedObject(inner: PlainTree(name: "a", children: []), extra: 7, name: "twice")
         #expect(try plain([names]) == plain([plainNames]))
-        #expect(try plain(Wider(inner: WireOnlyMaybe(), extra: 1)) == #"{"extra":1}"#)
-        let before = outcome { try plain(Behind(inner: PlainTree(name: "a", children: []))) }
-        #expect(outcome { try plain(Behind(inner: WireTree(name: "a", children: []))) } == before)
+        #expect(try plain(ExtendedObject(inner: WireOnlyMaybe(), extra: 1)) == #"{"extra":1}"#)
+        let before = outcome { try plain(PrefixedObject(inner: PlainTree(name: "a", children: []))) }
+        #expect(outcome { try plain(PrefixedObject(inner: WireTree(name: "a", children: []))) } == before)
     }
 }
 
 /// Encodes further members beside those of another value, in one object.
-private struct Wider<Inner: Codable & Equatable>: Codable, Equatable {
+private struct ExtendedObject<Inner: Codable & Equatable>: Codable, Equatable {
     var inner: Inner
     var extra: Int
     var name: String?
@@ -205,7 +205,7 @@ private struct Wider<Inner: Codable & Equatable>: Codable, Equatable {
 }
 
 /// Encodes its member before those of another value.
-private struct Behind<Inner: Codable>: Encodable {
+private struct PrefixedObject<Inner: Codable>: Encodable {
     var inner: Inner
 
     enum CodingKeys: CodingKey { case first }

@@ -14,7 +14,7 @@ export interface BoxInner<Value> {
     others: Record<string, Value>
 }
 
-/** Values with labels and without, renamed, left out when they are nil, and none. */
+/** Payloads with and without labels, renamed, omitted when nil, and absent. */
 export type Choice =
     | { load: { key: string; at: Date } }
     | { point: { _0: number; _1: number } }
@@ -107,7 +107,7 @@ export interface Tree {
     children: Tree[]
 }
 
-/** Names that are none elsewhere. */
+/** Names that are invalid in other languages. */
 export interface Unusual {
     class: number
     __proto__: Date

@@ -14,7 +14,7 @@ final class PageClient: Sendable {
         var text: String { String(decoding: body, as: UTF8.self) }
     }
 
-    struct Ended: Error {}
+    struct ConnectionEnded: Error {}
 
     private let descriptor: Int32
 
@@ -34,7 +34,7 @@ final class PageClient: Sendable {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        if status != 0 { throw Ended() }
+        if status != 0 { throw ConnectionEnded() }
     }
 
     deinit { close(descriptor) }
@@ -56,7 +56,7 @@ final class PageClient: Sendable {
         let lines = headers.map { "\($0): \($1)\r\n" }.joined()
         let bytes = Array("\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\n\(lines)\r\n".utf8)
         let sent = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-        guard sent == bytes.count else { throw Ended() }
+        guard sent == bytes.count else { throw ConnectionEnded() }
     }
 
     private func receive(isHead: Bool) throws -> Reply {
@@ -78,7 +78,7 @@ final class PageClient: Sendable {
         var done = 0
         while done < count {
             let got = bytes[done...].withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-            guard got > 0 else { throw Ended() }
+            guard got > 0 else { throw ConnectionEnded() }
             done += got
         }
         return bytes

@@ -3,7 +3,7 @@ import Foundation
 @testable import TrebuchetWire
 
 /// Values of many shapes, made from random numbers.
-protocol Drawn: Codable, Equatable {
+protocol RandomValue: Codable, Equatable {
     static func draw(_ draw: inout Draw) -> Self
 }
 
@@ -56,7 +56,7 @@ struct Draw {
     }
 }
 
-struct Numbers: Drawn {
+struct Numbers: RandomValue {
     var int: Int, int8: Int8, int16: Int16, int32: Int32, int64: Int64, int128: Int128
     var uint: UInt, uint8: UInt8, uint16: UInt16, uint32: UInt32, uint64: UInt64, uint128: UInt128
     var double: Double, float: Float, bool: Bool, decimal: Decimal
@@ -74,7 +74,7 @@ struct Numbers: Drawn {
     }
 }
 
-struct Texts: Drawn {
+struct Texts: RandomValue {
     var id: UUID, text: String, note: String?, placed: Date, data: Data, url: URL?
     var words: [String: String], counts: [Int: Double?], suits: [Suit: [Bool]], pairs: [Bool: Int]
 
@@ -98,7 +98,7 @@ struct Texts: Drawn {
 }
 
 /// An enumeration with payloads that nests itself.
-indirect enum Expression: Drawn {
+indirect enum Expression: RandomValue {
     case nothing
     case number(Double)
     case sum(Expression, right: Expression?)
@@ -125,7 +125,7 @@ class Parent: Codable {
     init(_ name: String, _ child: Parent?) { (self.name, self.child) = (name, child) }
 }
 
-final class Heir: Parent, Drawn {
+final class Heir: Parent, RandomValue {
     var age: Int
     private enum CodingKeys: CodingKey { case age }
 
@@ -154,18 +154,18 @@ final class Heir: Parent, Drawn {
 }
 
 /// Any JSON, decoded by trial: members with names of all kinds, and errors in between.
-enum Loose: Drawn {
-    case null, bool(Bool), int(Int), double(Double), text(String), list([Loose]), table([String: Loose])
+enum AnyJSON: RandomValue {
+    case null, bool(Bool), int(Int), double(Double), text(String), list([AnyJSON]), table([String: AnyJSON])
 
     init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: AnyKey.self) {
-            var members: [String: Loose] = [:]
-            for key in container.allKeys { members[key.stringValue] = try container.decode(Loose.self, forKey: key) }
+            var members: [String: AnyJSON] = [:]
+            for key in container.allKeys { members[key.stringValue] = try container.decode(AnyJSON.self, forKey: key) }
             self = .table(members)
         } else if var container = try? decoder.unkeyedContainer() {
-            var elements: [Loose] = []
+            var elements: [AnyJSON] = []
             while !container.isAtEnd {
-                elements.append(try container.decodeNil() ? .null : container.decode(Loose.self))
+                elements.append(try container.decodeNil() ? .null : container.decode(AnyJSON.self))
             }
             self = .list(elements)
         } else {
@@ -198,7 +198,7 @@ enum Loose: Drawn {
         case .list(let elements):
             var container = encoder.unkeyedContainer()
             // Alternating with nested values.
-            var nested: [(any Encoder, Loose)] = []
+            var nested: [(any Encoder, AnyJSON)] = []
             for (index, element) in elements.enumerated() {
                 if index % 2 == 0 {
                     try container.encode(element)
@@ -209,7 +209,7 @@ enum Loose: Drawn {
             for (encoder, element) in nested.reversed() { try element.encode(to: encoder) }
         case .table(let members):
             var container = encoder.container(keyedBy: AnyKey.self)
-            var nested: [(any Encoder, Loose)] = []
+            var nested: [(any Encoder, AnyJSON)] = []
             for (index, (name, value)) in members.sorted(by: { $0.key < $1.key }).enumerated() {
                 let key = AnyKey(stringValue: name)
                 if index % 3 == 0 {
@@ -236,12 +236,12 @@ enum Loose: Drawn {
 }
 
 /// A value of each shape, some nested in each other.
-struct Mixed: Drawn {
+struct Mixed: RandomValue {
     var numbers: Numbers?
     var texts: [Texts]
     var expression: Expression
     var heir: Heir?
-    var loose: [String: Loose]
+    var loose: [String: AnyJSON]
     var deep: [[Int??]]
     var rest: [Mixed]
 

@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test("neither a retained encoder nor its containers write after the encoding")
-    func encoderKept() throws {
+    func retainedEncoder() throws {
         let kept = RetainedContainers<any Encoder>()
         var coder: ValueCoder? = ValueCoder()
         let value = Encoded { encoder in

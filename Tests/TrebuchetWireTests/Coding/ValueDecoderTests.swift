@@ -89,7 +89,7 @@ import Testing
             #expect(try read(Decoded.self, "{\(members)}", coder).text == "\(count * (count - 1) / 2)")
             #expect(try read(Decoded.self, "{\(members),\(members)}", coder).text == "\(count * (count - 1) / 2)")
         }
-        #expect(time < .seconds(20), "quadratic, it took minutes")
+        #expect(time < .seconds(20), "quadratic time would be minutes")
     }
 
     @Test("errors have Foundation's coding paths")
@@ -245,7 +245,7 @@ import Testing
         #expect(throws: ValueError.self) { try read(Endless.self, "1") }
     }
 
-    private struct Keeper: Decodable {
+    private struct ContainerRetainer: Decodable {
         // Only one test retains one, and it decodes nothing concurrently.
         nonisolated(unsafe) static var kept: (KeyedDecodingContainer<AnyKey>, any UnkeyedDecodingContainer)?
 
@@ -256,12 +256,12 @@ import Testing
     }
 
     @Test("a retained decoder finds null after the decoding")
-    func kept() throws {
+    func retainedDecoder() throws {
         let coder = ValueCoder()
-        _ = try read(Keeper.self, #"{"a":[1,[2],3],"\u0062":2}"#, coder)
+        _ = try read(ContainerRetainer.self, #"{"a":[1,[2],3],"\u0062":2}"#, coder)
         #expect(try read([Int].self, "[1]", coder) == [1])
-        var (all, list) = try #require(Keeper.kept)
-        Keeper.kept = nil
+        var (all, list) = try #require(ContainerRetainer.kept)
+        ContainerRetainer.kept = nil
         #expect(all.allKeys.isEmpty && !all.contains("a"))
         #expect(throws: DecodingError.self) { try all.decode(Int.self, forKey: "b") }
         while !list.isAtEnd { #expect(try list.decodeNil()) }

@@ -256,7 +256,7 @@ import Testing
                     for _ in 0..<10_000 { container = container.nestedUnkeyedContainer() }
                 }, coder)
         }
-        #expect(try written([1], coder) == "[1]", "it is as it was before")
+        #expect(try written([1], coder) == "[1]", "the output is unchanged")
     }
 
     @Test("two values in one place are an error, and late writes are dropped")

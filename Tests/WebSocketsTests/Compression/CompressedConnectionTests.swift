@@ -7,7 +7,7 @@ import Transports
 @testable import WebSockets
 
 /// permessage-deflate over real sockets, both roles.
-@Suite(.timeLimit(.minutes(5)), .ownThreads) struct CompressedConnectionTests {
+@Suite(.timeLimit(.minutes(5)), .dedicatedThreads) struct CompressedConnectionTests {
     private final class Collector: WebSocketHandler {
         private let messages: AsyncStream<[UInt8]>.Continuation
         init(_ messages: AsyncStream<[UInt8]>.Continuation) { self.messages = messages }

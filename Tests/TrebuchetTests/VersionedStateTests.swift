@@ -5,7 +5,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Persisted states that an earlier program version wrote with other types.
-@Suite(.timeLimit(.minutes(5))) struct GrowingStateTests {
+@Suite(.timeLimit(.minutes(5))) struct VersionedStateTests {
     let store = GatedStore()
 
     /// Runs a server with one version of the program.

@@ -6,7 +6,7 @@ import Trebuchet
 import TrebuchetTesting
 
 /// Calls of malicious or faulty clients.
-@Suite(.timeLimit(.minutes(5))) struct StrangerCallTests {
+@Suite(.timeLimit(.minutes(5))) struct MisbehavingCallerTests {
     /// Runs `body` with a server with a lobby, and on-demand lobbies that wait for the test's signal.
     private func withLobbies(
         reactors: Int? = nil, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
@@ -136,7 +136,7 @@ import TrebuchetTesting
             let session = peer.session
             let other = try await RawPeer.connect(try #require(server.address))
             other.call("1", "lobbies/1", "enterOnce()", of: session)
-            #expect(try await message(other).error?.code == "cancelled", "its outcome is known: it never ran")
+            #expect(try await message(other).error?.code == "cancelled", "the outcome is known: the call never ran")
             journal.record("go")
             other.call("2", "lobbies/1", "enterOnce()")
             #expect(try await message(other).result == 1)
@@ -169,7 +169,7 @@ import TrebuchetTesting
     }
 
     @Test("the server's buffered memory has a limit, and existing work survives it")
-    func heldBytes() async throws {
+    func bufferedMemory() async throws {
         var limits = ServerLimits()
         limits.bufferedBytes = 8_000
         limits.bufferedBytesPerHost = 16_000

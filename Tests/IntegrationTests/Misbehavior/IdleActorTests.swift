@@ -26,7 +26,7 @@ import TrebuchetTesting
     }
 
     @Test("an actor without calls and streams is deactivated after its idle time, and the next call activates another")
-    func goes() async throws {
+    func deactivatedWhenIdle() async throws {
         try await withLobbies { (client, server, journal) async throws -> Void in
             let lobby = try client.resolve(ActivationTestActor.self, id: "lobbies/1")
             #expect(try await lobby.look() == 0)

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Types that are hard to parse, and their output.
-@Suite struct NastyTypesTests {
+@Suite struct UnusualTypesTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let type: String
         let declarations: String

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A counter for tasks, with recorded notes.
-final class Tally: Sendable {
+final class TaskCounter: Sendable {
     private struct Contents {
         var count = 0
         var most = 0

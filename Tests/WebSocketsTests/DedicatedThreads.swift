@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Runs blocking tests on dedicated threads: the pool has one thread for each core, and blocked ones would stop all other tests.
-struct CustomExecutorActor: SuiteTrait, TestTrait, TestScoping {
+struct DedicatedThreads: SuiteTrait, TestTrait, TestScoping {
     let isRecursive = true
 
     private static let executors = (0..<8).map { Executor("blocking tests \($0)") }
@@ -31,6 +31,6 @@ struct CustomExecutorActor: SuiteTrait, TestTrait, TestScoping {
     }
 }
 
-extension Trait where Self == CustomExecutorActor {
-    static var ownThreads: CustomExecutorActor { CustomExecutorActor() }
+extension Trait where Self == DedicatedThreads {
+    static var dedicatedThreads: DedicatedThreads { DedicatedThreads() }
 }

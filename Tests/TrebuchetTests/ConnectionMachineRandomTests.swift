@@ -7,7 +7,7 @@ import Testing
 @testable import TrebuchetClient
 
 /// Executes the machine's effects as its host does, and checks their consistency.
-private struct Walk {
+private struct RandomRun {
     typealias Input = ConnectionMachine.Input
 
     var machine: ConnectionMachine
@@ -154,12 +154,12 @@ private struct Walk {
     }
 }
 
-@Suite struct ConnectionMachineWalkTests {
+@Suite struct ConnectionMachineRandomTests {
     @Test("any sequence of inputs leads to one attempt at a time, none after close(), and a connection on success")
     func walks() {
         var ends: [Bool: Int] = [:]
         for seed in 0..<2_000 as Range<UInt64> {
-            var walk = Walk(seed: seed)
+            var walk = RandomRun(seed: seed)
             for _ in 0..<100 { walk.step() }
             // A policy that gives up leaves the client with the old connection.
             let isLast = walk.machine.state == .draining && walk.attempt == nil && walk.timer == nil

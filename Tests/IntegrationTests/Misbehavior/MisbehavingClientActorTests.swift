@@ -6,7 +6,7 @@ import TrebuchetTesting
 import WebSockets
 
 /// Misbehaving clients that pass references.
-@Suite(.timeLimit(.minutes(5))) struct StrangeHostTests {
+@Suite(.timeLimit(.minutes(5))) struct MisbehavingClientActorTests {
     private static let identity = "an-identity-that-nobody-guesses"
 
     private func withHost(
@@ -114,7 +114,7 @@ import WebSockets
     }
 
     @Test("responses to unknown calls end the sender's connection, and late ones are ignored")
-    func unasked() async throws {
+    func unknownResponses() async throws {
         try await withHost { host, address, _ in
             let peer = try await peer(address)
             #expect(try await enter(peer) == nil)

@@ -5,7 +5,7 @@ import Testing
 @testable import TrebuchetWire
 
 /// Values that write to several containers in alternation, or directly into the output.
-@Suite(.timeLimit(.minutes(5))) struct ReachingValueTests {
+@Suite(.timeLimit(.minutes(5))) struct InterleavedContainerTests {
     @Test("alternating writes to containers take linear time, also when each turn creates one")
     func byTurns() throws {
         // Quadratic time would be minutes.

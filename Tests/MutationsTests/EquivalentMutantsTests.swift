@@ -4,7 +4,7 @@ import Testing
 @testable import Mutations
 
 @Suite("The list of equivalent mutants")
-struct EquivalentSlipsTests {
+struct EquivalentMutantsTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 

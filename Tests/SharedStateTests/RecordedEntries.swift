@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Recorded entries, in order, from any thread.
-final class Note<Entry: Sendable>: Sendable {
+final class RecordedEntries<Entry: Sendable>: Sendable {
     private let contents = Mutex<[Entry]>([])
 
     var entries: [Entry] { contents.withLock { $0 } }

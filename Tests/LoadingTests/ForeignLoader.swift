@@ -3,7 +3,7 @@ import Relays
 
 /// A loader that uses only the module's protocol.
 @MainActor
-final class Foreign: Loadable {
+final class ForeignLoader: Loadable {
     let finish = StateRelay(false)
     private let relay = StateRelay(LoadingState<Int>.idle)
     private(set) var isCanceled = false

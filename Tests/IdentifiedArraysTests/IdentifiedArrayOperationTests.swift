@@ -2,7 +2,7 @@ import IdentifiedArrays
 import Testing
 
 @Suite("Identified arrays as arrays")
-struct IdentifiedArrayRestTests {
+struct IdentifiedArrayOperationTests {
     private struct Row: Comparable, Identifiable {
         let id: Int
         var name = ""
