@@ -190,13 +190,16 @@ extension Judge {
         try await wait("for another primary after \(failover)") { try await machines.hasChanged(from: old) }
         let changed = ContinuousClock.now
         plannedFailovers.append(begin...changed)
+        note("another primary")
         try await Task.sleep(for: failover.absence)
         try await namespaces.heal()
+        note("all hosts connected")
         if failover.loss == .killed { try machines.startEngine(old, follows: !failover.isUnaware) }
         losses.append(begin...(changed + Self.slowestToLeave))
         // `.replicated` writes nothing before; the other one goes on meanwhile.
         if machines.plan.durability == .engine {
             try await restartLost(machines)
+            note("nodes without slots restarted")
             if await NetworkRecovery(ports: ports, isServed: options.server != nil).untilHealed(
                 within: Self.mostHealing) == nil
             {
@@ -205,6 +208,7 @@ extension Judge {
                 )
             }
         }
+        note("waiting for the old primary to follow")
         try await wait("for the old primary to follow after \(failover)") { try await machines.isFollowed() }
     }
 
