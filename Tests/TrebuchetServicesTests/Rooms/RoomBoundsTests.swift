@@ -211,6 +211,33 @@ import TrebuchetTesting
         await client.close()
     }
 
+    @Test("of the memberships that a server names a client keeps the newest 64, each of 256 bytes at most")
+    func ownMemberships() {
+        var own = OwnMemberships()
+        for number in 0..<10_000 { own.insert("\(number)") }
+        #expect(own.ids == Set((9_936..<10_000).map { "\($0)" }))
+        own.insert("9999")
+        own.insert(String(repeating: "x", count: 257))
+        #expect(own.ids.count == 64)
+        own.insert(String(repeating: "x", count: 256))
+        #expect(own.ids.count == 64 && !own.ids.contains("9936") && own.ids.contains("9937"))
+    }
+
+    @Test("of events that arrive faster than they are shown the oldest count as missed, whatever numbers they have")
+    func arrived() {
+        var contents = JoinedRoom.Contents()
+        let events = (1...1_000).map { number in
+            JoinedRoom.RoomInput.event(
+                RoomEvent(number: number, topic: "t", peer: "p", payload: EncodedJSON(.integer(1))))
+        }
+        for _ in 0..<100 { contents.addArrived(events) }
+        #expect(contents.arrived.count < 3_000)
+        #expect(contents.arrived.reduce(0) { $0 + $1.eventCount } == 100_000)
+        contents.addArrived([.missed(.max)])
+        for _ in 0..<4 { contents.addArrived(events) }
+        #expect(contents.arrived.first == .missed(.max) && contents.arrived.suffix(1_000) == events[...])
+    }
+
     /// Notes what it is shown.
     private final class Notes: RoomObserver {
         let topic: String?
