@@ -1,4 +1,5 @@
 import Loading
+import TestSupport
 import Testing
 
 /// A loader with one stream of its states, which it keeps, and which only one reader can read.
@@ -92,6 +93,6 @@ struct StoredStreamTests {
             base = loader.base
             await loader.load()
         }
-        await eventually("the loader goes") { base == nil }
+        #expect(await eventually { base == nil }, "the loader goes")
     }
 }

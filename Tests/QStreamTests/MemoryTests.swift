@@ -1,5 +1,6 @@
 @testable import QStream
 import Relays
+import TestSupport
 import Testing
 
 /// What is freed when.
@@ -117,13 +118,13 @@ import Testing
             #expect(value == 1)
             break
         }
-        await eventually("the sequence has let go") { subject.outlet.inletCount == 0 }
+        #expect(await eventually { subject.outlet.inletCount == 0 }, "the sequence has let go")
 
         let relay = StateRelay(0)
         var stream: AsyncSequenceStream<Int>? = AsyncSequenceStream(relay)
-        await eventually("the reader waits") { relay.waitingReaderCount == 1 }
+        #expect(await eventually { relay.waitingReaderCount == 1 }, "the reader waits")
         stream = nil
-        await eventually("the reader has gone") { relay.waitingReaderCount == 0 }
+        #expect(await eventually { relay.waitingReaderCount == 0 }, "the reader has gone")
         _ = stream
 
         var pipe: AsyncPipe<Int>? = await subject.asyncPipe()

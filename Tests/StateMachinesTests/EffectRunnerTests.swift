@@ -1,4 +1,5 @@
 import StateMachines
+import TestSupport
 import Testing
 
 @Suite("The methods that run effects", .timeLimit(.minutes(5)))
@@ -92,7 +93,7 @@ struct EffectRunnerTests {
             }
             for await _ in stream {}
         }
-        await eventually("the first runs") { recorder.entries == ["endless"] }
+        #expect(await eventually { recorder.entries == ["endless"] }, "the first runs")
         reader.cancel()
         await reader.value
         #expect(recorder.entries == ["endless"])
@@ -127,14 +128,14 @@ struct EffectRunnerTests {
             }
         }
         for await number in make() where number == 1 { break }
-        await eventually("it ends with the stream") { recorder.entries == ["ended"] }
+        #expect(await eventually { recorder.entries == ["ended"] }, "it ends with the stream")
         _ = make()
-        await eventually("it ends unread") { recorder.entries.count == 2 }
+        #expect(await eventually { recorder.entries.count == 2 }, "it ends unread")
         let reader = Task { for await _ in make() {} }
         await Task.yield()
         reader.cancel()
         await reader.value
-        await eventually("it ends with its reader") { recorder.entries.count == 3 }
+        #expect(await eventually { recorder.entries.count == 3 }, "it ends with its reader")
     }
 
     @Test("together wait for the reader of their one stream, and all is read")

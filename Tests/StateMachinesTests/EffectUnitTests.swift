@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -30,9 +31,9 @@ struct EffectUnitTests {
         var store: StoreOf<Reduce<Int, Int>>? = leaving(log, after: gate)
         store?.send(0)
         gate.open()
-        await eventually("it runs") { log.entries == ["left", "begun"] }
+        #expect(await eventually { log.entries == ["left", "begun"] }, "it runs")
         store = nil
-        await eventually("it has ended") { log.entries == ["left", "begun", "ended"] }
+        #expect(await eventually { log.entries == ["left", "begun", "ended"] }, "it has ended")
     }
 
     @Test("that begins when the store has gone is cancelled from the beginning")
@@ -41,10 +42,10 @@ struct EffectUnitTests {
         var store: StoreOf<Reduce<Int, Int>>? = leaving(log, after: gate)
         let task = store?.send(0)
         await task?.finish()
-        await eventually("it was left") { log.entries == ["left"] }
+        #expect(await eventually { log.entries == ["left"] }, "it was left")
         store = nil
         gate.open()
-        await eventually("it has ended") { log.entries == ["left", "begun", "ended"] }
+        #expect(await eventually { log.entries == ["left", "begun", "ended"] }, "it has ended")
     }
 
     @Test("that cancels its own id at once is cancelled")
@@ -75,8 +76,8 @@ struct EffectUnitTests {
                     }
                 }
             }
-            await eventually("both have begun") { begun.entries.count == 2 }
-            await eventually("one has ended") { !ended.entries.isEmpty }
+            #expect(await eventually { begun.entries.count == 2 }, "both have begun")
+            #expect(await eventually { !ended.entries.isEmpty }, "one has ended")
             #expect(ended.entries.count == 1)
             for task in tasks { task.cancel() }
             for task in tasks { await task.value }

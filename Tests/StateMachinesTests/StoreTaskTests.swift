@@ -1,5 +1,6 @@
 import Observation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -87,12 +88,12 @@ struct StoreTaskTests {
             }
         }
         let task = sendAsObserver(5, to: store)
-        await eventually("it runs") { recorder.entries == ["begun"] }
+        #expect(await eventually { recorder.entries == ["begun"] }, "it runs")
         task.cancel()
         await task.finish()
         #expect(recorder.entries == ["begun", "ended"])
         gate.open()
-        await eventually("the other one goes on") { store.withState { $0 == [1, 5, 2] } }
+        #expect(await eventually { store.withState { $0 == [1, 5, 2] } }, "the other one goes on")
     }
 
     @Test("that a reducer has sent stands for the effects of that action, those that send at once included")
@@ -136,7 +137,7 @@ struct StoreTaskTests {
             await StoreTask(group).finish()
             ended.record("ended")
         }
-        await eventually("it waits") { waits.entries == ["waits"] }
+        #expect(await eventually { waits.entries == ["waits"] }, "it waits")
         await Task.yield()
         #expect(ended.entries == [])
         action.isReduced()
@@ -186,7 +187,7 @@ struct StoreTaskTests {
             await task.finish()
             return owner.state
         }
-        await eventually("it has sent") { owner.state == [1, 2] }
+        #expect(await eventually { owner.state == [1, 2] }, "it has sent")
         gate.open()
         #expect(await atEnd.value == [1, 2, 3])
     }
