@@ -212,7 +212,7 @@ let package = Package(
                 "Transports",
                 "SharedState", "Platform", "TestSupport", "NodeSupport",
             ]),
-        test("RelaysTests", ["Relays", "Platform"]),
+        test("RelaysTests", ["Relays", "Platform", "TestSupport"]),
         test("QStreamTests", ["QStream", "Relays", "Platform", "TestSupport"]),
         test(
             "NetworkingTests",
@@ -228,7 +228,7 @@ let package = Package(
         test("WireTests", ["TrebuchetActors", "TrebuchetWire", "Bytes"]),
         test("DeltasTests", ["Deltas", "TrebuchetWire", "Bytes", "Platform"]),
         test("SharedStateTests", ["SharedState", "Relays", "TestSupport"]),
-        test("LoadingTests", ["Loading", "Relays", "Platform"]),
+        test("LoadingTests", ["Loading", "Relays", "Platform", "TestSupport"]),
         // A test that depended on a macro would have SwiftPM build all tests, and whatever they are built of, for the host once more. So
         // these have the macros' sources among their own: `Macros` leads to them.
         .testTarget(

@@ -79,4 +79,9 @@ public enum SlotAcquisition: Hashable, Sendable {
     case acquired(SlotLease)
     /// Another node owns the slot.
     case ownedByOther(SlotOwner)
+
+    /// The lease of the requesting node; nil if another node owns the slot.
+    package var lease: SlotLease? {
+        if case .acquired(let lease) = self { lease } else { nil }
+    }
 }

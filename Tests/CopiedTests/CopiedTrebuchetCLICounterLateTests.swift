@@ -8,7 +8,6 @@ import TrebuchetTesting
 @Test("recorded calls of counters/late")
 func counters_lateCalls() async throws {
     // The state of state before these calls was not recorded: it begins as in a new actor, and is not compared.
-    let recorded = RecordedState()
     try await withTestServer { server in
         let actor = Counter(actorSystem: server.actorSystem)
         await server.expose(actor, as: "counters/late")

@@ -1,4 +1,5 @@
 import Observation
+import TestSupport
 import Testing
 
 @testable import Loading
@@ -10,21 +11,22 @@ import Testing
     func loading() async {
         let loader = script.loader()
         let observer = Observer(loader)
-        await eventually("the observer reads") { observer.seen == [.idle] }
+        #expect(await eventually { observer.seen == [.idle] }, "the observer reads")
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         #expect(loader.currentState == .loading(nil))
         script.end(1, .value("r1"))
         await load.ended
         #expect(loader.currentState == .loaded("r1"))
-        await eventually("the observer has seen it all") { observer.seen == [.idle, .loading(nil), .loaded("r1")] }
+        #expect(
+            await eventually { observer.seen == [.idle, .loading(nil), .loaded("r1")] }, "the observer has seen it all")
     }
 
     @Test("a failed load ends in failure, with the error itself")
     func failing() async {
         let loader = script.loader()
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         script.end(1, .failure(Refusal(number: 7)))
         await load.ended
         #expect(loader.currentState.error as? Refusal == Refusal(number: 7))
@@ -42,7 +44,7 @@ import Testing
         let script = Script(heedsCancellation: false)
         let loader = script.loader()
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         loader.cancel()
         loader.reset()
         #expect(loader.currentState == .idle)
@@ -55,7 +57,7 @@ import Testing
     func cancelling() async {
         let loader = script.loader()
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         loader.cancel()
         #expect(loader.currentState == .idle)
         #expect(loader.isCanceled)
@@ -66,7 +68,7 @@ import Testing
         loader.reset()
         #expect(!loader.isCanceled)
         let again = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(2) }
+        #expect(await eventually { script.isOpen(2) }, "the fetch has begun")
         script.end(2, .value("r2"))
         await again.ended
         #expect(loader.currentState == .loaded("r2"))
@@ -87,9 +89,9 @@ import Testing
         let loader = script.loader()
         let observer = Observer(loader)
         let first = Task { await loader.load() }
-        await eventually("the first fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the first fetch has begun")
         let second = Task { await loader.load() }
-        await eventually("the second fetch has begun") { script.isOpen(2) }
+        #expect(await eventually { script.isOpen(2) }, "the second fetch has begun")
         script.end(2, .value("r2"))
         await second.ended
         script.end(1, .value("r1"))
@@ -97,15 +99,15 @@ import Testing
         #expect(loader.currentState == .loaded("r2"))
 
         let third = Task { await loader.load() }
-        await eventually("the third fetch has begun") { script.isOpen(3) }
+        #expect(await eventually { script.isOpen(3) }, "the third fetch has begun")
         let fourth = Task { await loader.load() }
-        await eventually("the fourth fetch has begun") { script.isOpen(4) }
+        #expect(await eventually { script.isOpen(4) }, "the fourth fetch has begun")
         script.end(3, .failure(Refusal()))
         await third.ended
         #expect(loader.currentState == .loading(nil))
         script.end(4, .value("r4"))
         await fourth.ended
-        await eventually("the observer has seen it all") { observer.seen.last == .loaded("r4") }
+        #expect(await eventually { observer.seen.last == .loaded("r4") }, "the observer has seen it all")
         #expect(!observer.seen.contains(.loaded("r1")))
         #expect(observer.seen.allSatisfy { $0.error == nil })
     }
@@ -115,7 +117,7 @@ import Testing
         let loader = script.loader()
         let observer = Observer(loader)
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         load.cancel()
         await load.ended
         #expect(loader.currentState == .idle)
@@ -130,7 +132,7 @@ import Testing
         let script = Script(heedsCancellation: false)
         let loader = script.loader()
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         load.cancel()
         script.end(1, .value("r1"))
         await load.ended
@@ -143,7 +145,7 @@ import Testing
         let observer = Observer(loader)
         loader.script = Script(heedsCancellation: false)
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { loader.script.isOpen(1) }
+        #expect(await eventually { loader.script.isOpen(1) }, "the fetch has begun")
         #expect(loader.currentState == .loading(LoadingProgress(percent: 10)))
         loader.cancel()
         loader.script.end(1, .value("r1"))
@@ -158,7 +160,7 @@ import Testing
         let loader = script.loader()
         let first = Task { await loader.loadIfNotLoading() }
         let second = Task { await loader.loadIfNotLoading() }
-        await eventually("a fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "a fetch has begun")
         await second.ended
         script.end(1, .value("r1"))
         await first.ended
@@ -237,8 +239,8 @@ import Testing
         let observer = Observer(loader!)
         await loader!.load()
         loader = nil
-        await eventually("the loader is freed") { weakLoader == nil }
-        await eventually("the observer's stream ends") { observer.hasEnded }
+        #expect(await eventually { weakLoader == nil }, "the loader is freed")
+        #expect(await eventually { observer.hasEnded }, "the observer's stream ends")
         #expect(observer.seen.last == .loaded(1))
     }
 

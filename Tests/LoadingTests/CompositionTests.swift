@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Loading
@@ -13,7 +14,7 @@ import Testing
         sourceLocation: SourceLocation = #_sourceLocation
     ) async {
         var ended = 0
-        await eventually("the condition is met", sourceLocation: sourceLocation) {
+        let isDone = await eventually {
             if clock.sleeperCount > 0 { clock.advance(by: .milliseconds(50)) }
             if script.isOpen(ended + 1) {
                 ended += 1
@@ -21,6 +22,7 @@ import Testing
             }
             return done()
         }
+        #expect(isDone, "all is done", sourceLocation: sourceLocation)
     }
 
     private func load(_ loader: some Loadable, failing fails: (Int) -> Bool = { _ in false }) async {
@@ -86,7 +88,7 @@ import Testing
         let loader = ConcurrencyLimitingLoadable(wrapping: retrying, concurrencyLimit: 1)
         let observer = Observer(loader)
         await load(loader, failing: { $0 == 1 })
-        await eventually("the observer has seen the end") { observer.seen.last == .loaded("r2") }
+        #expect(await eventually { observer.seen.last == .loaded("r2") }, "the observer has seen the end")
         #expect(
             observer.seen == [
                 .idle, .loading(nil), .loading(LoadingProgress(message: "Retrying… (attempt 2 of 2)")), .loaded("r2"),
@@ -113,7 +115,7 @@ import Testing
         let retrying = RetryableLoader(wrapping: debouncing, clock: clock)
         let loader = ConcurrencyLimitingLoadable(wrapping: retrying, concurrencyLimit: 1)
         let loading = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         let states = { [base.currentState, debouncing.currentState, retrying.currentState, loader.currentState] }
         let areCanceled = { [base.isCanceled, debouncing.isCanceled, retrying.isCanceled, loader.isCanceled] }
         #expect(states().allSatisfy { $0 == .loading(nil) })
@@ -125,7 +127,7 @@ import Testing
         loader.reset()
         #expect(areCanceled().allSatisfy { !$0 })
         let again = Task { await loader.load() }
-        await eventually("the second fetch has begun") { script.isOpen(2) }
+        #expect(await eventually { script.isOpen(2) }, "the second fetch has begun")
         script.end(2, .value("r2"))
         await again.ended
         #expect(states().allSatisfy { $0 == .loaded("r2") })
@@ -136,7 +138,7 @@ import Testing
         let base = script.loader()
         let loader = RetryableLoader(wrapping: base, clock: clock)
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         base.cancel()
         await load.ended
         #expect(loader.currentState == .idle)
@@ -148,9 +150,9 @@ import Testing
         let base = script.loader()
         let loader = RetryableLoader(wrapping: base, clock: clock)
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         let other = Task { await base.load() }
-        await eventually("the other fetch has begun") { script.isOpen(2) }
+        #expect(await eventually { script.isOpen(2) }, "the other fetch has begun")
         script.end(1, .value("r1"))
         await settle()
         #expect(loader.currentState == .loading(nil))
@@ -168,7 +170,7 @@ import Testing
         for number in 1...20 {
             loader.reset()
             loads.append(Task { await loader.load() })
-            await eventually("fetch \(number) has begun") { script.isOpen(number) }
+            #expect(await eventually { script.isOpen(number) }, "fetch \(number) has begun")
         }
         script.end(20, .value("r20"))
         for load in loads { await load.ended }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Loading
@@ -8,7 +9,7 @@ import Testing
     /// Ends the fetches from `range` in their order, as each starts.
     private func endFetches(_ range: ClosedRange<Int>) async {
         for number in range {
-            await eventually("fetch \(number) has begun") { script.isOpen(number) }
+            #expect(await eventually { script.isOpen(number) }, "fetch \(number) has begun")
             script.end(number, .value("r\(number)"))
         }
     }
@@ -22,7 +23,8 @@ import Testing
             for count in 1...10 {
                 loads.append(Task { await loader.load() })
                 // One by one, so that the last call is also the last in the queue.
-                await eventually("the load has started, or waits") { script.open + limiter.waitingCount == count }
+                #expect(
+                    await eventually { script.open + limiter.waitingCount == count }, "the load has started, or waits")
             }
             #expect(script.open == limit)
             await endFetches(burst * 10 + 1...burst * 10 + 10)
@@ -50,7 +52,7 @@ import Testing
         let limiter = ConcurrencyLimiter(limit: 1)
         let loader = ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter)
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         script.end(1, .failure(Refusal(number: 3)))
         await load.ended
         #expect(loader.currentState.error as? Refusal == Refusal(number: 3))
@@ -64,7 +66,9 @@ import Testing
         var loads: [Task<Void, Never>] = []
         for (index, loader) in loaders.enumerated() {
             loads.append(Task { await loader.load() })
-            await eventually("the load waits, or has started") { limiter.waitingCount == index && script.open == 1 }
+            #expect(
+                await eventually { limiter.waitingCount == index && script.open == 1 }, "the load waits, or has started"
+            )
         }
         loads[1].cancel()
         await loads[1].ended
@@ -81,7 +85,9 @@ import Testing
         let limiter = ConcurrencyLimiter(limit: 2)
         let loader = ConcurrencyLimitingLoadable(wrapping: script.loader(), limiter: limiter)
         let loads = (0..<10).map { _ in Task { await loader.load() } }
-        await eventually("two loads have started, the others wait") { script.open == 2 && limiter.waitingCount == 8 }
+        #expect(
+            await eventually { script.open == 2 && limiter.waitingCount == 8 },
+            "two loads have started, the others wait")
         loader.cancel()
         #expect(loader.currentState == .idle)
         #expect(loader.base.isCanceled)
@@ -103,7 +109,7 @@ import Testing
         weak let base = loader?.base
         await loader!.load()
         loader = nil
-        await eventually("both are freed") { weakLoader == nil && base == nil }
+        #expect(await eventually { weakLoader == nil && base == nil }, "both are freed")
     }
 
     @Test("a limit of zero is rejected")

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Loading
@@ -12,8 +13,10 @@ import Testing
             executeFirstImmediately: executeFirstImmediately, clock: clock)
     }
 
-    private func opened(_ number: Int) async { await eventually("fetch \(number) has begun") { script.isOpen(number) } }
-    private func timerRuns() async { await eventually("the timer runs") { clock.sleeperCount == 1 } }
+    private func opened(_ number: Int) async {
+        #expect(await eventually { script.isOpen(number) }, "fetch \(number) has begun")
+    }
+    private func timerRuns() async { #expect(await eventually { clock.sleeperCount == 1 }, "the timer runs") }
 
     @Test("many quick calls load once, after the interval, and all return with the outcome")
     func joining() async {
@@ -105,11 +108,11 @@ import Testing
         #expect(script.cancelled.isEmpty)
         clock.advance(by: .milliseconds(300))
         await opened(2)
-        await eventually("the older fetch is cancelled") { script.cancelled == [1] }
+        #expect(await eventually { script.cancelled == [1] }, "the older fetch is cancelled")
         script.end(2, .value("r2"))
         await second.ended
         await first.ended
-        await eventually("the observer has seen the end") { observer.seen.last == .loaded("r2") }
+        #expect(await eventually { observer.seen.last == .loaded("r2") }, "the observer has seen the end")
         #expect(observer.seen == [.idle, .loading(nil), .loaded("r2")])
     }
 
@@ -117,7 +120,7 @@ import Testing
     func twoObservers() async {
         let loader = debouncer()
         let observers = [Observer(loader), Observer(loader)]
-        await eventually("both read") { observers.allSatisfy { $0.seen == [.idle] } }
+        #expect(await eventually { observers.allSatisfy { $0.seen == [.idle] } }, "both read")
         let load = Task { await loader.load() }
         await timerRuns()
         clock.advance(by: .milliseconds(300))
@@ -125,7 +128,9 @@ import Testing
         script.end(1, .value("r1"))
         await load.ended
         for observer in observers {
-            await eventually("the observer has seen all") { observer.seen == [.idle, .loading(nil), .loaded("r1")] }
+            #expect(
+                await eventually { observer.seen == [.idle, .loading(nil), .loaded("r1")] }, "the observer has seen all"
+            )
         }
     }
 
@@ -143,7 +148,7 @@ import Testing
         #expect(script.isOpen(1))
         second.cancel()
         await second.ended
-        await eventually("the fetch is cancelled") { script.cancelled == [1] && loader.currentState == .idle }
+        #expect(await eventually { script.cancelled == [1] && loader.currentState == .idle }, "the fetch is cancelled")
     }
 
     @Test("cancel and reset end the interval and reach the wrapped loader", arguments: [true, false])
@@ -169,19 +174,19 @@ import Testing
         await loader!.load()
         #expect(loader?.currentState == .loaded(1))
         loader = nil
-        await eventually("the debouncer is freed") { weakLoader == nil }
+        #expect(await eventually { weakLoader == nil }, "the debouncer is freed")
     }
 
     @Test("an interval may be a number of seconds")
     func seconds() async {
         let loader = DebouncingLoadable(wrapping: script.loader(), debounceInterval: 0.3, clock: clock)
         let load = Task { await loader.load() }
-        await eventually("the interval begins") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "the interval begins")
         clock.advance(by: .milliseconds(299))
         await settle()
         #expect(script.count == 0)
         clock.advance(by: .milliseconds(1))
-        await eventually("it loads") { script.count == 1 }
+        #expect(await eventually { script.count == 1 }, "it loads")
         script.end(1, .value("a"))
         await load.ended
         #expect(RetryBackoff(first: 0.5, limit: 2) == RetryBackoff(first: .milliseconds(500), limit: .seconds(2)))

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Loading
@@ -9,9 +10,9 @@ import Testing
     func appearing() async {
         let presenter = LoadingPresenter(loader: script.loader())
         let first = Task { await presenter.appear() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         script.end(1, .value("r1"))
-        await eventually("the value is shown") { presenter.shown == .loaded("r1") }
+        #expect(await eventually { presenter.shown == .loaded("r1") }, "the value is shown")
         first.cancel()
         await first.ended
         #expect(presenter.shown == .loaded("r1"))
@@ -29,15 +30,15 @@ import Testing
     func navigatingAway() async {
         let presenter = LoadingPresenter(loader: script.loader())
         let visit = Task { await presenter.appear() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         visit.cancel()
         await visit.ended
         await settle()
         #expect(script.cancelled.isEmpty)
         script.end(1, .value("r1"))
-        await eventually("the value is loaded") { presenter.loader.currentState == .loaded("r1") }
+        #expect(await eventually { presenter.loader.currentState == .loaded("r1") }, "the value is loaded")
         let back = Task { await presenter.appear() }
-        await eventually("the value is shown") { presenter.shown == .loaded("r1") }
+        #expect(await eventually { presenter.shown == .loaded("r1") }, "the value is shown")
         #expect(script.count == 1)
         back.cancel()
         await back.ended
@@ -48,10 +49,10 @@ import Testing
         let loader = script.loader()
         let presenters = [LoadingPresenter(loader: loader), LoadingPresenter(loader: loader)]
         let views = presenters.map { presenter in Task { await presenter.appear() } }
-        await eventually("a fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "a fetch has begun")
         await settle()
         script.end(1, .value("r1"))
-        await eventually("both views show the value") { presenters.allSatisfy { $0.shown == .loaded("r1") } }
+        #expect(await eventually { presenters.allSatisfy { $0.shown == .loaded("r1") } }, "both views show the value")
         #expect(presenters[0].loader.currentState == .loaded("r1"))
         for view in views { view.cancel() }
     }
@@ -60,15 +61,15 @@ import Testing
     func afterFailure(isFailure: Bool) async {
         let loader = script.loader()
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         if isFailure { script.end(1, .failure(Refusal())) } else { loader.cancel() }
         await load.ended
         let presenter = LoadingPresenter(loader: loader)
         #expect(presenter.shown == (isFailure ? .failure(Refusal()) : .idle))
         let view = Task { await presenter.appear() }
-        await eventually("the second fetch has begun") { script.isOpen(2) }
+        #expect(await eventually { script.isOpen(2) }, "the second fetch has begun")
         script.end(2, .value("r2"))
-        await eventually("the value is shown") { presenter.shown == .loaded("r2") }
+        #expect(await eventually { presenter.shown == .loaded("r2") }, "the value is shown")
         view.cancel()
     }
 
@@ -80,7 +81,7 @@ import Testing
         await settle()
         #expect(script.count == 0)
         loader.updateState(.loaded("x"))
-        await eventually("the value is shown") { presenter.shown == .loaded("x") }
+        #expect(await eventually { presenter.shown == .loaded("x") }, "the value is shown")
         view.cancel()
     }
 
@@ -96,7 +97,7 @@ import Testing
         #expect(presenter.shown == (hasView ? .loading(nil) : .loaded("old")))
         let progress = LoadingProgress(percent: 5)
         loader.updateState(.loading(progress))
-        await eventually("progress is shown") { presenter.shown == .loading(progress) }
+        #expect(await eventually { presenter.shown == .loading(progress) }, "progress is shown")
         view.cancel()
     }
 
@@ -105,9 +106,9 @@ import Testing
         let loader = script.loader()
         let presenter = LoadingPresenter(loader: loader)
         let view = Task { await presenter.appear() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         loader.updateState(.loading(LoadingProgress(isCanceled: true)))
-        await eventually("the fetch is cancelled") { script.cancelled == [1] }
+        #expect(await eventually { script.cancelled == [1] }, "the fetch is cancelled")
         #expect(loader.isCanceled)
         #expect(presenter.shown == .idle)
         view.cancel()
@@ -119,10 +120,11 @@ import Testing
         await loader.load()
         let presenter = LoadingPresenter(loader: loader, loadsOnAppear: false)
         let observer = Observer(loader)
-        await eventually("the observer reads") { observer.seen == [.loaded(1)] }
+        #expect(await eventually { observer.seen == [.loaded(1)] }, "the observer reads")
         presenter.reload()
-        await eventually("it was loaded again") {
-            observer.seen == [.loaded(1), .idle, .loading(nil), .loaded(1)]
-        }
+        #expect(
+            await eventually {
+                observer.seen == [.loaded(1), .idle, .loading(nil), .loaded(1)]
+            }, "it was loaded again")
     }
 }

@@ -1,4 +1,5 @@
 import Relays
+import TestSupport
 import Testing
 
 @testable import Loading
@@ -8,12 +9,12 @@ import Testing
     private let clock = ManualClock()
 
     private func failed(_ number: Int) async {
-        await eventually("fetch \(number) has begun") { script.isOpen(number) }
+        #expect(await eventually { script.isOpen(number) }, "fetch \(number) has begun")
         script.end(number, .failure(Refusal(number: number)))
     }
 
     private func waited(_ duration: Duration) async {
-        await eventually("the loader waits") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "the loader waits")
         clock.advance(by: duration)
     }
 
@@ -26,11 +27,11 @@ import Testing
         await waited(.seconds(1))
         await failed(2)
         await waited(.seconds(2))
-        await eventually("the third fetch has begun") { script.isOpen(3) }
+        #expect(await eventually { script.isOpen(3) }, "the third fetch has begun")
         script.end(3, .value("r3"))
         await load.ended
         #expect(loader.currentState == .loaded("r3"))
-        await eventually("the observer has seen the end") { observer.seen.last == .loaded("r3") }
+        #expect(await eventually { observer.seen.last == .loaded("r3") }, "the observer has seen the end")
         #expect(observer.messages == ["Retrying… (attempt 2 of 3)", "Retrying… (attempt 3 of 3)"])
         #expect(observer.seen.allSatisfy { $0.error == nil })
     }
@@ -43,10 +44,10 @@ import Testing
         let load = Task { await loader.load() }
         await failed(1)
         await waited(.seconds(1))
-        await eventually("the second fetch has begun") { script.isOpen(2) }
+        #expect(await eventually { script.isOpen(2) }, "the second fetch has begun")
         script.end(2, .value("r2"))
         await load.ended
-        await eventually("the observer has seen the end") { observer.seen.last == .loaded("r2") }
+        #expect(await eventually { observer.seen.last == .loaded("r2") }, "the observer has seen the end")
         #expect(observer.messages == ["Versuch 2 von 2"])
     }
 
@@ -103,7 +104,7 @@ import Testing
         let load = Task { await loader.load() }
         await waited(.seconds(1))
         await load.ended
-        await eventually("the observer has seen the end") { observer.seen.last == .loaded(2) }
+        #expect(await eventually { observer.seen.last == .loaded(2) }, "the observer has seen the end")
         #expect(observer.messages == ["step of 1", "Retrying… (attempt 2 of 3)", "step of 2"])
     }
 
@@ -112,7 +113,9 @@ import Testing
         let base = ForeignLoader()
         let loader = RetryableLoader(wrapping: base, clock: clock)
         let load = Task { await loader.load() }
-        await eventually("progress was published") { loader.currentState == .loading(LoadingProgress(message: "half")) }
+        #expect(
+            await eventually { loader.currentState == .loading(LoadingProgress(message: "half")) },
+            "progress was published")
         base.finish.update(true)
         await load.ended
         #expect(loader.currentState == .loaded(5))
@@ -123,7 +126,7 @@ import Testing
         let loader = RetryableLoader(wrapping: script.loader(), clock: clock)
         let load = Task { await loader.load() }
         await failed(1)
-        await eventually("the loader waits") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "the loader waits")
         loader.cancel()
         #expect(loader.currentState == .idle)
         #expect(loader.base.isCanceled)
@@ -137,11 +140,11 @@ import Testing
         let loader = RetryableLoader(wrapping: script.loader(), clock: clock)
         let first = Task { await loader.load() }
         await failed(1)
-        await eventually("the loader waits") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "the loader waits")
         let second = Task { await loader.load() }
         await first.ended
         #expect(clock.sleeperCount == 0)
-        await eventually("the second fetch has begun") { script.isOpen(2) }
+        #expect(await eventually { script.isOpen(2) }, "the second fetch has begun")
         script.end(2, .value("r2"))
         await second.ended
         #expect(loader.currentState == .loaded("r2"))
@@ -152,7 +155,7 @@ import Testing
     func resetting() async {
         let loader = RetryableLoader(wrapping: script.loader(), clock: clock)
         let load = Task { await loader.load() }
-        await eventually("the fetch has begun") { script.isOpen(1) }
+        #expect(await eventually { script.isOpen(1) }, "the fetch has begun")
         loader.reset()
         await load.ended
         #expect(loader.currentState == .idle)
@@ -168,7 +171,7 @@ import Testing
         weak let base = loader?.base
         await loader!.load()
         loader = nil
-        await eventually("both are freed") { weakLoader == nil && base == nil }
+        #expect(await eventually { weakLoader == nil && base == nil }, "both are freed")
     }
 
     @Test("waits double up to the limit, however many attempts there are")

@@ -1,6 +1,7 @@
 @testable import QStream
 import Relays
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct AsyncBinarySemaphoreTests {
@@ -48,7 +49,7 @@ import Testing
                     log.record(number)
                     await lock.signal()
                 })
-            await eventually("it waits") { lock.waitingCount == number + 1 }
+            #expect(await eventually { lock.waitingCount == number + 1 }, "it waits")
         }
         await lock.signal()
         for task in tasks { await task.value }
@@ -62,7 +63,7 @@ import Testing
         signal.signalNow()
         await signal.wait()
         let second = Task { try await signal.waitCancelable() }
-        await eventually("the second signal is not stored") { signal.waitingCount == 1 }
+        #expect(await eventually { signal.waitingCount == 1 }, "the second signal is not stored")
         second.cancel()
         await #expect(throws: CancellationError.self) { try await second.value }
         #expect(signal.waitingCount == 0)
@@ -73,7 +74,7 @@ import Testing
         let lock = AsyncBinarySemaphore()
         await lock.wait()
         let waiting = Task { try await lock.withLockCancelable { Issue.record("a cancelled waiter has the lock") } }
-        await eventually("it waits") { lock.waitingCount == 1 }
+        #expect(await eventually { lock.waitingCount == 1 }, "it waits")
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         await lock.signal()
@@ -86,7 +87,7 @@ import Testing
     func uncancelled() async {
         let lock = AsyncBinarySemaphore(value: false)
         let waiting = Task { await lock.withLock { Task.isCancelled } }
-        await eventually("it waits") { lock.waitingCount == 1 }
+        #expect(await eventually { lock.waitingCount == 1 }, "it waits")
         waiting.cancel()
         await lock.signal()
         #expect(await waiting.value)
@@ -109,7 +110,7 @@ import Testing
         await lock.withLock {
             // Detached: it does not belong to this section.
             other.withLock { $0 = Task.detached { await lock.withLock { log.record("other") } } }
-            await eventually("the other task waits") { lock.waitingCount == 1 }
+            #expect(await eventually { lock.waitingCount == 1 }, "the other task waits")
             await lock.withLock {
                 await lock.withLock { log.record("innermost") }
                 log.record("inner")
@@ -148,7 +149,7 @@ import Testing
         }
         await lock.wait()
         await latch.open()
-        await eventually("the late task waits") { lock.waitingCount == 1 }
+        #expect(await eventually { lock.waitingCount == 1 }, "the late task waits")
         await lock.signal()
         #expect(await straggler.value)
     }

@@ -1,5 +1,6 @@
 @testable import QStream
 import Relays
+import TestSupport
 import Testing
 
 /// Typical faults of push-based designs; the number is only for reference.
@@ -46,7 +47,7 @@ import Testing
                 log.record(value)
                 if value < 3 { await subject.set(value + 1) }
             }
-            await eventually("the feedback has ended") { log.values == [0, 1, 2, 3] }
+            #expect(await eventually { log.values == [0, 1, 2, 3] }, "the feedback has ended")
             #expect(await subject.value == 3)
             withExtendedLifetime(subscription) {}
 
@@ -57,7 +58,7 @@ import Testing
                 if right < left { await b.set(left) }
             }
             await a.set(1)
-            await eventually("the join has fired again") { joined.values == ["10", "11"] }
+            #expect(await eventually { joined.values == ["10", "11"] }, "the join has fired again")
             withExtendedLifetime(feedback) {}
         }
     }
@@ -156,7 +157,7 @@ import Testing
         let throwing = Task { try await relay.getCancelable() }
         let waiting = Task { await relay.waitFor { $0 > 0 } }
         let next = Task { await relay.getNext() }
-        await eventually("all wait") { relay.outlet.inletCount == 4 }
+        #expect(await eventually { relay.outlet.inletCount == 4 }, "all wait")
         for task in [plain, waiting, next] { task.cancel() }
         throwing.cancel()
         #expect(await plain.value == nil)
@@ -227,9 +228,9 @@ import Testing
                 return value
             }
         }
-        await eventually("map transforms the current value") { await latch.arrivals == 1 }
+        #expect(await eventually { await latch.arrivals == 1 }, "map transforms the current value")
         let setting = Task { await subject.set(2) }
-        await eventually("the upstream has changed") { await subject.value == 2 }
+        #expect(await eventually { await subject.value == 2 }, "the upstream has changed")
         await latch.open()
         let mapped = await building.value
         await setting.value
@@ -262,7 +263,7 @@ import Testing
             if value < 3 { await subject.set(value + 1) }
         }
         await subject.set(0)
-        await eventually("the feedback has ended") { log.values.last == 3 }
+        #expect(await eventually { log.values.last == 3 }, "the feedback has ended")
         withExtendedLifetime(subscription) {}
     }
 }

@@ -1,4 +1,5 @@
 import QStream
+import TestSupport
 import Testing
 
 /// The first value of a diamond that is built while its source sends: a consistent one.
@@ -24,7 +25,7 @@ import Testing
         /// Sends 2; returns between the branches.
         func send() async -> Task<Void, Never> {
             let sending = Task { [source] in await source.set(2) }
-            await eventually("the value has passed the first branch") { await latch.arrivals == 1 }
+            #expect(await eventually { await latch.arrivals == 1 }, "the value has passed the first branch")
             return sending
         }
     }
@@ -36,7 +37,7 @@ import Testing
         let log = Log<String>()
         let inlets = b.outlet.inletCount
         let building = Task { await a.combineLatest(b).tap { log.record("\($0)/\($1)") } }
-        await eventually("the diamond is attached to both branches") { b.outlet.inletCount > inlets }
+        #expect(await eventually { b.outlet.inletCount > inlets }, "the diamond is attached to both branches")
         await halfWay.latch.open()
         await sending.value
         let subscription = await building.value
@@ -80,7 +81,7 @@ import Testing
         let halfWay = await PartialSend()
         let sending = await halfWay.send()
         let building = Task { await [halfWay.tens, halfWay.hundreds, halfWay.tens].combineLatest() }
-        await eventually("all joins are attached") { halfWay.tens.outlet.inletCount == 2 }
+        #expect(await eventually { halfWay.tens.outlet.inletCount == 2 }, "all joins are attached")
         await halfWay.latch.open()
         await sending.value
         #expect(await building.value.currentValue() == [20, 200, 20])

@@ -1,5 +1,6 @@
 @testable import QStream
 import Relays
+import TestSupport
 import Testing
 
 /// Object lifetimes.
@@ -117,13 +118,13 @@ import Testing
             #expect(value == 1)
             break
         }
-        await eventually("the sequence has left the stream") { subject.outlet.inletCount == 0 }
+        #expect(await eventually { subject.outlet.inletCount == 0 }, "the sequence has left the stream")
 
         let relay = StateRelay(0)
         var stream: AsyncSequenceStream<Int>? = AsyncSequenceStream(relay)
-        await eventually("the reader waits") { relay.waitingReaderCount == 1 }
+        #expect(await eventually { relay.waitingReaderCount == 1 }, "the reader waits")
         stream = nil
-        await eventually("the reader was removed") { relay.waitingReaderCount == 0 }
+        #expect(await eventually { relay.waitingReaderCount == 0 }, "the reader was removed")
         _ = stream
 
         var pipe: AsyncPipe<Int>? = await subject.asyncPipe()

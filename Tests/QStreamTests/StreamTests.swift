@@ -1,4 +1,5 @@
 import QStream
+import TestSupport
 import Testing
 
 /// The guarantees of every stream: order, the current value, delivery.
@@ -172,10 +173,10 @@ import Testing
             newest.record(value)
         }
         await relay.send(1)
-        await eventually("both subscribers process the first value") { await latch.arrivals == 2 }
+        #expect(await eventually { await latch.arrivals == 2 }, "both subscribers process the first value")
         for number in 2...5 { await relay.send(number) }
         await latch.open()
-        await eventually("all have arrived") { log.values.count == 5 && newest.values.count == 2 }
+        #expect(await eventually { log.values.count == 5 && newest.values.count == 2 }, "all have arrived")
         #expect(log.values == [1, 2, 3, 4, 5])
         #expect(newest.values == [1, 5])
         withExtendedLifetime((all, few)) {}
@@ -190,9 +191,9 @@ import Testing
             do { try await gate.waitCancelable() } catch { log.record("cancelled \(value)") }
         }
         await subject.set(2)
-        await eventually("the first is cancelled") { log.values == ["cancelled 1"] }
+        #expect(await eventually { log.values == ["cancelled 1"] }, "the first is cancelled")
         subscription.cancel()
-        await eventually("the second is cancelled") { log.values == ["cancelled 1", "cancelled 2"] }
+        #expect(await eventually { log.values == ["cancelled 1", "cancelled 2"] }, "the second is cancelled")
     }
 
     @Test("constants and futures are streams, too")

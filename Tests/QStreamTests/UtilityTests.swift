@@ -1,4 +1,5 @@
 import QStream
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct UtilityTests {
@@ -95,7 +96,7 @@ import Testing
                 }
             }
         }
-        await eventually("both sleep") { clock.sleeperCount == 2 }
+        #expect(await eventually { clock.sleeperCount == 2 }, "both sleep")
         clock.set(to: .init(offset: .seconds(1)))
         await #expect(throws: TimeoutError.self) { try await waiting.value }
         #expect(log.values == ["cancelled"])
@@ -105,7 +106,7 @@ import Testing
     func cancelableWork() async throws {
         let latch = Latch()
         let waiting = Task { try await cancelable { await latch.wait() } }
-        await eventually("the work has begun") { await latch.arrivals == 1 }
+        #expect(await eventually { await latch.arrivals == 1 }, "the work has begun")
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         await latch.open()

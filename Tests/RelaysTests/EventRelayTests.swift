@@ -1,4 +1,5 @@
 import Relays
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -87,7 +88,7 @@ struct EventRelayTests {
         let relay = EventRelay<Int>()
         let subscription = relay.subscribe(onOverflow: .fail)
         let readers = (0..<2).map { _ in Task { try await collect(subscription) } }
-        await eventually("both readers wait") { subscription.waitingReaderCount == 2 }
+        #expect(await eventually { subscription.waitingReaderCount == 2 }, "both readers wait")
         for event in 0..<100 { relay.send(event) }
         relay.finish()
         let shares = try await [readers[0].value, readers[1].value]
@@ -100,7 +101,7 @@ struct EventRelayTests {
         let relay = EventRelay<Int>()
         let subscription = relay.subscribe(onOverflow: .fail)
         let reader = Task { try await collect(subscription) }
-        await eventually("the reader waits") { subscription.waitingReaderCount == 1 }
+        #expect(await eventually { subscription.waitingReaderCount == 1 }, "the reader waits")
         reader.cancel()
         #expect(try await reader.value.isEmpty)
         #expect(subscription.waitingReaderCount == 0)
@@ -117,7 +118,7 @@ struct EventRelayTests {
         for round in 0..<500 {
             let reader = Task { try await collect(subscription) }
             if round.isMultiple(of: 2) {
-                await eventually("the reader waits") { subscription.waitingReaderCount == 1 }
+                #expect(await eventually { subscription.waitingReaderCount == 1 }, "the reader waits")
             }
             await withTaskGroup { group in
                 group.addTask { for event in 0..<4 { relay.send(round * 4 + event) } }

@@ -1,4 +1,5 @@
 import Relays
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -43,7 +44,7 @@ struct StateRelayConcurrencyTests {
             for await value in relay.stream { seen.append(value) }
             return seen
         }
-        await eventually("the reader waits") { relay.waitingReaderCount == 1 }
+        #expect(await eventually { relay.waitingReaderCount == 1 }, "the reader waits")
         reader.cancel()
         #expect(await reader.value == [0])
         #expect(relay.waitingReaderCount == 0)
@@ -98,7 +99,7 @@ struct StateRelayConcurrencyTests {
             let readers = (0..<4).map { _ in
                 Task { for await _ in relay.stream {} }
             }
-            await eventually("all readers wait") { relay.waitingReaderCount == readers.count }
+            #expect(await eventually { relay.waitingReaderCount == readers.count }, "all readers wait")
             await withTaskGroup { group in
                 group.addTask { for reader in readers { reader.cancel() } }
                 group.addTask { relay.finish() }

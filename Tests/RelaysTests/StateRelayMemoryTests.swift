@@ -1,4 +1,5 @@
 import Relays
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -24,11 +25,11 @@ struct StateRelayMemoryTests {
             for await _ in stream { count += 1 }
             return count
         }
-        await eventually("the reader waits") { weakRelay?.waitingReaderCount == 1 }
+        #expect(await eventually { weakRelay?.waitingReaderCount == 1 }, "the reader waits")
         relay = nil
         #expect(weakRelay == nil)
         #expect(await reader.value == 1)
-        await eventually("the value is freed") { value == nil }
+        #expect(await eventually { value == nil }, "the value is freed")
     }
 
     @Test("ten thousand released readers leave nothing in the relay")

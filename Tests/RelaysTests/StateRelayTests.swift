@@ -1,4 +1,5 @@
 import Relays
+import TestSupport
 import Testing
 
 struct StateRelayTests {
@@ -38,7 +39,7 @@ struct StateRelayTests {
             for await value in relay.stream.prefix(2) { seen.append(value) }
             return seen
         }
-        await eventually("the reader waits") { relay.waitingReaderCount == 1 }
+        #expect(await eventually { relay.waitingReaderCount == 1 }, "the reader waits")
         relay.update("new")
         #expect(await reader.value == ["old", "new"])
     }
@@ -58,7 +59,7 @@ struct StateRelayTests {
     func throwingUpdate() async {
         let relay = StateRelay(0)
         let reader = Task { await relay.stream.first { $0 == 1 } }
-        await eventually("the reader waits") { relay.waitingReaderCount == 1 }
+        #expect(await eventually { relay.waitingReaderCount == 1 }, "the reader waits")
         #expect(throws: Refusal.self) {
             try relay.update { value throws(Refusal) in
                 value = 1
@@ -90,7 +91,7 @@ struct StateRelayTests {
             for await value in relay.stream { seen.append(value) }
             return seen
         }
-        await eventually("the reader waits") { relay.waitingReaderCount == 1 }
+        #expect(await eventually { relay.waitingReaderCount == 1 }, "the reader waits")
         relay.finish()
         #expect(await reader.value == [1])
     }
@@ -110,7 +111,7 @@ struct StateRelayTests {
         let owner = Owner()
         let reader = Task { await owner.sum(of: relay, through: 3) }
         for value in 1...3 {
-            await eventually("the reader has caught up") { relay.waitingReaderCount == 1 }
+            #expect(await eventually { relay.waitingReaderCount == 1 }, "the reader has caught up")
             relay.update(value)
         }
         #expect(await reader.value == 6)

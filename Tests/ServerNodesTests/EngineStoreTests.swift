@@ -17,9 +17,7 @@ import TrebuchetCluster
     /// The store of the actor's next owner.
     private func nextOwner(_ engine: MemoryEngine) async throws -> EngineStore {
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
-            throw StateStoreError(.failed, "the slot is not free")
-        }
+        let lease = try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         return EngineStore(engine) { $0 == lease.slot ? lease : nil }
     }
 
@@ -76,10 +74,8 @@ import TrebuchetCluster
     @Test("while the lease of an owned slot awaits renewal, loads and writes of its actors fail as retryable")
     func renewing() async throws {
         let engine = MemoryEngine()
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         let isDue = Mutex(false)
         let known = { @Sendable (slot: ClusterSlot) -> SlotLease? in slot == lease.slot ? lease : nil }
         let store = EngineStore(engine, known: known) { slot in isDue.withLock { $0 } ? nil : known(slot) }
@@ -108,20 +104,20 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         let way = FaultyEngine(engine)
         let (log, node) = (log, node)
-        @Sendable func acquire() async throws -> SlotLease? {
-            guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60))
-            else { return nil }
-            return lease
+        @Sendable func acquire() async throws -> SlotLease {
+            try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         }
-        let lease = try #require(try await acquire())
+        let lease = try await acquire()
         let store = EngineStore(way) { _ in lease }
         let key = StateKey("n", "k", partition: "a")
         try await store.put([1], key)
         way.set { $0.losesNextAppends = 1 }
         way.afterLostAppend {
             _ = try? await engine.releaseLease(lease)
-            guard let next = try? await acquire() else { return }
-            try? await EngineStore(engine) { _ in next }.put([2], key)
+            await #expect(throws: Never.self) {
+                let next = try await acquire()
+                try await EngineStore(engine) { _ in next }.put([2], key)
+            }
         }
         await #expect(throws: StateStoreError.self) { try await store.put([2], key) }
     }
@@ -132,10 +128,8 @@ import TrebuchetCluster
         try await begin(engine)
         // The replica that is promoted lacks two of the entries.
         let replica = MemoryEngine()
-        guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(1)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await replica.acquire(log.slot, for: node, lasting: .seconds(1)).lease)
         for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(2).enumerated() {
             let append = LogAppend(entry.payload, expectedHead: UInt64(offset))
             #expect(try await replica.append(append, to: log, lease: lease) == .accepted(UInt64(offset + 1)))
@@ -151,9 +145,7 @@ import TrebuchetCluster
     /// A coordination store with the first entries of another's log, under the same lease.
     private func replica(of engine: MemoryEngine, dropping count: Int) async throws -> (MemoryEngine, SlotLease) {
         let replica = MemoryEngine()
-        guard case .acquired(let lease) = try await replica.acquire(log.slot, for: node, lasting: .seconds(60)) else {
-            throw StateStoreError(.failed, "the slot is not free")
-        }
+        let lease = try #require(try await replica.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         for (offset, entry) in try await engine.read(log, after: nil).entries.dropLast(count).enumerated() {
             let append = LogAppend(entry.payload, expectedHead: UInt64(offset))
             #expect(try await replica.append(append, to: log, lease: lease) == .accepted(UInt64(offset + 1)))
@@ -166,7 +158,7 @@ import TrebuchetCluster
     func lookedAt() async throws {
         let engine = MemoryEngine()
         try await begin(engine)
-        guard let lease = try await engine.owner(of: log.slot)?.lease else { return }
+        let lease = try #require(try await engine.owner(of: log.slot)?.lease)
         let owner = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         let reader = EngineStore(engine) { _ in nil }
         let first = try await reader.readLog(at: key, after: nil)
@@ -239,10 +231,8 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         try await begin(engine)
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         let store = EngineStore(engine, maximumPartitions: 10) {
             SlotLease($0, owner: node, fence: $0 == lease.slot ? lease.fence : 1)
         }
@@ -259,10 +249,8 @@ import TrebuchetCluster
         limits.entriesPerLog = 100
         let memory = MemoryEngine(limits: limits)
         let engine = FaultyEngine(memory)
-        guard case .acquired(let lease) = try await memory.acquire(log.slot, for: node, lasting: .seconds(60)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await memory.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         engine.set { $0.failsSnapshots = true }
         try await store.write([.snapshot(LogSnapshot(epoch: "first", version: 1, bytes: [1]), key)])

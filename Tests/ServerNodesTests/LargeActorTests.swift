@@ -31,10 +31,8 @@ import TrebuchetCluster
         let name = "shelves/x"
         let node = try ClusterNode(name: "a")
         let slot = ClusterSlot(of: name)
-        guard case .acquired(let lease) = try await engine.acquire(slot, for: node, lasting: .seconds(60)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(slot, for: node, lasting: .seconds(60)).lease)
         let store = EngineStore(engine) { _ in lease }
         let key = StateKey("n", "k", partition: name)
         try await store.write([.put([1], key)])
@@ -61,13 +59,10 @@ import TrebuchetCluster
         let engine = MemoryEngine()
         let (way, name) = (FaultyEngine(engine), "shelves/x")
         let node = try ClusterNode(name: "a")
-        guard
-            case .acquired(let lease) = try await engine.acquire(
-                ClusterSlot(of: name), for: node, lasting: .seconds(60))
-        else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(
+                ClusterSlot(of: name), for: node, lasting: .seconds(60)
+            ).lease)
         way.set { $0.confirms = true }
         let key = StateKey("n", "k", partition: name)
         let store = EngineStore(way) { _ in lease }

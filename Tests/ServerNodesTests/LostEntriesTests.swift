@@ -18,9 +18,7 @@ import TrebuchetCluster
     private func store(_ way: FaultyEngine? = nil, mostRecentBytes: Int = 1 << 20) async throws -> EngineStore {
         if let lease = try await engine.owner(of: log.slot)?.lease { _ = try await engine.releaseLease(lease) }
         let node = try ClusterNode(name: "n")
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(600)) else {
-            throw StateStoreError(.failed, "the slot is not free")
-        }
+        let lease = try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(600)).lease)
         let (losses, lines) = (losses, lines)
         let store = EngineStore(
             way ?? engine as any ClusterEngine, mostRecentBytes: mostRecentBytes,
@@ -176,10 +174,8 @@ import TrebuchetCluster
     func elsewhere() async throws {
         let isOwner = Mutex(true)
         let node = try ClusterNode(name: "n")
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(600)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(600)).lease)
         let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }
         let lines = lines
         store.report { lines.record($0) }
@@ -227,10 +223,8 @@ import TrebuchetCluster
     func beginsAgain() async throws {
         let isOwner = Mutex(true)
         let node = try ClusterNode(name: "n")
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(600)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(600)).lease)
         let store = EngineStore(engine) { slot in isOwner.withLock { $0 } && slot == lease.slot ? lease : nil }
         let lines = lines
         store.report { lines.record($0) }

@@ -205,7 +205,10 @@ import WebSockets
         for other in [seals("x").ofSender, seals("a", 3).ofSender, seals().ofReceiver] {
             #expect(open([first], with: other) == [nil])
         }
-        guard case .sealed(_, let seal) = first else { return }
+        guard case .sealed(_, let seal) = first else {
+            Issue.record("\(first)")
+            return
+        }
         #expect(open([.sealed([3], seal: seal)]) == [nil])
     }
 }

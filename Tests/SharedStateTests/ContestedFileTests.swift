@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SharedState
@@ -63,7 +64,7 @@ struct ContestedFileTests {
         files.afterReplacing { files.write("7") }
         shared.withLock { $0 = 2 }
         try await shared.save()
-        await eventually("the value equals the file") { files.text == "\(shared.wrappedValue)" }
+        #expect(await eventually { files.text == "\(shared.wrappedValue)" }, "the value equals the file")
     }
 
     @Test("an external write becomes the value when the own write fails")
@@ -75,7 +76,7 @@ struct ContestedFileTests {
         shared.withLock { $0 = 2 }
         await #expect(throws: FileStorageError.self) { try await shared.save() }
         #expect(files.text == "7")
-        await eventually("the value equals the file") { shared.wrappedValue == 7 }
+        #expect(await eventually { shared.wrappedValue == 7 }, "the value equals the file")
     }
 
     @Test("a value that could not be written stays while the file is unchanged")
@@ -88,7 +89,7 @@ struct ContestedFileTests {
         shared.withLock { $0 = 2 }
         await #expect(throws: FileStorageError.self) { try await shared.save() }
         let stored = store.files.file(file)
-        await eventually("no write is pending") { !stored.isBeingWritten }
+        #expect(await eventually { !stored.isBeingWritten }, "no write is pending")
         files.write("1")
         #expect(shared.wrappedValue == 2)
     }
@@ -113,7 +114,9 @@ struct ContestedFileTests {
         await #expect(throws: FileStorageError.self) { try await shared.save() }
         files.fill(false)
         shared.withLock { $0 = 3 }
-        await eventually("the write was rejected") { (shared.saveError as? FileStorageError)?.code == .notOverwritten }
+        #expect(
+            await eventually { (shared.saveError as? FileStorageError)?.code == .notOverwritten },
+            "the write was rejected")
         #expect(files.text == "damaged")
         try await shared.save()
         #expect(files.text == "3")
@@ -128,7 +131,7 @@ struct ContestedFileTests {
         let shared = Shared(wrappedValue: 0, .fileStorage(file), store: SharedStore(files: files))
         files.afterReplacing { shared.withLock { $0 = 4 } }
         try await shared.save()
-        await eventually("the change is in the file") { files.text == "4" }
+        #expect(await eventually { files.text == "4" }, "the change is in the file")
         #expect(shared.saveError == nil)
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SharedState
@@ -33,16 +34,16 @@ struct FileLinkTests {
                 @Shared(.fileStorage(link), store: SharedStore()) var count = 0
                 #expect(count == 1)
                 try make(there, with: 2)
-                await eventually("the target was written") { count == 2 }
+                #expect(await eventually { count == 2 }, "the target was written")
                 let other = folder.appendingPathComponent("other")
                 try make(other, with: 3)
                 try manager.createSymbolicLink(
                     at: folder.appendingPathComponent("next"),
                     withDestinationURL: other.appendingPathComponent("count.json"))
                 #expect(rename(folder.path + "/next", link.path) == 0)
-                await eventually("the link has another target") { count == 3 }
+                #expect(await eventually { count == 3 }, "the link has another target")
                 try make(other, with: 4)
-                await eventually("the target was written") { count == 4 }
+                #expect(await eventually { count == 4 }, "the target was written")
                 $count.withLock { $0 = 5 }
                 try await $count.save()
                 #expect(try manager.destinationOfSymbolicLink(atPath: link.path) == other.path + "/count.json")
@@ -60,9 +61,9 @@ struct FileLinkTests {
                 #expect(count == 1)
                 try manager.createSymbolicLink(atPath: folder.path + "/next", withDestinationPath: "v2")
                 #expect(rename(folder.path + "/next", current.path) == 0)
-                await eventually("the link has the second target") { count == 2 }
+                #expect(await eventually { count == 2 }, "the link has the second target")
                 try make(folder.appendingPathComponent("v2"), with: 3)
-                await eventually("the second is followed") { count == 3 }
+                #expect(await eventually { count == 3 }, "the second is followed")
             }
         }
 
@@ -77,9 +78,9 @@ struct FileLinkTests {
                 #expect(count == 1)
                 try manager.moveItem(at: old, to: folder.appendingPathComponent("before"))
                 try manager.moveItem(at: new, to: old)
-                await eventually("the other folder's file is read") { count == 2 }
+                #expect(await eventually { count == 2 }, "the other folder's file is read")
                 try make(old.appendingPathComponent("data"), with: 3)
-                await eventually("its changes are followed") { count == 3 }
+                #expect(await eventually { count == 3 }, "its changes are followed")
             }
         }
 
@@ -96,10 +97,10 @@ struct FileLinkTests {
                 @Shared(.fileStorage(link), store: store) var second = 0
                 $second.withLock { $0 = 2 }
                 try await $second.save()
-                await eventually("one value is the other's saved value") { first == 2 }
+                #expect(await eventually { first == 2 }, "one value is the other's saved value")
                 $first.withLock { $0 = 3 }
                 try await $first.save()
-                await eventually("and back") { second == 3 }
+                #expect(await eventually { second == 3 }, "and back")
             }
         }
 
@@ -121,11 +122,11 @@ struct FileLinkTests {
                 @Shared(key, store: SharedStore()) var first = 0
                 @Shared(.fileStorage(quick), store: SharedStore()) var second = 0
                 try Data("2".utf8).write(to: slow)
-                await eventually("the slow file is being decoded") { begun.count == 1 }
+                #expect(await eventually { begun.count == 1 }, "the slow file is being decoded")
                 try Data("2".utf8).write(to: quick)
-                await eventually("the other file's change is noticed") { second == 2 }
+                #expect(await eventually { second == 2 }, "the other file's change is noticed")
                 gate.signal()
-                await eventually("the slow file's change is noticed") { first == 2 }
+                #expect(await eventually { first == 2 }, "the slow file's change is noticed")
             }
         }
     #endif

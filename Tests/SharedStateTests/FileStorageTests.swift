@@ -1,5 +1,6 @@
 import Foundation
 import SharedState
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -113,7 +114,7 @@ struct FileStorageTests {
         try await $count.save()
         #expect(text(files.read(file.standardizedFileURL)) == "1")
         $count.withLock { $0 = 2 }
-        await eventually("the change is saved") { text(files.read(file.standardizedFileURL)) == "2" }
+        #expect(await eventually { text(files.read(file.standardizedFileURL)) == "2" }, "the change is saved")
         #expect($count.saveError == nil)
     }
 
@@ -127,7 +128,7 @@ struct FileStorageTests {
         #expect(count == 8)
         #expect($count.loadError == nil)
         $count.withLock { $0 = 9 }
-        await eventually("the change is saved") { text(files.read(url)) == "9" }
+        #expect(await eventually { text(files.read(url)) == "9" }, "the change is saved")
     }
 
     @Test("an unreadable file is a load error, and is not overwritten")
@@ -163,10 +164,10 @@ struct FileStorageTests {
         let storage = GatedStorage()
         @Shared(.fileStorage(file), store: SharedStore(files: storage)) var count = 0
         $count.withLock { $0 = 1 }
-        await eventually("the first write has begun") { storage.begun.count == 1 }
+        #expect(await eventually { storage.begun.count == 1 }, "the first write has begun")
         for number in 2...100 { $count.withLock { $0 = number } }
         storage.letThrough(2)
-        await eventually("the second write is done") { text(storage.data) == "100" }
+        #expect(await eventually { text(storage.data) == "100" }, "the second write is done")
         #expect(storage.begun.map { text($0) } == ["1", "100"])
     }
 
@@ -177,14 +178,14 @@ struct FileStorageTests {
         do {
             @Shared(.fileStorage(file), store: store) var count = 0
             $count.withLock { $0 = 2 }
-            await eventually("the write has begun") { storage.begun.count == 1 }
+            #expect(await eventually { storage.begun.count == 1 }, "the write has begun")
             $count.withLock { $0 = 3 }
         }
         #expect(store.referenceCount == 0)
         @Shared(.fileStorage(file), store: store) var count = 0
         #expect(count == 3)
         storage.letThrough(2)
-        await eventually("all changes are written") { text(storage.data) == "3" }
+        #expect(await eventually { text(storage.data) == "3" }, "all changes are written")
     }
 
     @Test("a partly written file is never visible")

@@ -1,5 +1,6 @@
 import Foundation
 import SharedState
+import TestSupport
 import Testing
 
 /// Files that other processes write while their values are shared.
@@ -24,12 +25,12 @@ struct FileWatchTests {
         try makeFolder()
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
         try Data("2".utf8).write(to: file)
-        await eventually("written in place") { count == 2 }
+        #expect(await eventually { count == 2 }, "written in place")
         try Data("3".utf8).write(to: file, options: .atomic)
-        await eventually("replaced") { count == 3 }
+        #expect(await eventually { count == 3 }, "replaced")
         @Shared(.fileStorage(file), store: SharedStore()) var other = 1
         $other.withLock { $0 = 4 }
-        await eventually("written by another store") { count == 4 }
+        #expect(await eventually { count == 4 }, "written by another store")
     }
 
     @Test("a file in a folder that is created later is noticed")
@@ -38,7 +39,7 @@ struct FileWatchTests {
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
         try makeFolder()
         try Data("2".utf8).write(to: file)
-        await eventually("the file is noticed") { count == 2 }
+        #expect(await eventually { count == 2 }, "the file is noticed")
     }
 
     @Test("when the file is removed, the value is the initial one")
@@ -49,7 +50,7 @@ struct FileWatchTests {
         @Shared(.fileStorage(file), store: SharedStore()) var count = 1
         #expect(count == 2)
         try FileManager.default.removeItem(at: file)
-        await eventually("the removal is noticed") { count == 1 }
+        #expect(await eventually { count == 1 }, "the removal is noticed")
     }
 
     @Test("external damage is an error, the value stays, and the file is preserved until it is repaired")

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import SharedState
@@ -29,7 +30,7 @@ final class Work: Sendable {
     }
 
     func end(_ result: Result<Int, any Error>) async {
-        await eventually("the work has begun") { hasBegun }
+        #expect(await eventually { hasBegun }, "the work has begun")
         continuation.withLock { $0.take() }?.resume(with: result)
     }
 }
@@ -190,8 +191,8 @@ struct OperationTests {
         }
         #expect(backend.cancelCount == 0)
         await work.end(.success(1))
-        await eventually("the call is settled") { events.count == 1 }
-        await eventually("the value is freed") { backend.cancelCount == 1 }
+        #expect(await eventually { events.count == 1 }, "the call is settled")
+        #expect(await eventually { backend.cancelCount == 1 }, "the value is freed")
     }
 
     @Test("all wrappers of a value share its operations")
@@ -241,7 +242,7 @@ struct OperationTests {
     func cancelled() async {
         let work = Work()
         let task = Task { [account] in try await account.perform(.rename) { try await work.run() } }
-        await eventually("the work has begun") { work.hasBegun }
+        #expect(await eventually { work.hasBegun }, "the work has begun")
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(account.wrappedValue.status == .error)
@@ -261,10 +262,10 @@ struct OperationTests {
                 wasCancelled.add(true)
             }
         }
-        await eventually("the work has begun") { hasBegun.count == 1 }
+        #expect(await eventually { hasBegun.count == 1 }, "the work has begun")
         task.cancel()
         _ = try? await task.value
-        await eventually("the work has noticed the cancellation") { wasCancelled.count == 1 }
+        #expect(await eventually { wasCancelled.count == 1 }, "the work has noticed the cancellation")
     }
 
     @Test("a call that is cancelled before its start does no work, and has its callbacks nevertheless")
@@ -289,7 +290,7 @@ struct OperationTests {
         _ = try await call.value
         #expect(shared.wrappedValue.status == .pending)
         await inner.end(.success(2))
-        await eventually("the inner call is settled") { shared.wrappedValue.status == .success }
+        #expect(await eventually { shared.wrappedValue.status == .success }, "the inner call is settled")
     }
 
     @Test("an operation updates the value that it started with, also when its wrapper refers to another by then")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SharedState
@@ -99,7 +100,7 @@ struct SharedLifetimeTests {
             shared.withLock { $0 = 1 }
             try await shared.save()
         }
-        await eventually("the write is over") { store.files.count == 0 }
+        #expect(await eventually { store.files.count == 0 }, "the write is over")
         #expect(store.referenceCount == 0)
         #expect(Shared(wrappedValue: 0, .fileStorage(file), store: store).wrappedValue == 1)
     }

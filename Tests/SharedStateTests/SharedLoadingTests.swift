@@ -1,4 +1,5 @@
 import SharedState
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -84,7 +85,7 @@ struct SharedLoadingTests {
         let backend = Backend<Int>(.later)
         @Shared(backend.key, store: store) var count = 1
         let load = Task { [shared = $count] in try await shared.load() }
-        await eventually("the later load has started") { backend.loads.count == 2 }
+        #expect(await eventually { backend.loads.count == 2 }, "the later load has started")
         backend.loads[0].resume(returning: 5)
         #expect(count == 5)
         backend.loads[1].resume(returning: 6)
@@ -177,7 +178,7 @@ struct SharedLoadingTests {
         @Shared(backend.key, store: store) var count = 1
         backend.answer(.later)
         let task = Task { [shared = $count] in try await shared.load() }
-        await eventually("the load began") { backend.loads.count == 2 }
+        #expect(await eventually { backend.loads.count == 2 }, "the load began")
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect($count.isLoading)

@@ -1,5 +1,6 @@
 import Observation
 import SharedState
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -65,7 +66,7 @@ struct SharedObservationTests {
             $count.withLock { $0 += 1 }
             if number.isMultiple(of: 7) { await Task.yield() }
         }
-        await eventually("the observer has the last value") { observer.seen.last == 2_000 }
+        #expect(await eventually { observer.seen.last == 2_000 }, "the observer has the last value")
         #expect(observer.seen == observer.seen.sorted())
     }
 

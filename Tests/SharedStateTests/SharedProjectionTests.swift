@@ -1,5 +1,6 @@
 import Foundation
 import SharedState
+import TestSupport
 import Testing
 
 extension SharedReaderKey where Self == InMemoryKey<Int>.Default {
@@ -114,7 +115,7 @@ struct SharedProjectionTests {
     func requiredOnce() async throws {
         let backend = Backend<Int>(.later)
         async let waiting = Shared<Int>(require: backend.key, store: store)
-        await eventually("the key's load has started") { backend.loads.count == 1 }
+        #expect(await eventually { backend.loads.count == 1 }, "the key's load has started")
         backend.answer(.error(Nothing()))
         backend.loads[0].resume(returning: 5)
         let count = try await waiting
@@ -134,7 +135,7 @@ struct SharedProjectionTests {
         @Shared(value: 1) var count
         let shared = $count
         async let loading: Void = shared.load(backend.key, store: store)
-        await eventually("the key's load has started") { backend.loads.count == 1 }
+        #expect(await eventually { backend.loads.count == 1 }, "the key's load has started")
         #expect($count.isLoading)
         backend.loads[0].resume(returning: 5)
         try await loading

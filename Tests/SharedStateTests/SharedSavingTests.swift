@@ -1,4 +1,5 @@
 import SharedState
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -31,7 +32,7 @@ struct SharedSavingTests {
         @Shared(backend.key, store: store) var count = 5
         backend.holdSaves()
         let task = Task { [shared = $count] in try await shared.save() }
-        await eventually("the save has started") { backend.saves.count == 1 }
+        #expect(await eventually { backend.saves.count == 1 }, "the save has started")
         #expect(backend.saves[0].context == .userInitiated)
         #expect(backend.saves[0].value == 5)
         backend.saves[0].continuation.resume(throwing: TestError())

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -46,7 +47,7 @@ struct CancelledEffectTests {
             .cancellable(id: "a")
         }
         let task = store.send(0)
-        await eventually("it runs") { begun.entries == ["begun"] }
+        #expect(await eventually { begun.entries == ["begun"] }, "it runs")
         store.send(-1)
         gate.open()
         await task.finish()
@@ -84,7 +85,7 @@ struct CancelledEffectTests {
             onItsWay.record("sent")
             await gate.wait()
         }
-        await eventually("the effect has sent its action") { onItsWay.entries == ["sent"] }
+        #expect(await eventually { onItsWay.entries == ["sent"] }, "the effect has sent its action")
         owner.send(9) {}
         gate.open()
         await owner.ended()
@@ -133,7 +134,7 @@ struct CancelledEffectTests {
         }
         let first = store.send(0)
         let second = store.send(-1)
-        await eventually("it runs") { begun.entries == ["begun"] }
+        #expect(await eventually { begun.entries == ["begun"] }, "it runs")
         gate.open()
         await first.finish()
         end.open()

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -87,7 +88,7 @@ struct ComposedMachineTests {
             }
         }
         let first = store.send(.input(.type("a")))
-        await eventually("the first runs") { begun.entries == ["a"] }
+        #expect(await eventually { begun.entries == ["a"] }, "the first runs")
         let second = store.send(.input(.type("b")))
         await first.finish()
         gate.yield()

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -28,17 +29,17 @@ struct EffectNamesTests {
         let clock = TestClock()
         let store = store(clock) { $0.debounce(id: "a", for: .seconds(1)) }
         store.send(1)
-        await eventually("it waits") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "it waits")
         await clock.advance(by: .milliseconds(900))
         let second = store.send(2)
-        await eventually("only this effect waits") { clock.sleepers == [.milliseconds(1900)] }
+        #expect(await eventually { clock.sleepers == [.milliseconds(1900)] }, "only this effect waits")
         await clock.advance(by: .milliseconds(900))
         #expect(store.state == [])
         await clock.advance(by: .milliseconds(100))
         await second.finish()
         #expect(store.state == [2])
         let third = store.send(3)
-        await eventually("it waits") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "it waits")
         await clock.run()
         await third.finish()
         #expect(store.state == [2, 3])
@@ -55,7 +56,7 @@ struct EffectNamesTests {
             #expect(store.state == [1])
             let second = store.send(2)
             let third = store.send(3)
-            await eventually("they wait") { clock.sleeperCount == (latest ? 2 : 1) }
+            #expect(await eventually { clock.sleeperCount == (latest ? 2 : 1) }, "they wait")
             await clock.advance(by: .milliseconds(999))
             #expect(store.state == [1])
             await clock.advance(by: .milliseconds(1))
@@ -63,7 +64,7 @@ struct EffectNamesTests {
             await third.finish()
             #expect(store.state == (latest ? [1, 3] : [1, 2]))
             let fourth = store.send(4)
-            await eventually("it waits") { clock.sleeperCount == 1 }
+            #expect(await eventually { clock.sleeperCount == 1 }, "it waits")
             await clock.advance(by: .seconds(5))
             await fourth.finish()
             #expect(store.state.last == 4)
@@ -83,9 +84,9 @@ struct EffectNamesTests {
         waiting.cancel()
         await waiting.finish()
         store.send(3)
-        await eventually("it waits") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "it waits")
         await clock.advance(by: .seconds(1))
-        await eventually("it begins") { store.state == [1, 3] }
+        #expect(await eventually { store.state == [1, 3] }, "it begins")
     }
 
     @Test(
@@ -120,7 +121,7 @@ struct EffectNamesTests {
         }
         // Within the interval, and nothing has run meanwhile.
         let next = store.send(3)
-        await eventually("it waits") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "it waits")
         await clock.advance(by: .seconds(1))
         await next.finish()
         #expect(store.state == [1, 3])
@@ -146,14 +147,14 @@ struct EffectNamesTests {
             }
         }
         let first = store.send(1)
-        await eventually("it runs") { seen.entries == ["begin 1"] }
+        #expect(await eventually { seen.entries == ["begin 1"] }, "it runs")
         let second = store.send(2)
         await first.finish()
-        await eventually("it runs") { seen.entries.contains("begin 2") }
+        #expect(await eventually { seen.entries.contains("begin 2") }, "it runs")
         store.send(3)
         await second.finish()
         let third = store.send(1)
-        await eventually("it runs") { seen.entries.count == 5 }
+        #expect(await eventually { seen.entries.count == 5 }, "it runs")
         store.send(4)
         await third.finish()
         #expect(seen.entries.count { $0.hasPrefix("after") } == 3)
@@ -170,7 +171,7 @@ struct EffectNamesTests {
                 return 1
             }
         }
-        await eventually("it runs") { begun.entries.count == 1 }
+        #expect(await eventually { begun.entries.count == 1 }, "it runs")
         Task.cancel(id: "outside")
         await #expect(throws: CancellationError.self) { try await task.value }
     }

@@ -1,4 +1,5 @@
 import StateMachines
+import TestSupport
 import Testing
 
 @Suite("Generated runners of effects", .timeLimit(.minutes(5)))
@@ -92,7 +93,7 @@ struct EffectRunnerTests {
             }
             for await _ in stream {}
         }
-        await eventually("the first runs") { recorder.entries == ["endless"] }
+        #expect(await eventually { recorder.entries == ["endless"] }, "the first runs")
         reader.cancel()
         await reader.value
         #expect(recorder.entries == ["endless"])
@@ -127,14 +128,14 @@ struct EffectRunnerTests {
             }
         }
         for await number in make() where number == 1 { break }
-        await eventually("the source ends with the stream") { recorder.entries == ["ended"] }
+        #expect(await eventually { recorder.entries == ["ended"] }, "the source ends with the stream")
         _ = make()
-        await eventually("the source ends without a reader") { recorder.entries.count == 2 }
+        #expect(await eventually { recorder.entries.count == 2 }, "the source ends without a reader")
         let reader = Task { for await _ in make() {} }
         await Task.yield()
         reader.cancel()
         await reader.value
-        await eventually("the source ends with its reader") { recorder.entries.count == 3 }
+        #expect(await eventually { recorder.entries.count == 3 }, "the source ends with its reader")
     }
 
     @Test("merged streams wait for the reader of their one stream, and all elements are read")

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -79,7 +80,7 @@ struct EffectTests {
     func cancelRunning() async {
         let recorder = Recorder()
         let task = await play { Self.endless("a", recorder).cancellable(id: "id") }
-        await eventually("it runs") { recorder.entries == ["a began"] }
+        #expect(await eventually { recorder.entries == ["a began"] }, "it runs")
         await play { .cancel(id: "other") }.finish()
         await play { .cancel(id: "id") }.finish()
         await task.finish()
@@ -95,7 +96,7 @@ struct EffectTests {
                 Self.endless("second", recorder).cancellable(id: 2),
                 Self.notes("third"))
         }
-        await eventually("the first runs") { recorder.entries == ["first began"] }
+        #expect(await eventually { recorder.entries == ["first began"] }, "the first runs")
         await play { .concatenate(.cancel(id: 2), .cancel(id: 1)) }.finish()
         await task.finish()
         #expect(recorder.entries == ["first began", "first ended"])
@@ -106,7 +107,7 @@ struct EffectTests {
     func cancelThenStart() async {
         let recorder = Recorder()
         let old = await play { Self.endless("old", recorder).cancellable(id: 1) }
-        await eventually("the old one runs") { recorder.entries == ["old began"] }
+        #expect(await eventually { recorder.entries == ["old began"] }, "the old one runs")
         let new = await play {
             .concatenate(.cancel(id: 1), Self.notes("x"), Self.notes("new").cancellable(id: 1))
         }
@@ -120,10 +121,10 @@ struct EffectTests {
     func cancelInFlight() async {
         let recorder = Recorder()
         let first = await play { Self.endless("a", recorder).cancellable(id: 1, cancelInFlight: true) }
-        await eventually("it runs") { recorder.entries == ["a began"] }
+        #expect(await eventually { recorder.entries == ["a began"] }, "it runs")
         let second = await play { Self.endless("b", recorder).cancellable(id: 1, cancelInFlight: true) }
         await first.finish()
-        await eventually("the second runs") { recorder.entries.contains("b began") }
+        #expect(await eventually { recorder.entries.contains("b began") }, "the second runs")
         #expect(recorder.entries.contains("a ended"))
         #expect(!recorder.entries.contains("b ended"))
         second.cancel()
@@ -138,7 +139,7 @@ struct EffectTests {
             .merge(Self.endless("a", recorder).cancellable(id: "inner"), Self.endless("b", recorder))
                 .cancellable(id: "outer")
         }
-        await eventually("both run") { recorder.entries.count == 2 }
+        #expect(await eventually { recorder.entries.count == 2 }, "both run")
         await play { .cancel(id: "outer") }.finish()
         await task.finish()
         #expect(Set(recorder.entries) == ["a began", "b began", "a ended", "b ended"])
@@ -167,7 +168,7 @@ struct EffectTests {
                     Self.endless("a", recorder),
                     .concatenate(Self.endless("b", recorder).cancellable(id: 1), Self.endless("c", recorder)))
             })
-        await eventually("both run") { recorder.entries.count == 2 }
+        #expect(await eventually { recorder.entries.count == 2 }, "both run")
         host = nil
         await task?.finish()
         #expect(Set(recorder.entries) == ["a began", "b began", "a ended", "b ended"])
@@ -187,7 +188,7 @@ struct EffectTests {
     func cancelledFinish() async {
         let recorder = Recorder()
         let task = await play { Self.endless("a", recorder) }
-        await eventually("it runs") { recorder.entries == ["a began"] }
+        #expect(await eventually { recorder.entries == ["a began"] }, "it runs")
         let waiting = Task { await task.finish() }
         waiting.cancel()
         await waiting.value

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -30,9 +31,9 @@ struct EffectUnitTests {
         var store: StoreOf<Reduce<Int, Int>>? = leaving(log, after: gate)
         store?.send(0)
         gate.open()
-        await eventually("it runs") { log.entries == ["left", "begun"] }
+        #expect(await eventually { log.entries == ["left", "begun"] }, "it runs")
         store = nil
-        await eventually("the part has ended") { log.entries == ["left", "begun", "ended"] }
+        #expect(await eventually { log.entries == ["left", "begun", "ended"] }, "the part has ended")
     }
 
     @Test("a part that starts after the store's release is cancelled from its start")
@@ -41,10 +42,10 @@ struct EffectUnitTests {
         var store: StoreOf<Reduce<Int, Int>>? = leaving(log, after: gate)
         let task = store?.send(0)
         await task?.finish()
-        await eventually("the detached task has started") { log.entries == ["left"] }
+        #expect(await eventually { log.entries == ["left"] }, "the detached task has started")
         store = nil
         gate.open()
-        await eventually("the part has ended") { log.entries == ["left", "begun", "ended"] }
+        #expect(await eventually { log.entries == ["left", "begun", "ended"] }, "the part has ended")
     }
 
     @Test("a part that cancels its own id at once is cancelled")
@@ -75,8 +76,8 @@ struct EffectUnitTests {
                     }
                 }
             }
-            await eventually("both parts have started") { begun.entries.count == 2 }
-            await eventually("one part has ended") { !ended.entries.isEmpty }
+            #expect(await eventually { begun.entries.count == 2 }, "both parts have started")
+            #expect(await eventually { !ended.entries.isEmpty }, "one part has ended")
             #expect(ended.entries.count == 1)
             for task in tasks { task.cancel() }
             for task in tasks { await task.value }

@@ -1,5 +1,4 @@
 import Synchronization
-import Testing
 
 @testable import StateMachines
 
@@ -8,21 +7,6 @@ final class Recorder: Sendable {
     private let contents = Mutex<[String]>([])
     var entries: [String] { contents.withLock { $0 } }
     func record(_ entry: String) { contents.withLock { $0.append(entry) } }
-}
-
-/// Lets other tasks run until the condition holds; records an issue after two minutes.
-func eventually(
-    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation,
-    isolation: isolated (any Actor)? = #isolation, _ condition: () async -> Bool
-) async {
-    let deadline = ContinuousClock.now + .seconds(120)
-    while await !condition() {
-        guard ContinuousClock.now < deadline else {
-            Issue.record("did not happen in two minutes: \(what)", sourceLocation: sourceLocation)
-            return
-        }
-        await Task.yield()
-    }
 }
 
 /// The issues that were reported instead of failing the test.

@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -121,9 +122,9 @@ struct RestingEffectTests {
                     ticks.withLock { $0 += 1 }
                 }
             }
-            await eventually("it sleeps") { clock.sleeperCount == 1 }
+            #expect(await eventually { clock.sleeperCount == 1 }, "it sleeps")
             await clock.advance(by: .seconds(5))
-            await eventually("the effect sleeps again") { clock.sleeperCount == 1 }
+            #expect(await eventually { clock.sleeperCount == 1 }, "the effect sleeps again")
             if ticks.withLock({ $0 }) != 5 { lost += 1 }
             loop.cancel()
         }

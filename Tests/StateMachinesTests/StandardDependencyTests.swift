@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -68,10 +69,10 @@ struct StandardDependencyTests {
         await store.send(.place) { $0.texts[4] = "gregorian en_US 3600" }
         store.exhaustivity = .on
         await store.send(.tick)
-        await eventually("it sleeps") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "it sleeps")
         await clock.advance(by: .seconds(1))
         await store.receive(.ticked) { $0.ticks = 1 }
-        await eventually("the task sleeps again") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "the task sleeps again")
         await clock.advance(by: .milliseconds(999))
         await clock.advance(by: .milliseconds(1))
         await store.receive(.ticked) { $0.ticks = 2 }
@@ -131,9 +132,9 @@ struct ClockTests {
                 seen.record("\(second) at \(clock.now.offset)")
             }
         }
-        await eventually("all sleep") { clock.sleeperCount == 3 }
+        #expect(await eventually { clock.sleeperCount == 3 }, "all sleep")
         await clock.advance(by: .seconds(2))
-        await eventually("two are awake") { seen.entries.count == 2 }
+        #expect(await eventually { seen.entries.count == 2 }, "two are awake")
         #expect(seen.entries == ["1 at 1.0 seconds", "2 at 2.0 seconds"])
         await #expect(throws: TestClock.SuspensionError.self) { try await clock.checkSuspension() }
         await clock.run()
@@ -146,7 +147,7 @@ struct ClockTests {
     func cancelled() async {
         let clock = TestClock()
         let sleeper = Task { try await clock.sleep(for: .seconds(1)) }
-        await eventually("it sleeps") { clock.sleeperCount == 1 }
+        #expect(await eventually { clock.sleeperCount == 1 }, "it sleeps")
         sleeper.cancel()
         await #expect(throws: CancellationError.self) { try await sleeper.value }
         #expect(clock.sleeperCount == 0)

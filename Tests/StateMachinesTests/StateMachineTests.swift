@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -150,11 +151,11 @@ struct StateMachineTests {
         let recorder = Recorder()
         var host: ReducerHostOf<Watching>? = ReducerHost(initialState: .init()) { Watching(recorder: recorder) }
         let task = await host?.send(.input(.watch))
-        await eventually("both values have arrived") { await host?.state.values == [1, 2] }
+        #expect(await eventually { await host?.state.values == [1, 2] }, "both values have arrived")
         #expect(recorder.entries == [])
         host = nil
         await task?.finish()
-        await eventually("the stream was terminated") { recorder.entries == ["ended"] }
+        #expect(await eventually { recorder.entries == ["ended"] }, "the stream was terminated")
     }
 
     @Test("a state machine needs neither effects nor results")
@@ -189,8 +190,8 @@ struct StateMachineTests {
             }
             for await _ in stream {}
         }
-        await eventually("it works") { recorder.entries == ["began"] }
+        #expect(await eventually { recorder.entries == ["began"] }, "it works")
         reader.cancel()
-        await eventually("the work is cancelled") { recorder.entries == ["began", "cancelled"] }
+        #expect(await eventually { recorder.entries == ["began", "cancelled"] }, "the work is cancelled")
     }
 }

@@ -1,5 +1,6 @@
 import Observation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -87,12 +88,12 @@ struct StoreTaskTests {
             }
         }
         let task = sendAsObserver(5, to: store)
-        await eventually("it runs") { recorder.entries == ["begun"] }
+        #expect(await eventually { recorder.entries == ["begun"] }, "it runs")
         task.cancel()
         await task.finish()
         #expect(recorder.entries == ["begun", "ended"])
         gate.open()
-        await eventually("the other one continues") { store.withState { $0 == [1, 5, 2] } }
+        #expect(await eventually { store.withState { $0 == [1, 5, 2] } }, "the other one continues")
     }
 
     @Test("the task of a reducer's action covers the effects of that action, including synchronous ones")
@@ -136,7 +137,7 @@ struct StoreTaskTests {
             await StoreTask(group).finish()
             ended.record("ended")
         }
-        await eventually("it waits") { waits.entries == ["waits"] }
+        #expect(await eventually { waits.entries == ["waits"] }, "it waits")
         await Task.yield()
         #expect(ended.entries == [])
         action.isReduced()
@@ -186,7 +187,7 @@ struct StoreTaskTests {
             await task.finish()
             return owner.state
         }
-        await eventually("the effect has sent its action") { owner.state == [1, 2] }
+        #expect(await eventually { owner.state == [1, 2] }, "the effect has sent its action")
         gate.open()
         #expect(await atEnd.value == [1, 2, 3])
     }

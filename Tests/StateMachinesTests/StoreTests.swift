@@ -1,5 +1,6 @@
 import Observation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -149,7 +150,7 @@ struct StoreTests {
         var store: Store<Feature.State, Feature.Action>? = Store(initialState: Feature.State()) { Feature() }
         weak let weakStore = store
         let task = store?.send(.wait(recorder))
-        await eventually("it runs") { recorder.entries == ["began"] }
+        #expect(await eventually { recorder.entries == ["began"] }, "it runs")
         var child = store?.scope(state: \.child, action: \.child)
         store = nil
         #expect(weakStore != nil)

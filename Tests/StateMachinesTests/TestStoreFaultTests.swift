@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import StateMachines
@@ -27,7 +28,7 @@ struct TestStoreFaultTests {
                 let gate = left
                 return .run { send in
                     Task {
-                        await eventually("the effect has ended") { gate.entries == ["ended"] }
+                        #expect(await eventually { gate.entries == ["ended"] }, "the effect has ended")
                         await send(.add)
                         gate.record("sent")
                     }
@@ -192,7 +193,7 @@ struct TestStoreFaultTests {
             let store = TestStore(initialState: Feature.State()) { Feature(left: left) }
             await store.send(.leave).finish()
             left.record("ended")
-            await eventually("the action was sent") { left.entries == ["ended", "sent"] }
+            #expect(await eventually { left.entries == ["ended", "sent"] }, "the action was sent")
             await store.receive(.add) { $0.count = 1 }
         }
         #expect(reports.count { $0.hasPrefix("An effect sent an action after it had ended: .add.") } == 1)

@@ -45,9 +45,6 @@ import Testing
     private func acquire(
         _ slot: ClusterSlot, for node: ClusterNode, _ engine: MemoryEngine
     ) async throws -> SlotLease? {
-        guard case .acquired(let lease) = try await engine.acquire(slot, for: node, lasting: .seconds(3_600)) else {
-            return nil
-        }
-        return lease
+        try await engine.acquire(slot, for: node, lasting: .seconds(3_600)).lease
     }
 }

@@ -15,10 +15,7 @@ struct DurabilityTests {
     init() throws { node = try ClusterNode(name: "a") }
 
     private func lease(at engine: RedisEngine) async throws -> SlotLease {
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)) else {
-            throw ClusterEngineError(.failed, "not acquired")
-        }
-        return lease
+        try #require(try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)).lease)
     }
 
     @Test("a write on too few replicas has an unknown outcome, delays no lease, and is confirmed when repeated")

@@ -91,10 +91,8 @@ struct RedisEngineTests {
 
         let server = try await RedisServer(port: port, options: ["--appendfsync", "always"])
         #expect(await eventually { (try? await engine.nodes()) != nil })
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)) else {
-            Issue.record("not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(3_600)).lease)
         let heard = Journal()
         let inbox = try await engine.subscribeToInbox(of: node) { heard.record("\($0)") }
         let change = LogAppend([1], expectedHead: 0, call: .init(id: "c", reply: [2]))
@@ -113,10 +111,8 @@ struct RedisEngineTests {
         #expect(await eventually { (try? await engine.nodes()) != nil })
         #expect(try await engine.append(change, to: log, lease: lease) == .repeated([2]))
         #expect(try await engine.releaseLease(lease))
-        guard case .acquired(let next) = try await engine.acquire(log.slot, for: node, lasting: .seconds(1)) else {
-            Issue.record("not acquired")
-            return
-        }
+        let next = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(1)).lease)
         #expect(next.fence == 2)
         inbox.cancel()
         await again.stop()
@@ -130,10 +126,8 @@ struct RedisEngineTests {
         let log = ClusterLog("x")
         var lease = SlotLease(log.slot, owner: a, fence: 0)
         for _ in 0..<3 {
-            guard case .acquired(let next) = try await engine.acquire(log.slot, for: a, lasting: .seconds(60)) else {
-                Issue.record("not acquired")
-                return
-            }
+            let next = try #require(
+                try await engine.acquire(log.slot, for: a, lasting: .seconds(60)).lease)
             lease = next
             _ = lease.fence < 3 ? try await engine.releaseLease(lease) : true
         }
@@ -166,10 +160,8 @@ struct RedisEngineTests {
         let log = ClusterLog("x")
         try await engine.renewNode(node, info: [], duration: .seconds(60))
         #expect(try await engine.nodes().count == 1)
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
-            Issue.record("not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         let watch = try await engine.subscribeToLog(log) { _ in }
         let inbox = try await engine.subscribeToInbox(of: node) { _ in }
         let change = LogAppend([1], expectedHead: 0, call: .init(id: "c", reply: [2]))

@@ -27,13 +27,10 @@ struct RestoredServerTests {
         let always = ["--appendfsync", "always"]
         let server = try await RedisServer(options: always)
         let engine = try RedisEngine(url: server.url)
-        guard
-            case .acquired(let lease) = try await engine.acquire(
-                log.slot, for: try ClusterNode(name: "n"), lasting: .seconds(3_600))
-        else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(
+                log.slot, for: try ClusterNode(name: "n"), lasting: .seconds(3_600)
+            ).lease)
         let lines = Journal()
         let store = EngineStore(engine) { $0 == lease.slot ? lease : nil }
         store.report { lines.record($0) }

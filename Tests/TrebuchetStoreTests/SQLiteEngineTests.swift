@@ -11,10 +11,8 @@ struct SQLiteEngineTests {
         let store = MemoryStore()
         let (node, log) = (try ClusterNode(name: "a"), ClusterLog("todos"))
         var engine = SQLiteEngine(over: store)
-        guard case .acquired(let lease) = try await engine.acquire(log.slot, for: node, lasting: .seconds(60)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let lease = try #require(
+            try await engine.acquire(log.slot, for: node, lasting: .seconds(60)).lease)
         #expect(lease.fence == 1)
         for number in 1...40 as ClosedRange<UInt64> {
             let call = number == 40 ? LogAppend.Call(id: "c", reply: [7]) : nil
@@ -29,10 +27,8 @@ struct SQLiteEngineTests {
         // The previous owner cannot write any more, whether or not the slot has an owner now.
         #expect(try await engine.append(LogAppend([0], expectedHead: 40), to: log, lease: lease) == .fenced(1))
         let next = try ClusterNode(name: "a")
-        guard case .acquired(let later) = try await engine.acquire(log.slot, for: next, lasting: .seconds(60)) else {
-            Issue.record("the slot was not acquired")
-            return
-        }
+        let later = try #require(
+            try await engine.acquire(log.slot, for: next, lasting: .seconds(60)).lease)
         #expect(later.fence == 2)
         let repeated = LogAppend([0], expectedHead: 40, call: .init(id: "c", reply: [8]))
         #expect(try await engine.append(repeated, to: log, lease: later) == .repeated([7]))

@@ -113,11 +113,13 @@ export function swiftTest({ name, type, calls, versions, states, followed = 0 })
     // Lines that are no comments are calls, each of which has to end as it did.
     if (!body.some((line) => !line.startsWith("//"))) body.push(`Issue.record("no checks: none of the calls can be repeated")`)
     const actor = parts.join(".")
+    // An unused constant is a warning.
+    const usesRecorded = begins.length > 0 || body.some((line) => /\brecorded[.(]/.test(line))
     const identifier = name.replace(/[^A-Za-z0-9]+/g, "_").replace(/^(?=\d|$)/, "actor_")
     return [
         "import Testing", "import Trebuchet", "import TrebuchetTesting", "", `@testable import ${module}`, "",
         `@Test(${literal(`recorded calls of ${name}`)})`, `func ${identifier}Calls() async throws {`,
-        ...notes.map((line) => `    ${line}`), "    let recorded = RecordedState()",
+        ...notes.map((line) => `    ${line}`), ...(usesRecorded ? ["    let recorded = RecordedState()"] : []),
         "    try await withTestServer { server in", `        let actor = ${actor}(actorSystem: server.actorSystem)`,
         ...(begins.length > 0 ? ["        _ = try await actor.whenLocal { actor in"] : []),
         ...begins.map(([stream, { initial }]) => `            actor.${property(stream)} = try recorded(${raw(written(initial))})`),

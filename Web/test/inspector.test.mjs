@@ -96,6 +96,13 @@ test("a copied test says what it leaves out, and compares nothing that others ha
     assert.match(merged, /removeTodo\(id:\) is omitted: it refers to an unknown identity/)
 })
 
+test("a test has a constant for recorded values where it uses one, so that it compiles without a warning", () => {
+    const text = (initial, calls) => swiftTest({ name: "a", type: "Demo.A", calls, versions: [], states: new Map([["observeState", { initial, at: () => undefined }]]) })
+    const add = (...args) => [{ call: 1, method: args.length ? "add(_:)" : "add()", arguments: args }]
+    assert.doesNotMatch(text(undefined, add()), /RecordedState/)
+    for (const test of [text({ n: 1 }, add()), text(undefined, add({ n: 1 })), text({ n: 1 }, [])]) assert.match(test, /let recorded = RecordedState\(\)/)
+})
+
 test("numbers that a double does not hold are copied, patched and shown as they are", () => {
     const large = "9007199254740993"
     const json = `{"call":1,"method":"pay(cents:to:share:)","arguments":[${large},18446744073709551615,0.1],"time":2}`

@@ -257,6 +257,45 @@ for (const stream of ["roster", "events"]) {
         }))
 }
 
+test("of the memberships that a server names a client keeps the newest 64, each of 256 characters at most", async () => {
+    let joins = 0
+    const stays = [...Array.from({ length: 100 }, (_, number) => `s${number}`), "s99", "x".repeat(257)]
+    const { room } = roomOver((target) => {
+        if (target.startsWith("join")) return { token: "t", session: stays[joins++], events: { epoch: "e", last: 0 } }
+        return joins < stays.length ? Promise.reject(Object.assign(new Error(), { code: "application", data: { notJoined: {} } })) : 0
+    })
+    await withWaits(async () => {
+        for (let count = 0; joins < stays.length; await turn()) if (joins > count) room.set({ v: (count = joins) })
+    })
+    assert.deepEqual([...(await room._joined)._sessions], stays.slice(36, 100))
+})
+
+test("events that arrive while earlier ones are requested do not pile up: they are requested once more", async () => {
+    const [requests, taken] = [[], []]
+    let came
+    const events = { status: { subscribe: () => () => {}, getSnapshot: () => ({ phase: "live" }) }, subscribe: (listener) => ((came = listener), () => {}) }
+    const { room, backend } = roomOver((target) => {
+        if (target.startsWith("join")) return { token: "t", session: "s", events: { epoch: "e", last: 0 } }
+        return target.startsWith("history") ? new Promise((resolve) => requests.push(resolve)) : 0
+    })
+    const { call, state } = backend.client.actor()
+    backend.client = { actor: () => ({ call, state, events: () => events }) }
+    room.subscribe("at", ({ number }) => taken.push(number))
+    await until(room.status, ({ phase }) => phase === "joined")
+    const event = (number) => ({ number, topic: "at", peer: "p", payload: 1 })
+    for (let number = 1; number <= 10_000; number++) came(event(number))
+    const joined = await room._joined
+    assert.ok(joined._incoming.length <= 256, String(joined._incoming.length))
+    requests.shift()([])
+    while (!requests.length) await turn()
+    // The room has kept these.
+    requests.shift()(Array.from({ length: 1000 }, (_, index) => event(9_001 + index)))
+    while (joined._isTaking) await turn()
+    assert.deepEqual(taken, Array.from({ length: 1000 }, (_, index) => 9_001 + index))
+    assert.equal(room.status.getSnapshot().missed, 9_000)
+    joined._leave()
+})
+
 test("queries that nobody holds are forgotten", async () => {
     v8.setFlagsFromString("--expose-gc")
     const collect = vm.runInNewContext("gc")

@@ -25,9 +25,8 @@ extension LocalActors {
             try writer.claim.acquire()
             noted = try await store.values(of: name, in: A.handoffNamespace)
         } catch {
-            // As with states: no call has started, so its callers can retry at the owner node.
-            let text = "the notes of actor '\(name)' cannot be loaded: \(error.message)"
-            throw error.code == .conflict ? TrebuchetError.moved(text) : TrebuchetError(.unavailable, text)
+            throw error.forCallers(
+                "the handoff state of actor '\(name)' cannot be loaded: \(error.message)", isClustered: true)
         }
         let outcome: Result<PersistedStates, any Error> = await home.reactor.perform {
             // The actor's executor is this reactor.

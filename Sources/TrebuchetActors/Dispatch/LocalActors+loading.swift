@@ -74,10 +74,9 @@ extension LocalActors {
             found = try await Self.storedEvents(of: A.self, name, writer.store)
             earlier = try await writer.partitions?.calls(of: name) ?? IdempotencyIndex()
         } catch {
-            // No call has started, so its callers can retry at the owner node.
-            let isElsewhere = writer.partitions != nil && error.code == .conflict
-            let text = "the state of actor '\(name)' cannot be loaded: \(error.message)"
-            throw isElsewhere ? TrebuchetError.moved(text) : TrebuchetError(.unavailable, text)
+            throw error.forCallers(
+                "the state of actor '\(name)' cannot be loaded: \(error.message)", isClustered: writer.partitions != nil
+            )
         }
         let values = try await Self.decode(streams, keys, stored, of: actor, on: home, name, writer.disclosure)
         let events = await Self.recent(found, of: actor, on: home, byteLimit: writer.eventBytes)

@@ -55,4 +55,16 @@ public struct StateStoreError: Error, Equatable, Sendable, CustomStringConvertib
     }
 
     public var description: String { message }
+
+    /// A Boolean value that indicates whether a later attempt can succeed although the store did not fail: its slot has another
+    /// owner, its lease is being renewed, or the store was closed.
+    package var isOfOwnership: Bool { [.conflict, .unavailable, .closed].contains(code) }
+
+    /// Returns the error for callers of an actor whose stored data cannot be read. No call has started, so callers can retry.
+    ///
+    /// - Parameter isClustered: True if the actor lives on one node of several. Then the node repeats the calls of a moved actor at
+    ///   its owner.
+    package func forCallers(_ text: String, isClustered: Bool) -> TrebuchetError {
+        isClustered && code == .conflict ? .moved(text) : TrebuchetError(.unavailable, text)
+    }
 }

@@ -57,7 +57,8 @@ public enum CollectionError: Error, Codable, Sendable, Hashable {
     /// The write may have been executed: the store did not respond, or the collection has moved to another node. The client
     /// must repeat the same mutations; each is executed once.
     case unknownOutcome(String)
-    /// The collection is being deactivated; it can be used again at once.
+    /// The collection is being deactivated, or one that the write links to is moving to another node. Nothing was executed, and
+    /// the call can be repeated at once.
     case closed
     /// The mutation arrived after newer ones of its client.
     case outdated
@@ -126,7 +127,7 @@ extension CollectionError: CustomStringConvertible {
         case .rateLimited(let wait): "call rate limit exceeded; try again in \(wait) ms"
         case .storeFailed(let reason): "the write could not be stored: \(reason)"
         case .unknownOutcome(let reason): "the outcome of the write is unknown; repeat it unchanged: \(reason)"
-        case .closed: "the collection is being deactivated; try again"
+        case .closed: "the collection is being deactivated or moved; try again"
         case .outdated: "the write was not applied: newer writes of its client arrived before it"
         case .numberReused: "the write was not applied: its client already used its number for another write"
         case .otherAccount: "the connection is not signed in as the writer; the write was not applied"

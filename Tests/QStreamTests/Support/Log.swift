@@ -1,5 +1,4 @@
 import Synchronization
-import Testing
 
 /// Recorded values, in order.
 final class Log<Value: Sendable>: Sendable {
@@ -25,19 +24,5 @@ actor Latch {
         isOpen = true
         for continuation in waiting { continuation.resume() }
         waiting = []
-    }
-}
-
-/// Lets other tasks run until the condition holds; records an issue after two minutes.
-func eventually(
-    _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation, _ condition: () async -> Bool
-) async {
-    let deadline = ContinuousClock.now + .seconds(120)
-    while await !condition() {
-        guard ContinuousClock.now < deadline else {
-            Issue.record("did not happen in two minutes: \(what)", sourceLocation: sourceLocation)
-            return
-        }
-        await Task.yield()
     }
 }

@@ -211,6 +211,33 @@ import TrebuchetTesting
         await client.close()
     }
 
+    @Test("a client keeps the newest 64 memberships that a server names, each of at most 256 bytes")
+    func ownMemberships() {
+        var own = OwnMemberships()
+        for number in 0..<10_000 { own.insert("\(number)") }
+        #expect(own.ids == Set((9_936..<10_000).map { "\($0)" }))
+        own.insert("9999")
+        own.insert(String(repeating: "x", count: 257))
+        #expect(own.ids.count == 64)
+        own.insert(String(repeating: "x", count: 256))
+        #expect(own.ids.count == 64 && !own.ids.contains("9936") && own.ids.contains("9937"))
+    }
+
+    @Test("the oldest events count as missed when events arrive faster than they are delivered")
+    func arrived() {
+        var contents = JoinedRoom.Contents()
+        let events = (1...1_000).map { number in
+            JoinedRoom.RoomInput.event(
+                RoomEvent(number: number, topic: "t", peer: "p", payload: EncodedJSON(.integer(1))))
+        }
+        for _ in 0..<100 { contents.addArrived(events) }
+        #expect(contents.arrived.count < 3_000)
+        #expect(contents.arrived.reduce(0) { $0 + $1.eventCount } == 100_000)
+        contents.addArrived([.missed(.max)])
+        for _ in 0..<4 { contents.addArrived(events) }
+        #expect(contents.arrived.first == .missed(.max) && contents.arrived.suffix(1_000) == events[...])
+    }
+
     /// Records notifications.
     private final class NotificationRecorder: RoomObserver {
         let topic: String?

@@ -151,7 +151,7 @@ import Trebuchet
             await #expect(throws: RoomError.self) {
                 try await room.setPresence(EncodedJSON(json: Array(#"{"a":1,"a":2}"#.utf8)))
             }
-            guard case .array(let inner) = deep else { return }
+            guard case .array(let inner) = deep else { preconditionFailure("it is made of arrays") }
             try await room.setPresence(inner[0])
             let ada = world.guest().presence("Ada")
             await wait(for: ada) { $0.peersList.map(\.data.name) == ["Bob"] }

@@ -220,7 +220,10 @@ import Testing
         let error = #expect(throws: EncodingError.self) {
             try written(Tree(children: [[:], ["a\"b": .nan]]))
         }
-        guard case .invalidValue(let value, let context)? = error else { return }
+        guard case .invalidValue(let value, let context)? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
         #expect((value as? Double)?.isNaN == true)
         #expect(context.codingPath.map(\.stringValue) == ["children", "Index 1", "a\"b"])
         #expect(throws: EncodingError.self) { try written([Decimal.nan]) }

@@ -16,5 +16,20 @@ struct CounterCheck {
         return steps.take() ? nil : "\(count) came after \(last)"
     }
 
+    /// What is wrong with the last number of a reader; nil if it is that of its counter.
+    ///
+    /// - Parameters:
+    ///   - state: the number of the counter, and what follows it.
+    ///   - counts: the number of each counter in the end.
+    static func finding(inEnd digest: String, of state: String, by reader: String, _ counts: [Int]) -> String? {
+        guard let number = state.split(separator: " ").first.flatMap({ Int($0) }), counts.indices.contains(number)
+        else {
+            return "\(reader): there is no counter '\(state)'"
+        }
+        // An end of which nobody knows whether it was made comes twice, or not.
+        if let count = Int(digest), count % Counter.end == counts[number] % Counter.end { return nil }
+        return "\(reader): the number in the end, \(digest), is not the server's: \(counts[number])"
+    }
+
     var description: String { "\(last ?? 0)" }
 }

@@ -22,12 +22,9 @@ extension Judge {
         outcome.acknowledged = now.acknowledged.count
         outcome.unknown = now.unknown.count
         outcome.refused = now.refused.count
-        for final in now.finals where !counts.contains(where: { final.digest == "\($0)" }) {
-            // An end of which nobody knows whether it was made comes twice, or not.
-            guard let count = Int(final.digest), counts.contains(where: { $0 % Counter.end == count % Counter.end })
-            else {
-                found("\(final.reader): the number in the end, \(final.digest), is not the server's: \(counts)")
-                continue
+        for final in now.finals {
+            if let finding = CounterCheck.finding(inEnd: final.digest, of: final.state, by: final.reader, counts) {
+                found(finding)
             }
         }
         if now.finals.count < self.options.clients { found("only \(now.finals.count) readers of counters saw the end") }

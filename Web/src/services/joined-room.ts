@@ -9,8 +9,11 @@ import type { TrebuchetError } from "./trebuchet.js"
 import type { Peer, RoomEvent, RoomStatus } from "./types.js"
 import { copied, isSame } from "./values.js"
 
-/** The maximum number of events that wait to be published; further events are refused. */
+/** The maximum number of events that wait to be published, or to be delivered. */
 const waitingEvents = 256
+/** The maximum number of own memberships that a client remembers, and of characters in their ids. */
+const mostSessions = 64
+const longestSession = 256
 /** The temporary errors of rooms, in addition to those of all services. */
 const passing = /^(roomClosed|roomFull|serverFull|tooManySessions|alreadyJoined|kicked)$/
 
@@ -46,7 +49,7 @@ export class JoinedRoom {
     private _actor: string
     private _attempt = secret()
     private _token: string | null = null
-    /** The memberships of this client, which may remain in the roster until their grace period ends. */
+    /** The newest memberships of this client, which may remain in the roster until their grace period ends. */
     private _sessions = new Set<string>()
     private _cursor = new Cursor()
     private _shown: unknown = unknown
@@ -185,7 +188,8 @@ export class JoinedRoom {
         })
         this._asked = 0
         this._token = token
-        this._sessions.add(session)
+        if (session.length <= longestSession) this._sessions.add(session)
+        if (this._sessions.size > mostSessions) this._sessions.delete([...this._sessions][0]!)
         this._cursor._joined(events)
         if (!this._isCurrent(turn) || this._left) return
         this._isJoined = true
@@ -339,6 +343,11 @@ export class JoinedRoom {
         const events = this._backend.client.actor(this._actor).events<RoomEvent>("observeEvents")
         const end = events.subscribe(
             (event) => {
+                // The room has the omitted events, or reports them as missed.
+                if (this._incoming.length >= waitingEvents) {
+                    this._incoming = []
+                    this._mustCatchUp = true
+                }
                 this._incoming.push(event)
                 this._takeEvents(turn)
             },
@@ -373,6 +382,8 @@ export class JoinedRoom {
                     const events = await this._history(null, this._cursor._last)
                     if (turn !== this._turn) break
                     for (const event of events) this._take(event)
+                    // The waiting events are later than those that the next request returns.
+                    if (this._mustCatchUp) continue
                 } catch (error) {
                     this._mustCatchUp = true
                     const pause = pauseOf(error, failures++)

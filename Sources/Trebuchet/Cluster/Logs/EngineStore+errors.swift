@@ -3,11 +3,22 @@ internal import TrebuchetCluster
 
 /// The errors for callers when the coordination store fails.
 extension EngineStore {
-    static func elsewhere(_ name: String) -> StateStoreError {
-        StateStoreError(.conflict, "actor '\(name)' is owned by another node or is being handed off")
+    /// The error while this node has no lease for the slot of an actor: another node may own it, or no node yet.
+    static func isNotOwned(_ name: String) -> StateStoreError {
+        StateStoreError(.conflict, "this node does not own actor '\(name)'")
     }
 
-    /// The error while the lease of an owned slot waits for its renewal: unlike `elsewhere`, the caller retries here.
+    /// The error of a write under an earlier lease: this or another node has owned the actor since.
+    static func leaseEnded(_ name: String) -> StateStoreError {
+        StateStoreError(.conflict, "the lease under which actor '\(name)' was activated has ended")
+    }
+
+    /// The error of a write that does not continue the log.
+    static func isContinued(_ name: String) -> StateStoreError {
+        StateStoreError(.conflict, "the log of actor '\(name)' was continued by another activation")
+    }
+
+    /// The error while the lease of an owned slot waits for its renewal: unlike `isNotOwned`, the caller retries here.
     static func isRenewing(_ name: String) -> StateStoreError {
         StateStoreError(.unavailable, "the lease of actor '\(name)' is not renewed yet")
     }

@@ -72,7 +72,7 @@ extension EngineStore {
             return false
         // A log that ends elsewhere reports that first.
         case .full: return false
-        case .fenced: throw Self.elsewhere(partition.name)
+        case .fenced: throw Self.leaseEnded(partition.name)
         case .leaseExpired, .headMismatch, .repeated:
             throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not at the expected position")
         }
@@ -111,7 +111,7 @@ extension EngineStore {
         case .accepted: break
         case .fenced:
             partition.discardContents()
-            throw Self.elsewhere(partition.name)
+            throw Self.leaseEnded(partition.name)
         case .full, .leaseExpired, .headMismatch, .repeated:
             partition.discardContents()
             throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not restored yet")

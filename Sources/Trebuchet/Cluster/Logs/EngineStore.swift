@@ -153,9 +153,9 @@ final class EngineStore: PerActorStore {
                 partition.discardContents()
                 // Expired responses belong to the current owner. A deletion by an actor is under its ownership.
                 if writes.allSatisfy({ $0.operation == .delete && $0.ownership == nil }) { return }
-                throw Self.elsewhere(name)
+                throw Self.isNotOwned(name)
             }
-            if let ownership = writes.first?.ownership, ownership != lease.fence { throw Self.elsewhere(name) }
+            if let ownership = writes.first?.ownership, ownership != lease.fence { throw Self.leaseEnded(name) }
             let known = partition.position(under: lease.fence)
             let place: LogPosition
             if let known {
@@ -165,7 +165,7 @@ final class EngineStore: PerActorStore {
                 var (contents, found) = try await load(partition, under: lease)
                 place = found
                 do throws(StateStoreError) { try contents.apply(writes.map { .write($0) }) } catch {
-                    throw Self.elsewhere(name)
+                    throw Self.isContinued(name)
                 }
             }
             guard !partition.isTooLarge else {
@@ -238,7 +238,7 @@ final class EngineStore: PerActorStore {
             throw StateStoreError(.full, "the log of actor '\(partition.name)' is full and could not be compacted")
         case .fenced:
             partition.discardContents()
-            throw Self.elsewhere(partition.name)
+            throw Self.leaseEnded(partition.name)
         case .leaseExpired, .headMismatch, .repeated:
             partition.discardContents()
             throw StateStoreError(.unavailable, "the log of actor '\(partition.name)' is not at the expected position")
@@ -277,7 +277,7 @@ final class EngineStore: PerActorStore {
     func contents(of name: String) async throws(StateStoreError) -> ActorLogContents {
         try await with(name) { partition throws(StateStoreError) in
             guard let lease = lease(partition.log.slot) else {
-                throw known(partition.log.slot) == nil ? Self.elsewhere(name) : Self.isRenewing(name)
+                throw known(partition.log.slot) == nil ? Self.isNotOwned(name) : Self.isRenewing(name)
             }
             if let loaded = partition.loaded(under: lease.fence) { return loaded }
             return try await load(partition, under: lease).contents

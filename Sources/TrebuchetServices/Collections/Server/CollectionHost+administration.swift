@@ -1,5 +1,6 @@
 internal import Platform
 internal import Trebuchet
+internal import TrebuchetActors
 
 /// Collection operations for administrators.
 extension CollectionHost {
@@ -113,11 +114,19 @@ extension CollectionHost {
                 for target in targets { found[target] = documents[target.id] }
             } catch let error as CollectionError {
                 throw error
+            } catch  where Self.isOfOwnership(error) {
+                // Nothing was executed, and the client repeats the call.
+                throw .closed
             } catch {
                 throw .storeFailed("reading the link target failed: \(error)")
             }
         }
         return found
+    }
+
+    /// Returns true for an error of a collection that moves to another node, or whose lease is being renewed.
+    private static func isOfOwnership(_ error: any Error) -> Bool {
+        (error as? StateStoreError)?.isOfOwnership ?? ((error as? TrebuchetError)?.code == .unavailable)
     }
 
     /// A collection that is being deactivated is activated again.

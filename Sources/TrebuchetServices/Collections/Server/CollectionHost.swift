@@ -167,15 +167,15 @@ public final class CollectionHost: QueryHost, Sendable {
 
     private func makeCollection(
         _ actorName: String, in system: TrebuchetActorSystem
-    ) async throws(CollectionError) -> DocumentCollection {
+    ) async throws -> DocumentCollection {
         let name = collections.name(ofActor: actorName)
-        guard CollectionLimits.isName(name) else { throw .invalidName }
+        guard CollectionLimits.isName(name) else { throw CollectionError.invalidName }
         try await makeRoom(for: name)
         let fence = isClustered ? server?.clusterStore?.ownership(of: actorName) : nil
         let stored = StoredCollection(
             name, in: store, fence.map { StoredCollection.Ownership(actor: actorName, fence: $0) })
-        do throws(CollectionError) {
-            guard let server else { throw .closed }
+        do {
+            guard let server else { throw CollectionError.closed }
             let table = try await stored.load(limits(of: name), at: server, now: clock.now())
             let collection = DocumentCollection(name: name, table, stored, host: self, actorSystem: system)
             collections.register(collection, as: name, after: limits.idleTime) { $0.closeIfUncalled() }
@@ -184,7 +184,11 @@ public final class CollectionHost: QueryHost, Sendable {
             return collection
         } catch {
             collections.releaseUnusedName(name)
-            if case .storeFailed = error { log.failure("collection '\(name)': \(error)") }
+            switch error {
+            case CollectionError.storeFailed: log.failure("collection '\(name)': \(error)")
+            case let error as TrebuchetError where !error.isOfMovedActor: log.failure(error.message)
+            default: break
+            }
             throw error
         }
     }

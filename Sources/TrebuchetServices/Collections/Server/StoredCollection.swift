@@ -68,19 +68,21 @@ final class StoredCollection: Sendable {
     // MARK: Loading
 
     /// - Parameter now: milliseconds since 1970; documents that have expired by then are omitted.
-    func load(
-        _ limits: CollectionLimits, at server: TrebuchetServer, now: Int
-    ) async throws(CollectionError) -> DocumentTable {
+    /// - Throws: `CollectionError.storeFailed`, or a `TrebuchetError` when the collection moves to another node or its lease is
+    ///   being renewed.
+    func load(_ limits: CollectionLimits, at server: TrebuchetServer, now: Int) async throws -> DocumentTable {
         do {
             try server.claimStore(store, for: "collections")
             return DocumentTable(
                 name, limits: limits, try await contents(server), at: now, isEntry: ownership != nil)
         } catch let error as StateStoreError {
-            throw .storeFailed("collection '\(namespace)' cannot be loaded: \(error)")
+            let text = "collection '\(name)' cannot be loaded: \(error)"
+            guard error.isOfOwnership else { throw CollectionError.storeFailed(text) }
+            throw error.forCallers(text, isClustered: ownership != nil)
         } catch {
             // The error may contain stored data, which the caller may not be authorized to see.
-            let reason = server.disclose(error, of: "loading collection '\(namespace)'")
-            throw .storeFailed("collection '\(namespace)' cannot be loaded: \(reason)")
+            let reason = server.disclose(error, of: "loading collection '\(name)'")
+            throw CollectionError.storeFailed("collection '\(name)' cannot be loaded: \(reason)")
         }
     }
 

@@ -67,7 +67,7 @@ extension JoinedRoom {
                 presence: shown.map { EncodedJSON($0) }, token: token, attempt: attempt)
             change { contents in
                 contents.joins += 1
-                contents.membershipIDs.insert(ticket.membershipID)
+                contents.ownMemberships.insert(ticket.membershipID)
                 // Other members see the client from now on, and it must receive all events published since the join.
                 if contents.wantsEvents { contents.cursor.joined(at: ticket.events) }
                 contents.plan.joined(ticket, showing: shown)

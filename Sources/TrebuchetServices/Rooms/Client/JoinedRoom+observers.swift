@@ -123,8 +123,8 @@ extension JoinedRoom {
         change { contents in
             let (new, missed) = contents.cursor.advance(over: events)
             contents.plan.answered()
-            if missed > 0 { contents.arrived.append(.missed(missed)) }
-            contents.arrived += new.map { .event($0) }
+            let inputs = new.map { RoomInput.event($0) }
+            contents.addArrived(missed > 0 ? [.missed(missed)] + inputs : inputs)
         }
     }
 
@@ -149,14 +149,14 @@ extension JoinedRoom {
                 var last = shown[number] ?? FeedSnapshot()
                 // Before the status: a connected value must have the members.
                 if let roster = news.roster, last.rosterCount != news.rosterCount {
-                    feed.applyRoster(roster, without: news.membershipIDs)
+                    feed.applyRoster(roster, without: news.ownMemberships.ids)
                     last.rosterCount = news.rosterCount
                 }
                 if last.status != news.status {
                     feed.applyStatus(news.status)
                     last.status = news.status
                 }
-                for arrival in news.arrived { deliver(arrival, to: feed, without: news.membershipIDs) }
+                for arrival in news.arrived { deliver(arrival, to: feed, without: news.ownMemberships.ids) }
                 shown[number] = last
             }
         }

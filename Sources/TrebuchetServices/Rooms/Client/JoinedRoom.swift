@@ -23,8 +23,8 @@ final class JoinedRoom: Sendable {
         var lastFeed = 0
         var saves: [Save] = []
         var outbox: [Publication] = []
-        /// All memberships that this client has had here: their events and presences are its own.
-        var membershipIDs: Set<String> = []
+        /// The memberships that this client has had here.
+        var ownMemberships = OwnMemberships()
         var roster: Roster?
         /// Counts the received rosters.
         var rosterCount = 0
@@ -39,15 +39,24 @@ final class JoinedRoom: Sendable {
         var signInsKnown = 0
     }
 
-    enum RoomInput {
+    enum RoomInput: Equatable {
         case event(RoomEvent)
         case missed(Int)
+
+        var eventCount: Int {
+            switch self {
+            case .event: 1
+            case .missed(let count): count
+            }
+        }
     }
 
     /// The maximum size of a presence or event in bytes. A message above the server's limit would end the connection, so larger
     /// values are never sent.
     static let largestValue = 512 << 10
     static let maximumOutboxBytes = 256
+    /// The maximum number of received events that wait for delivery, before those of another message are added.
+    static let maximumArrived = 1_024
 
     let name: String
     let client: TrebuchetClient
@@ -152,6 +161,19 @@ extension JoinedRoom.Contents {
         RoomStatus(
             isJoined: plan.isJoined, hasRoster: roster != nil, hasEvents: hasEvents,
             error: plan.isLeft ? RoomError.left : plan.error)
+    }
+
+    /// Adds received events. At the limit, earlier ones that no feed has received count as missed.
+    mutating func addArrived(_ inputs: [JoinedRoom.RoomInput]) {
+        if arrived.count >= JoinedRoom.maximumArrived {
+            // Clamped, because a server may name any numbers.
+            let missed = arrived.reduce(0) { sum, input in
+                let (sum, isTooLarge) = sum.addingReportingOverflow(input.eventCount)
+                return isTooLarge ? .max : sum
+            }
+            arrived = [.missed(missed)]
+        }
+        arrived += inputs
     }
 
     var wantsRoster: Bool { !presenceFeeds.isEmpty }
