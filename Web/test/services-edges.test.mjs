@@ -145,6 +145,21 @@ test("who is kept out of a room leaves it at once", async () => {
     }
 })
 
+test("a signed-in client repeats a join unchanged until its connection is signed in, and joins anew when it is signed out", async () => {
+    let failures = 0
+    const { room, called, backend } = roomOver(() => {
+        // The sign-in of the connection takes longer than the client waits for one that may not come.
+        if (++failures === 5) backend._account = ""
+        if (failures === 7) backend._isLive = false
+        throw Object.assign(new Error(), { code: "application", data: { notSignedIn: {} } })
+    })
+    await room._joined
+    while (failures < 7) await new Promise((resolve) => setTimeout(resolve, 10))
+    const attempts = called.map(([, [, , attempt]]) => attempt)
+    assert.equal(new Set(attempts.slice(0, 5)).size, 1)
+    assert.notEqual(attempts[5], attempts[4])
+})
+
 test("a presence has what the encoder of its own writes", async () => {
     const { room, called } = roomOver(() => new Promise(() => {}), { cells: [2n ** 60n], none: undefined })
     await room._joined

@@ -136,6 +136,19 @@ import Trebuchet
         #expect(plan.next(hasEvents: true) == .wait)
     }
 
+    @Test("a plan keeps its membership and attempt while a sign-in is in progress")
+    func signingIn() {
+        var plan = joinedPlan()
+        plan.disconnected(nil)
+        plan.connected()
+        plan.isSigningIn = true
+        for _ in 0..<10 {
+            #expect(plan.failed(join, with: RoomError.notSignedIn) != nil)
+            #expect(plan.ticket == ticket && plan.attempt == "a")
+            plan.retry()
+        }
+    }
+
     @Test("a plan waits three times for the sign-in; then it joins the room anonymously")
     func notSignedIn() {
         var plan = joinedPlan()

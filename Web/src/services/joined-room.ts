@@ -267,9 +267,9 @@ export class JoinedRoom {
                 return pauseAfter(error, failures)
             case "notSignedIn":
             case "notYours":
-                // A sign-in may take slightly longer than the connection. Otherwise the user has changed or signed out, and the client
+                // The sign-in of the connection may take longer than a join. Otherwise the user has changed or signed out, and the client
                 // joins as the current user.
-                if (reason === "notSignedIn" && failures < 3) return delayAfter(failures)
+                if (reason === "notSignedIn" && (failures < 3 || this._backend._account)) return delayAfter(failures)
                 this._attempt = secret()
                 this._token = null
                 break

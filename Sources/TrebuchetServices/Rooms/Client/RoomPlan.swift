@@ -155,8 +155,8 @@ struct RoomPlan {
         case (_, .unknownToken?):
             ticket = nil
             isJoined = false
-        case (_, .notSignedIn?) where failures < 4:
-            // The sign-in may complete a moment after the connection.
+        case (_, .notSignedIn?) where failures < 4 || isSigningIn:
+            // The sign-in of the connection may take longer than a join.
             return backOff(Self.delay(after: failures))
         case (_, .notYours?), (_, .notSignedIn?):
             // Another principal, or none, is signed in now; the client joins as that one.
