@@ -107,7 +107,7 @@ struct AdminRequestGuard: Sendable {
                                 status: 404,
                                 text: "no WebSocket endpoint here; connect clients to the server's own port")))
                 }
-                return WebSocketConnections.accept(upgrade, on: clients, parts.limits)
+                return WebSocketConnections.accept(upgrade, on: clients, context.limits)
             }, acceptsPost: acceptsPost, makesRoom: true)
     }
 
