@@ -30,6 +30,7 @@ enum FrameFuzz {
                     case .needsMore:
                         precondition(rest.isEmpty, "bytes were left although more were wanted")
                         return false
+                    case .compressed: preconditionFailure("compression was not negotiated")
                     case .message(let opcode, let payload): found.append("\(opcode) \(Array(payload))")
                     case .control(let opcode, let payload): found.append("\(opcode) \(Array(payload))")
                     case .violation(let violation):
