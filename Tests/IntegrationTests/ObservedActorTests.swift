@@ -186,7 +186,7 @@ private distributed actor Counter {
     @Test("a server that is killed and comes back: the value stays, then it is the one of the new server")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
-        let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let first = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await first.nextLine()?.contains("\(port)") == true)
         let client = client(to: try #require(SocketAddress(literal: "127.0.0.1", port: port)))
         @ObservedActor("counter", observe: \Counter.observeState, client: client) var state
@@ -199,7 +199,7 @@ private distributed actor Counter {
         await untilTrue { observer.isConnecting }
         #expect(observer.value?.count == 1)
         #expect(observer.error == nil)
-        let second = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let second = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await second.nextLine()?.contains("\(port)") == true)
         await untilTrue { observer.value?.count == 0 && !observer.isConnecting }
         _ = try await observer.actor?.increment()
