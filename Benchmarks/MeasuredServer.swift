@@ -25,7 +25,7 @@ struct MeasuredServer {
     init(_ arguments: ParsedArguments, _ options: [String] = [], reactors: Int = 1) throws {
         guard let url = arguments.string("--url") else {
             if arguments.has("--pid") { throw UsageError("--pid requires --url") }
-            self = try MeasuredServer(["--bench"] + options, reactors: reactors)
+            self = try MeasuredServer(["--examples", "--bench"] + options, reactors: reactors)
             return
         }
         self.url = url

@@ -24,7 +24,7 @@ package struct CallRounds {
             }
         }
 
-        var options: [String] { self == .authorised ? ["--bench", "--bench-callers"] : ["--bench"] }
+        var options: [String] { ["--examples", "--bench"] + (self == .authorised ? ["--bench-callers"] : []) }
 
         /// The order that is placed and submitted.
         package static let orderText =

@@ -66,7 +66,7 @@ public distributed actor Orders {
         var (total, count) = (0.0, 0)
         for line in order.lines {
             total += line.price * Double(line.quantity)
-            count += line.quantity
+            count &+= line.quantity
         }
         return Receipt(order: order.id, total: total, count: count, placed: order.placed)
     }
@@ -75,7 +75,7 @@ public distributed actor Orders {
         var (total, count) = (0.0, 0)
         for line in order.lines {
             total += line.price * Double(line.quantity)
-            count += line.quantity
+            count &+= line.quantity
         }
         return WireReceipt(order: order.id, total: total, count: count, placed: order.placed)
     }

@@ -6,13 +6,13 @@ public distributed actor Meter {
     @StreamedState(delivery: .every(), persisted: true) public var count: Int = 0
 
     public distributed func add(_ number: Int) -> Int {
-        count += number
+        count &+= number
         return count
     }
 
     @Idempotent
     public distributed func addOnce(_ number: Int) -> Int {
-        count += number
+        count &+= number
         return count
     }
 }

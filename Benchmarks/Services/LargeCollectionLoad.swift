@@ -23,7 +23,7 @@ struct LargeCollectionLoad {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let data = folder + "/data.db"
         try Data(Self.rules.utf8).write(to: URL(fileURLWithPath: folder + "/rules.json"))
-        let options = ["--services", "collections", "--demo", "--data", data, "--rules", folder + "/rules.json"]
+        let options = ["--services", "collections", "--examples", "--data", data, "--rules", folder + "/rules.json"]
         let group = try ReactorGroup.clients()
 
         var server = try MeasuredServer(options)

@@ -125,7 +125,7 @@ class Cluster:
         ], redis, folder)
         self.nodes = {
             name: Process(name, [
-                options.trebuchet, "serve", "--host", "127.0.0.1", "--port", str(port), "--cluster", self.url,
+                options.trebuchet, "serve", "--examples", "--host", "127.0.0.1", "--port", str(port), "--cluster", self.url,
                 "--node", name, "--node-address", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1", "--static", os.path.join(HERE, "public"),
             ], port, folder)
             for name, port in zip(NODES, nodes)

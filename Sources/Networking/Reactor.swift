@@ -46,14 +46,15 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     private nonisolated(unsafe) var thread = pthread_t()
 
     /// The time slice of a phase of a turn, in nanoseconds.
-    private static let partOfTurn: UInt64 = 2_000_000
+    static let partOfTurn: UInt64 = 2_000_000
     private static let maximumPerTurn: UInt64 = 16_000_000
 
     /// Work from other threads and jobs of actors and tasks, each in order. The queues are separate, so that a flood of tasks
     /// does not delay calls from other reactors, of which each connection has few.
     private var sent = WorkQueue<@Sendable () -> Void>()
     private var jobs = WorkQueue<Work>()
-    private var ready = WorkQueue<any Resumable>()
+    var ready = WorkQueue<any Resumable>()
+    var longSteps = WorkQueue<any Resumable>()
     /// The work collected for other reactors.
     var outboxes = Outboxes()
     /// The last clock reading by measured work.
@@ -178,9 +179,6 @@ public final class Reactor: EventLoop, @unchecked Sendable {
 
     func flushAtEndOfTurn(_ channel: ByteChannel) { unflushed.append(channel) }
 
-    /// Queues `task` for continuation in a later turn. The caller queues a task only once.
-    package func scheduleResume(_ task: any Resumable) { ready.append(task) }
-
     // MARK: Descriptors
 
     func watchDescriptor(_ descriptor: Int32, _ handler: ReadinessHandler, events: UInt32) throws(TransportError) {
@@ -257,6 +255,7 @@ public final class Reactor: EventLoop, @unchecked Sendable {
                     runQueuedTasks()
                 }
             }
+            if !longSteps.isEmpty { runLongSteps() }
             runJobs(turnBegan: begun)
             fireTimers()
             finishTurn()
@@ -282,7 +281,11 @@ public final class Reactor: EventLoop, @unchecked Sendable {
     }
 
     private func timeoutMilliseconds() -> Int32 {
-        if !sent.isEmpty || !jobs.isEmpty || !ready.isEmpty || !endOfTurn.isEmpty || !unflushed.isEmpty { return 0 }
+        if !sent.isEmpty || !jobs.isEmpty || !ready.isEmpty || !longSteps.isEmpty || !endOfTurn.isEmpty
+            || !unflushed.isEmpty
+        {
+            return 0
+        }
         guard let deadline = timers.nextDeadline() else { return -1 }
         let now = now
         if deadline <= now { return 0 }
@@ -296,19 +299,6 @@ public final class Reactor: EventLoop, @unchecked Sendable {
             inbox.isAwake = false
         }
         for work in work { retainWork(work) }
-    }
-
-    /// Continues the tasks that are queued now, each once.
-    private func runQueuedTasks() {
-        guard !ready.isEmpty else { return }
-        recordActivity(.line)
-        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
-        for _ in 0..<ready.count {
-            ready.removeFirst().resume()
-            if !outboxes.isEmpty { handOverWhenDue() }
-            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) { break }
-        }
-        handOver()
     }
 
     /// Runs the work that is queued now; work that it queues runs in the next turn, so that sockets get their share. Work left

@@ -23,7 +23,10 @@ final class SQLiteWriter: @unchecked Sendable {
     private var failure: StateStoreError?
 
     init(_ file: StoreFile, _ options: SQLiteStore.Options) throws(StateStoreError) {
-        if file.isNew { try StoreSchema.create(file.path, options) }
+        if file.isNew {
+            try StoreSchema.create(file.path, options)
+            try file.lockDatabase()
+        }
         connection = try SQLiteConnection(file, busyTimeout: options.busyTimeout, wayToDisk: options.wayToDisk)
         let schema = try StoreSchema.recognize(connection)
         let remains = try StoreIntegrityCheck.run(connection, schema: schema, options)

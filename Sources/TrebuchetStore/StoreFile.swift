@@ -1,15 +1,18 @@
 internal import Glibc
+internal import Synchronization
 internal import Trebuchet
 
 /// The file of a store, locked for this process for the lifetime of the object.
 ///
-/// The lock is an operating system lock on a file beside it (`flock`), so it ends with the process, however that ends.
+/// It holds two locks of the operating system, which end with the process, however it ends. The lock on the database itself
+/// holds for all its names. The lock on `FILE-lock` guards the creation, and that file names the process.
 final class StoreFile: Sendable {
     /// The resolved path: two links to a file are one store.
     let path: String
     /// True if the file did not exist before.
     let isNew: Bool
     private let lock: Int32
+    private let database = Mutex<DatabaseLock?>(nil)
 
     init(_ given: String) throws(StateStoreError) {
         guard !given.isEmpty, !given.utf8.contains(0) else {
@@ -28,13 +31,23 @@ final class StoreFile: Sendable {
         self.path = path
         if isNew { try checkNothingIsLeft() }
         try checkIsPrivate()
-        if !isNew { try checkHeader(size: Int(status.st_size)) }
+        if !isNew { try lockDatabase() }
+        writeOwner()
     }
 
     deinit {
+        // Not before the connections have closed: closing any descriptor of the database ends SQLite's locks on it.
+        database.withLock { $0 = nil }
         // A process that is being started may briefly have a copy of the descriptor, which alone would keep the lock.
         flock(lock, LOCK_UN)
         close(lock)
+    }
+
+    /// Locks the database, which exists. Called once, by `init` or after the creation, before SQLite opens it.
+    func lockDatabase() throws(StateStoreError) {
+        let locked = try DatabaseLock(path)
+        try checkHeader(locked.descriptor)
+        database.withLock { $0 = locked }
     }
 
     /// Creates an empty file that only its owner can read, from its creation on. SQLite gives its log the same mode.
@@ -66,10 +79,13 @@ final class StoreFile: Sendable {
             guard number == EWOULDBLOCK else { throw failure("locking \(name)", number) }
             throw StateStoreError(.inUse, "\(path) is in use by process \(owner); only one process can open a store")
         }
-        let number = Array("\(getpid())".utf8)
-        ftruncate(descriptor, 0)
-        pwrite(descriptor, number, number.count, 0)
         return descriptor
+    }
+
+    private func writeOwner() {
+        let number = Array("\(getpid())".utf8)
+        ftruncate(lock, 0)
+        pwrite(lock, number, number.count, 0)
     }
 
     /// Returns the number of the process that has the lock, as that process has written it.
@@ -105,18 +121,16 @@ final class StoreFile: Sendable {
     }
 
     /// Refuses an empty file. SQLite would treat it as a new database; here it has lost its content.
-    private func checkHeader(size: Int) throws(StateStoreError) {
-        guard size > 0 else {
+    private func checkHeader(_ descriptor: Int32) throws(StateStoreError) {
+        let expected = Array("SQLite format 3\u{0}".utf8)
+        var found = [UInt8](repeating: 0, count: expected.count)
+        let count = pread(descriptor, &found, found.count, 0)
+        guard count != 0 else {
             throw StateStoreError(
                 .damaged,
                 "\(path) is empty: its contents are lost; restore a backup, or remove it to start with an empty store")
         }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Self.failure("opening \(path)", errno) }
-        defer { close(descriptor) }
-        let expected = Array("SQLite format 3\u{0}".utf8)
-        var found = [UInt8](repeating: 0, count: expected.count)
-        guard pread(descriptor, &found, found.count, 0) == found.count, found == expected else {
+        guard count == found.count, found == expected else {
             throw StateStoreError(
                 .notAStore,
                 "\(path) is not a SQLite database, or its first bytes are damaged; restore a backup, or pass "

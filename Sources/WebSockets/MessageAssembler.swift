@@ -15,7 +15,8 @@ struct MessageAssembler: ~Copyable {
     private var fragments = 0
     private var validator = UTF8Validator()
     private let compression: MessageCompression?
-    private var isCompressed = false
+    /// Whether the message in progress is compressed.
+    private(set) var isCompressed = false
     /// The type, `text` or `binary`, while a message is in progress.
     private(set) var opcode: WebSocketOpcode?
 
@@ -63,25 +64,38 @@ struct MessageAssembler: ~Copyable {
         return nil
     }
 
-    /// Ends the last frame. The caller may then read the message and must call `reset`.
-    mutating func finish() -> ProtocolViolation? {
-        if isCompressed, let violation = inflate() { return violation }
-        return validator.isComplete ? nil : .invalidUTF8
+    /// Ends the last frame of a message that is not compressed. The caller may then read the message and must call `reset`.
+    func finish() -> ProtocolViolation? { validator.isComplete ? nil : .invalidUTF8 }
+
+    /// The result of a decompression.
+    enum Inflation {
+        case done
+        /// The message is larger than the given limit; it is unchanged.
+        case larger
+        case violation(ProtocolViolation)
     }
 
-    /// Decompresses the message. This happens only when it is complete, so that all connections of a reactor can share one
-    /// decompressor.
-    private mutating func inflate() -> ProtocolViolation? {
-        guard let compression else { return .reservedBits }
+    /// Decompresses the message, which the caller may then read, and must call `reset`. This happens only when it is complete, so
+    /// that all connections of a reactor can share one decompressor.
+    ///
+    /// - Parameter limit: the size at which it stops; nil for the maximum size of messages.
+    mutating func inflate(atMost limit: Int?) -> Inflation {
+        guard let compression else { return .violation(.reservedBits) }
+        let most = min(limit ?? .max, maximumBytes)
+        let isAttempt = most < maximumBytes
+        // A decompressor with a context cannot begin again.
+        guard !isAttempt || !compression.retainsIncoming else { return .larger }
         var message = ByteBuffer()
         let isText = opcode == .text
         var validator = UTF8Validator()
-        let violation = compression.inflate(buffer.bytes, limit: maximumBytes, into: &message) { piece in
+        let violation = compression.inflate(buffer.bytes, limit: most, into: &message) { piece in
             isText && !validator.validate(piece) ? .invalidUTF8 : nil
         }
+        if isAttempt, violation == .messageTooBig { return .larger }
         self.validator = validator
         swap(&buffer, &message)
-        return violation
+        if let violation { return .violation(violation) }
+        return validator.isComplete ? .done : .violation(.invalidUTF8)
     }
 
     /// The memory of the partial message in bytes.

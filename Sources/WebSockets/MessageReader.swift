@@ -10,6 +10,8 @@ package struct MessageReader: ~Copyable {
         /// All bytes are consumed.
         case needsMore
         case message(WebSocketOpcode, UnsafeMutableRawBufferPointer)
+        /// A compressed message is complete. `inflate` decompresses it; until then every call returns this event.
+        case compressed
         /// A `ping`, `pong` or `close`.
         case control(WebSocketOpcode, UnsafeMutableRawBufferPointer)
         /// A protocol violation. The bytes after it are meaningless.
@@ -24,6 +26,8 @@ package struct MessageReader: ~Copyable {
         case partOfHeader
         /// Within the payload of `frame`, of which `received` bytes have arrived.
         case payload
+        /// The compressed message is complete.
+        case compressed
         /// The payload of the last event is in the reader's memory, to be freed now.
         case payloadDelivered
     }
@@ -115,7 +119,23 @@ package struct MessageReader: ~Copyable {
                 }
             case .payload:
                 if let event = readPayload(&bytes) { return event }
+            case .compressed: return .compressed
             }
+        }
+    }
+
+    /// Whether a compressed message is complete.
+    var isInflationDue: Bool { stage == .compressed }
+
+    /// Decompresses the complete message. Returns nil, without an effect, if it is larger than `limit`.
+    mutating func inflate(atMost limit: Int?) -> Event? {
+        guard stage == .compressed else { return .needsMore }
+        switch assembler.inflate(atMost: limit) {
+        case .larger: return nil
+        case .violation(let violation): return .violation(violation)
+        case .done:
+            stage = .payloadDelivered
+            return .message(assembler.opcode ?? .binary, assembler.message)
         }
     }
 
@@ -170,6 +190,10 @@ package struct MessageReader: ~Copyable {
         guard frame.isFinal else {
             stage = .header
             return nil
+        }
+        guard !assembler.isCompressed else {
+            stage = .compressed
+            return .compressed
         }
         if let violation = assembler.finish() { return .violation(violation) }
         stage = .payloadDelivered

@@ -42,6 +42,8 @@ final class PlainHTTPExchange: Resumable {
     private var isReading = false
     private var timeoutTimer: LoopTimer?
     private var acknowledged: UInt64 = 0
+    /// The acknowledged bytes before the response.
+    private var acknowledgedBefore: UInt64 = 0
 
     init(_ upgrade: ServerUpgrade, _ channel: ByteChannel, _ configuration: ServerConfiguration) {
         self.upgrade = upgrade
@@ -72,6 +74,7 @@ final class PlainHTTPExchange: Resumable {
         try bufferInput(rest)
         timeoutTimer?.cancel()
         acknowledged = channel.acknowledgedBytes ?? 0
+        acknowledgedBefore = acknowledged
         watch()
         switch answer {
         case .page(let reply): send(reply)
@@ -115,10 +118,34 @@ final class PlainHTTPExchange: Resumable {
         if reply.response.status >= 400 { configuration.refused?(reply.response, channel.remoteAddress) }
         offset = 0
         remainingBody = isHead ? nil : reply.remainingBody
+        watchCancellation()
         channel.write {
             $0.append(reply.response.encoded(headOnly: isHead, length: reply.length, goesOn: keepsAlive))
         }
         scheduleResume()
+    }
+
+    /// Ends the transfer when its place is needed by another one.
+    private func watchCancellation() {
+        guard let transfer = remainingBody?.transfer else { return }
+        let (reactor, exchange) = (channel.reactor, WeakReference(exchange: self))
+        transfer.setCancellation {
+            reactor.execute {
+                guard let exchange = exchange.exchange, exchange.remainingBody?.transfer === transfer,
+                    exchange.channel.isOpen
+                else { return }
+                exchange.close("the slowest reader of a page was replaced: others wait (pages.openFiles)")
+            }
+        }
+    }
+
+    /// The exchange of a transfer, which other threads may cancel.
+    ///
+    /// `@unchecked Sendable`: the reference is used only on the reactor of the exchange.
+    private final class WeakReference: @unchecked Sendable {
+        weak var exchange: PlainHTTPExchange?
+
+        init(exchange: PlainHTTPExchange) { self.exchange = exchange }
     }
 
     /// Queues the next step until the written output has been passed to the socket and other connections had their turn.
@@ -145,6 +172,7 @@ final class PlainHTTPExchange: Resumable {
         // The channel calls back when less output is pending.
         guard channel.pendingBytes == 0, !isReading else { return }
         guard let remainingBody, offset < remainingBody.count else { return finish() }
+        remainingBody.transfer?.recordProgress((channel.acknowledgedBytes ?? 0) &- acknowledgedBefore)
         let count = min(StreamedResponse.pieceBytes, remainingBody.count - offset)
         guard remainingBody.blocks else { return write(remainingBody.read(offset, count)) }
         isReading = true

@@ -6,6 +6,8 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// The time slice in nanoseconds and the number of messages per turn of the reactor, while other work waits.
     private static let shareOfTurn: UInt64 = 100_000
     private static let messagesPerTurn = 256
+    /// The size up to which a message is decompressed within the share of its connection.
+    private static let shortMessage = 64 << 10
     /// The minimum read size for a connection that sends more than its share.
     private static let minimumReadBytes = 4 << 10
 
@@ -68,6 +70,7 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     private func read(_ bytes: inout UnsafeMutableRawBufferPointer, _ handler: any WebSocketHandler) {
         isReading = true
         var slice = TimeSlice(budget: Self.shareOfTurn, stride: stride)
+        var isCostly = false
         reading: while true {
             switch nextEvent(&bytes) {
             case .message(let opcode, let payload):
@@ -76,6 +79,9 @@ extension WebSocket: ByteChannelDelegate, Resumable {
                     handler.webSocket(self, didReceive: payload, opcode: opcode)
                 }
                 if isPaused || machine.phase == .closed { break reading }
+            case .compressed:
+                guard inflate(handler), !isPaused, machine.phase != .closed else { break reading }
+                isCostly = true
             case .needsMore: break reading
             case .control(let opcode, let payload):
                 handle(opcode, payload, handler)
@@ -85,8 +91,34 @@ extension WebSocket: ByteChannelDelegate, Resumable {
                 perform(machine.received(violation))
                 break reading
             }
-            if slice.isCheckDue(), isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
+            if slice.isCheckDue() || isCostly, isShareUsedUp(&slice, isMoreThere: !bytes.isEmpty) { break reading }
+            isCostly = false
         }
+    }
+
+    /// Decompresses and delivers a message. A large one waits for a long step: a peer can make it of few bytes, and many peers
+    /// could fill a turn with one each. Returns false then, and after a violation.
+    @inline(never)
+    private func inflate(_ handler: any WebSocketHandler) -> Bool {
+        let isLong = longStep == .current
+        longStep = .none
+        switch inflateMessage(atMost: isLong ? nil : Self.shortMessage) {
+        case .message(let opcode, let payload):
+            guard case .deliver = machine.received(message: opcode) else { break }
+            keepalive.hadMessage = true
+            handler.webSocket(self, didReceive: payload, opcode: opcode)
+        case .violation(let violation):
+            self.violation = violation
+            perform(machine.received(violation))
+            return false
+        case .needsMore, .compressed, .control: break
+        case nil:
+            longStep = .queued
+            isQueued = true
+            reactor.scheduleLongStep(self)
+            return false
+        }
+        return true
     }
 
     /// Returns whether the time slice is used up; then the connection is queued for a later turn.
@@ -104,7 +136,9 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// Continues reading; called by the reactor in a later turn.
     package func resume() {
         isQueued = false
+        if longStep == .queued { longStep = .current }
         continueReading()
+        if longStep == .current { longStep = .none }
     }
 
     private func handle(
@@ -146,16 +180,26 @@ extension WebSocket: ByteChannelDelegate, Resumable {
     /// Handles buffered input, then resumes the channel.
     private func continueReading() {
         guard !isReading, !isPaused, !isQueued, machine.phase != .closed else { return }
-        if let pausedInput, let handler {
+        if let handler, pausedInput != nil || isInflationDue {
+            let pausedInput = pausedInput
             channel.corked {
-                var rest = pausedInput.rest
+                var rest = pausedInput?.rest ?? UnsafeMutableRawBufferPointer(start: nil, count: 0)
                 let before = rest.count
                 read(&rest, handler)
-                pausedInput.consumed += before - rest.count
+                pausedInput?.consumed += before - rest.count
             }
-            if pausedInput.rest.isEmpty { self.pausedInput = nil }
+            if pausedInput?.rest.isEmpty == true { self.pausedInput = nil }
             afterReading()
         }
         if pausedInput == nil, !isPaused, !isQueued { channel.resumeReading() } else { channel.pauseReading() }
     }
+}
+
+/// The state of a compressed message that is too large for the share of its connection.
+enum LongStep {
+    case none
+    /// The message waits for a long step of the reactor.
+    case queued
+    /// The long step is running.
+    case current
 }

@@ -184,7 +184,7 @@ private distributed actor Counter {
     @Test("when a server is killed and restarted, the value stays until the new server's value arrives")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
-        let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let first = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await first.nextLine()?.contains("\(port)") == true)
         let client = client(to: try #require(SocketAddress(literal: "127.0.0.1", port: port)))
         @ObservedActor("counter", observe: \Counter.observeState, client: client) var state
@@ -197,7 +197,7 @@ private distributed actor Counter {
         await untilTrue { observer.isConnecting }
         #expect(observer.value?.count == 1)
         #expect(observer.error == nil)
-        let second = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let second = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await second.nextLine()?.contains("\(port)") == true)
         await untilTrue { observer.value?.count == 0 && !observer.isConnecting }
         _ = try await observer.actor?.increment()

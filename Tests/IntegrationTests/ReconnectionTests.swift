@@ -260,7 +260,7 @@ import TrebuchetTesting
     @Test("clients of a killed and restarted server reconnect automatically, with a new epoch and a whole value")
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
-        let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let first = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await first.nextLine()?.contains("\(port)") == true)
         let client = Self.client(to: try #require(SocketAddress(literal: "127.0.0.1", port: port)))
         try await client.connect()
@@ -270,7 +270,7 @@ import TrebuchetTesting
         #expect(try await states.next(isolation: nil) == Array(#"{"count":1}"#.utf8))
         first.signal(9)
         _ = await first.finish()
-        let second = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let second = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await second.nextLine()?.contains("\(port)") == true)
         #expect(try await states.next(isolation: nil) == Array(#"{"count":0}"#.utf8), "a new server, a new epoch")
         _ = try await client.call(actor: "counter", target: "increment()", arguments: [])

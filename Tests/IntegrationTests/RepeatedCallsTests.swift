@@ -211,7 +211,7 @@ import WebSockets
     func killedServer() async throws {
         let port = Int.random(in: 20_000..<30_000)
         let address = try #require(SocketAddress(literal: "127.0.0.1", port: port))
-        let first = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let first = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await first.nextLine()?.contains("\(port)") == true)
         let peer = try await RawPeer.connect(address)
         let session = peer.session
@@ -219,7 +219,7 @@ import WebSockets
         #expect(await peer.nextText()?.contains("Milk") == true)
         first.signal(9)
         _ = await first.finish()
-        let second = try ChildProcess(ServeProcess.tool, ["serve", "--port", "\(port)"])
+        let second = try ChildProcess(ServeProcess.tool, ["serve", "--examples", "--port", "\(port)"])
         try #require(await second.nextLine()?.contains("\(port)") == true)
         let next = try await RawPeer.connect(address)
         next.call("1", "todos", "addTodo(title:)", #"["Milk"]"#, of: session)

@@ -1,6 +1,7 @@
 import Bytes
 import Platform
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -54,6 +55,57 @@ import Transports
         #expect(entries.filter { $0 >= 0 } == Array(0..<1000))
         #expect(try #require(entries.firstIndex(of: -1)) < 500)
         await listener.close()
+    }
+
+    /// Queues itself for some steps, each of which takes longer than the slice of a turn.
+    private final class Stepper: Resumable, @unchecked Sendable {
+        private let reactor: Reactor
+        private let log: Log
+        private let number: Int
+        private var steps: Int
+
+        init(_ number: Int, steps: Int, _ reactor: Reactor, _ log: Log) {
+            (self.number, self.steps, self.reactor, self.log) = (number, steps, reactor, log)
+        }
+
+        func resume() {
+            let end = MonotonicClock.now + Reactor.partOfTurn
+            while MonotonicClock.now < end {}
+            log.entries.withLock { $0.append(number) }
+            steps -= 1
+            if steps > 0 { reactor.scheduleLongStep(self) }
+        }
+    }
+
+    /// Queues itself in the line a number of times.
+    private final class Liner: Resumable, @unchecked Sendable {
+        private let reactor: Reactor
+        private let log: Log
+        private var left: Int
+
+        init(times: Int, _ reactor: Reactor, _ log: Log) { (left, self.reactor, self.log) = (times, reactor, log) }
+
+        func resume() {
+            log.entries.withLock { $0.append(-1) }
+            left -= 1
+            if left > 0 { reactor.execute { self.reactor.scheduleResume(self) } }
+        }
+    }
+
+    @Test("a turn has one long step, however many wait, and each task has its turn")
+    func longSteps() async throws {
+        let reactor = try Reactor(name: "test-steps")
+        let log = Log()
+        await reactor.perform {
+            for number in 1...3 { reactor.scheduleLongStep(Stepper(number, steps: 2, reactor, log)) }
+            reactor.scheduleResume(Liner(times: 5, reactor, log))
+        }
+        #expect(await eventually { log.entries.withLock { $0.count } == 11 })
+        let entries = log.entries.withLock { $0 }
+        #expect(entries.filter { $0 > 0 } == [1, 2, 3, 1, 2, 3])
+        for (first, second) in zip(entries, entries.dropFirst()).prefix(9) {
+            #expect(first < 0 || second < 0, "other work has its turn between two: \(entries)")
+        }
     }
 
     /// Spends time on each read, and counts the reads.

@@ -135,19 +135,35 @@ import TrebuchetWire
         #expect(memory.isRetained(on: nil))
     }
 
-    @Test("the clock is read once in 64 sends, each of which counts with its messages")
-    func slice() {
+    @Test("the clock is read once in 64 KiB, and one large value takes the whole slice")
+    func sliceOfBytes() {
         var slice = FlushBudget()
-        // Far fewer sends than take a millisecond.
-        for _ in 0..<10 { slice.didSend(5) }
-        #expect(!slice.isOver)
-        slice.didSend(3)
+        slice.didSend(1, bytes: 4_000_000)
+        #expect(slice.isOver)
+        slice = FlushBudget()
+        slice.didSend(1, bytes: 64 << 10)
         #expect(!slice.isOver)
         let begun = ContinuousClock.now
         while ContinuousClock.now - begun < .milliseconds(3) {}
-        for _ in 0..<63 { slice.didSend(0) }
+        slice.didSend(1, bytes: 65_535)
+        #expect(!slice.isOver, "nobody has looked")
+        slice.didSend(1, bytes: 1)
+        #expect(slice.isOver)
+    }
+
+    @Test("the clock is looked at once in 64 sends, each of which counts with its messages")
+    func slice() {
+        var slice = FlushBudget()
+        // Far fewer sends than take a millisecond.
+        for _ in 0..<10 { slice.didSend(5, bytes: 0) }
+        #expect(!slice.isOver)
+        slice.didSend(3, bytes: 0)
+        #expect(!slice.isOver)
+        let begun = ContinuousClock.now
+        while ContinuousClock.now - begun < .milliseconds(3) {}
+        for _ in 0..<63 { slice.didSend(0, bytes: 0) }
         #expect(!slice.isOver, "the clock has not been read")
-        slice.didSend(0)
+        slice.didSend(0, bytes: 0)
         #expect(slice.isOver)
     }
 }

@@ -10,8 +10,8 @@ package final class ServeProcess {
         let output: String
     }
 
-    /// Starts it and waits until it listens.
-    package init(command: [String] = ["serve"], arguments: [String] = []) async throws {
+    /// Starts it, by default with the example actors, and waits until it listens.
+    package init(command: [String] = ["serve", "--examples"], arguments: [String] = []) async throws {
         process = try ChildProcess(Self.tool, command + ["--port", "0"] + arguments)
         let line = await process.nextLine() ?? ""
         guard let word = line.split(separator: " ").first(where: { $0.hasPrefix("ws://") || $0.hasPrefix("wss://") })

@@ -61,7 +61,7 @@ import TrebuchetTesting
             ["topic", "subscribe", "chat", "lobby", "emoji"], ["observe", "counter", "observeState"],
         ])
     func lostConnection(arguments: [String]) async throws {
-        let server = try await ServeProcess(arguments: ["--demo"])
+        let server = try await ServeProcess()
         let command = try ChildProcess(ServeProcess.tool, arguments + ["--url", server.url], error: .merged)
         // The command is connected once it has printed a line.
         _ = await command.nextLine()
@@ -75,7 +75,7 @@ import TrebuchetTesting
         let port = String(server.url.split(separator: ":").last ?? "")
         await server.kill()
         #expect(await wait(for: "connection lost"))
-        let next = try ChildProcess(ServeProcess.tool, ["serve", "--port", port, "--demo"])
+        let next = try ChildProcess(ServeProcess.tool, ["serve", "--port", port, "--examples"])
         _ = await next.nextLine()
         #expect(await wait(for: "reconnected"))
         command.signal(SIGKILL)

@@ -104,8 +104,7 @@ private final class UnresponsivePeer: WebSocketHandler {
             "/bin/sh",
             [
                 "-c", "exec \"$@\" >&- 2>&- <&-", "sh", ServeProcess.tool, "serve", "--port", "\(port.port)",
-                "--services",
-                "none", "--demo",
+                "--services", "none", "--examples",
             ])
         let url = "ws://127.0.0.1:\(port.port)"
         #expect(
@@ -178,15 +177,25 @@ private final class UnresponsivePeer: WebSocketHandler {
     @Test(
         "serve prints the hosted actors and services",
         arguments: [
-            ([], "todos, counter, game, auth, rooms, collections"), (["--services", "rooms,auth"], "rooms, auth"),
-            (["--services", "none"], "nothing"), (["--services", "rooms", "--demo"], "todos, counter, game, rooms"),
+            ([], "auth, rooms, collections"), (["--services", "rooms,auth"], "rooms, auth"),
+            (["--services", "none"], "nothing"), (["--bench"], "board, bank, orders"),
+            (["--examples"], "todos, counter, game, auth, rooms, collections"),
+            (["--services", "rooms", "--examples"], "todos, counter, game, rooms"),
         ])
     func whatIsHosted(arguments: [String], names: String) async throws {
         let server = try ChildProcess(ServeProcess.tool, ["serve", "--port", "0"] + arguments)
-        #expect(await server.nextLine()?.hasPrefix("trebuchet serves \(names) on ws://") == true)
+        let first = try #require(await server.nextLine())
+        #expect(first.hasPrefix("trebuchet serves \(names) on ws://"))
+        if !arguments.contains("--examples") {
+            let url = try #require(first.firstMatch(of: /ws:\/\/\S+/)).0
+            let call = try await trebuchet("call", "--url", String(url), "counter", "increment()")
+            #expect(call.status == 1 && call.error.contains("actorNotFound"), "\(call)")
+        }
         server.signal(SIGTERM)
         let outcome = await server.finish()
         #expect(outcome.status == 0, "\(outcome)")
+        let says = outcome.output.contains("examples: none; --examples hosts todos, counter, game\n")
+        #expect(says == !(arguments.contains("--examples") || arguments.contains("--bench")), "\(outcome)")
     }
 
     @Test("an error goes to standard error, with exit code 1")

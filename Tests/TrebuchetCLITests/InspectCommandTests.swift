@@ -13,7 +13,7 @@ import Testing
     /// Runs `body` with a server and the links that it has printed.
     private func withServer(_ body: (_ url: String, _ link: String) async throws -> Void) async throws {
         let process = try ChildProcess(
-            ServeProcess.tool, ["serve", "--port", "0", "--inspector"], error: .merged)
+            ServeProcess.tool, ["serve", "--examples", "--port", "0", "--inspector"], error: .merged)
         var (url, link) = ("", "")
         while let line = await process.nextLine() {
             if let found = line.firstMatch(of: /ws:\/\/\S+/), url.isEmpty { url = String(found.0) }

@@ -19,7 +19,7 @@ import Testing
 
         /// - Parameter script: a shell script that starts it; receives the command as arguments.
         init(_ arguments: [String], startedBy script: String? = nil) async throws {
-            let all = ["serve", "--port", "0", "--admin", "127.0.0.1:0"] + arguments
+            let all = ["serve", "--examples", "--port", "0", "--admin", "127.0.0.1:0"] + arguments
             process =
                 if let script {
                     try ChildProcess("/bin/sh", ["-c", script, "sh", ServeProcess.tool] + all, error: .merged)
@@ -67,7 +67,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let start = "FIFO='\(folder)/log'; mkfifo \"$FIFO\"; "
-        let server = try await Server(["--services", "none", "--demo"] + options, startedBy: start + reader.rawValue)
+        let server = try await Server(["--services", "none"] + options, startedBy: start + reader.rawValue)
         let page = try #require(URL(string: server.url.replacing("ws://", with: "http://")))
         // Each request makes at least one log line.
         for _ in 0..<20 {
@@ -88,7 +88,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let start = "FIFO='\(folder)/log'; mkfifo \"$FIFO\"; "
-        let server = try await Server(["--services", "auth", "--demo"], startedBy: start + reader.rawValue)
+        let server = try await Server(["--services", "auth"], startedBy: start + reader.rawValue)
         for name in ["ada", "bob", "cyd"] {
             let sent = try await ChildProcess(
                 "/usr/bin/env",
@@ -249,7 +249,8 @@ import Testing
         #expect(withoutToken.status != 0 && withoutToken.error.contains("TLS and a token"), "\(withoutToken)")
         let server = try ChildProcess(
             ServeProcess.tool,
-            ["serve", "--port", "0", "--inspector", "0.0.0.0:0", "--inspector-token-file", folder + "/token"] + tls)
+            ["serve", "--examples", "--port", "0", "--inspector", "0.0.0.0:0"] + tls
+                + ["--inspector-token-file", folder + "/token"])
         var port = ""
         while let line = await server.nextLine() {
             if let found = line.firstMatch(of: /^inspector: https:\/\/0\.0\.0\.0:(\d+)\/$/) { port = String(found.1) }
@@ -279,7 +280,7 @@ import Testing
     )
     func descriptors() async throws {
         let server = try await Server(
-            ["--services", "none", "--demo", "--log-level", "warning"], startedBy: "ulimit -n 96; exec \"$@\"")
+            ["--services", "none", "--log-level", "warning"], startedBy: "ulimit -n 96; exec \"$@\"")
         let port = try #require(server.url.split(separator: ":").last.flatMap { UInt16($0) })
         let peers = (0..<150).map { _ in Self.connect(port) }
         let isCounted = try await eventually {

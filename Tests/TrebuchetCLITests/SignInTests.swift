@@ -20,7 +20,7 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let mailbox = try Mailbox(in: folder)
         let server = try await ServeProcess(arguments: [
-            "--services", "auth", "--demo", "--mail-command", mailbox.command,
+            "--services", "auth", "--mail-command", mailbox.command,
         ])
         let url = server.url
 

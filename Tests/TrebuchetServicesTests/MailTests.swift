@@ -2,6 +2,7 @@ import Bytes
 import Foundation
 import Networking
 import Outbound
+import Platform
 import TestSupport
 import Testing
 import Transports
@@ -139,13 +140,15 @@ import TrebuchetTesting
     @Test("a command that fails, takes too long or does not exist is an error")
     func commandFails() async throws {
         for (command, reason) in [
-            (["/bin/sh", "-c", "exit 3"], "exited with status 3"), (["/bin/sh", "-c", "exec sleep 60"], "signal 9"),
+            (["/bin/sh", "-c", "exit 3"], "exited with status 3"),
+            (["/bin/sh", "-c", "exec sleep 60"], "did not end within"),
             (["/nonexistent/mailer"], "failed to start"), (["/bin/true"], ""),
             // Threads of the pool block signals; their child processes do not.
             (["/bin/sh", "-c", "kill -TERM $$; exec sleep 60"], "signal 15"),
         ] {
             // Only the command that is to take too long has a short timeout.
-            let mailer = CommandMailer(command, timeout: reason == "signal 9" ? .milliseconds(300) : .seconds(600))
+            let mailer = CommandMailer(
+                command, timeout: reason.hasPrefix("did not end") ? .milliseconds(300) : .seconds(600))
             do {
                 try await mailer.send("012345", to: "ada@d.e")
                 #expect(reason == "")
@@ -153,6 +156,43 @@ import TrebuchetTesting
                 #expect("\(error)".contains(reason) && reason != "", "\(error)")
             }
         }
+    }
+
+    @Test("a command that takes too long is killed with its children")
+    func processGroup() async throws {
+        let pipe = try #require(Platform.Pipe())
+        defer { close(pipe.readEnd) }
+        // Each child has the pipe until its end.
+        let script = "exec 5>/proc/\(getpid())/fd/\(pipe.writeEnd); sleep 600 & (sleep 600; echo) & wait"
+        let mailer = CommandMailer(["/bin/sh", "-c", script], timeout: .milliseconds(300))
+        await #expect(throws: MailError.self) { try await mailer.send("012345", to: "ada@d.e") }
+        close(pipe.writeEnd)
+        var byte: UInt8 = 0
+        #expect(await onThread { read(pipe.readEnd, &byte, 1) } == 0, "no process has the pipe")
+    }
+
+    @Test("output of a command is logged line by line, escaped and up to 4 KiB, and too much of it is an error")
+    func output() async throws {
+        let journal = Journal()
+        func send(_ script: String) async throws {
+            let mailer = CommandMailer(["/bin/sh", "-c", script], timeout: .seconds(600)) { journal.record($0) }
+            try await mailer.send("012345", to: "ada@d.e")
+        }
+        try await send(#"printf 'one\033[2J\r\n'; printf 'two\377\n' >&2"#)
+        #expect(
+            journal.entries == [
+                #"mail command '/bin/sh': one\u{1B}[2J"#, "mail command '/bin/sh': two\u{FFFD}",
+            ])
+        try await send("head -c 9000 /dev/zero | tr '\\0' x")
+        #expect(journal.entries.count == 4)
+        #expect(journal.entries[2] == "mail command '/bin/sh': " + String(repeating: "x", count: 4_096))
+        #expect(journal.entries[3] == "mail command '/bin/sh': … (4904 more bytes)")
+        let error = await #expect(throws: MailError.self) { try await send("yes") }
+        #expect(error?.description.contains("wrote more than 64 KiB of output") == true)
+        // A child that continues has the output, which nothing reads any more; the mail is sent nevertheless.
+        try await send("sleep 600 & echo $! >&2")
+        let last = try #require(journal.entries.last?.split(separator: " ").last.flatMap { Int32($0) })
+        #expect(kill(last, SIGKILL) == 0)
     }
 }
 

@@ -34,7 +34,7 @@ private final class Titles: Sendable {
         for round in 0..<3 {
             let server = try await ServeProcess(arguments: ["--data", folder.file(), "--reactors", "2"])
             try await expectAll(acknowledged.all, at: server.url, "seed \(seed), round \(round)")
-            let enough = acknowledged.all.count + Int.random(in: 50...300, using: &random)
+            let enough = acknowledged.all.count + Int.random(in: 50...150, using: &random)
             let port = try #require(Int(server.url.split(separator: ":").last ?? ""))
             await withTaskGroup(of: Void.self) { group in
                 for connection in 0..<6 {

@@ -36,6 +36,56 @@ import Trebuchet
         await (try SQLiteStore(path: folder.file())).close()
     }
 
+    @Test("a file is open once at a time, also through a hard link, and when its lock file was removed")
+    func databaseLock() async throws {
+        let folder = try TemporaryFolder()
+        let store = try SQLiteStore(path: folder.file())
+        #expect(link(folder.file(), folder.file("other.db")) == 0)
+        unlink(folder.file("data.db-lock"))
+        for path in [folder.file(), folder.file("other.db")] {
+            let error = #expect(throws: StateStoreError.self) { try SQLiteStore(path: path) }
+            #expect(error?.code == .inUse)
+            #expect(error?.message.contains("under another name or without its lock file") == true)
+        }
+        // SQLite's own locks have remained: another program that closes the database keeps its log.
+        try await store.put([1], StateKey("n", "a"))
+        let shell = try ChildProcess("/usr/bin/python3", ["-c", Self.visit, folder.file()], error: .merged)
+        #expect(await shell.finish().output == "1\n")
+        #expect(folder.names.contains("data.db-wal"))
+        await store.close()
+        // Its log has one of the names.
+        let error = #expect(throws: StateStoreError.self) { try SQLiteStore(path: folder.file("other.db")) }
+        #expect(error?.code == .unwritable && error?.message.contains("has 2 names (hard links)") == true)
+        unlink(folder.file("other.db"))
+        let next = try SQLiteStore(path: folder.file())
+        #expect(try await next.get(StateKey("n", "a")) == [1])
+        await next.close()
+    }
+
+    /// Reads the database as another program does.
+    private static let visit = """
+        import sqlite3, sys
+        database = sqlite3.connect(sys.argv[1])
+        print(database.execute("SELECT count(*) FROM entries").fetchone()[0])
+        database.close()
+        """
+
+    @Test("another process cannot open a file through a hard link, or after its lock file was removed, and can later")
+    func databaseLockOfProcess() async throws {
+        let folder = try TemporaryFolder()
+        let server = try await ServeProcess(arguments: ["--data", folder.file()])
+        #expect(link(folder.file(), folder.file("other.db")) == 0)
+        for path in [folder.file(), folder.file("other.db")] {
+            unlink(folder.file("data.db-lock"))
+            let error = #expect(throws: StateStoreError.self) { try SQLiteStore(path: path) }
+            #expect(error?.code == .inUse && error?.message.contains("in use by another process") == true)
+        }
+        unlink(folder.file("other.db"))
+        let waiting = Task { try await SQLiteStore.waitUntilAvailable(path: folder.file()) }
+        await server.kill()
+        await (try await waiting.value).close()
+    }
+
     @Test("a closed store releases its file although a process that is being started still has a copy of the lock")
     func copiedLock() async throws {
         let folder = try TemporaryFolder()

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import Trebuchet
@@ -122,6 +123,41 @@ import Testing
         #expect(files.count == 0)
         places = [files.reserveFile(for: loopback), files.reserveFile(for: loopback), files.reserveFile(for: loopback)]
         #expect(places.allSatisfy { $0 != nil })
+    }
+
+    @Test("at a limit a new file replaces the slowest reader, of the host or of all, unless all are new")
+    func slowestReader() {
+        var limits = PageLimits()
+        limits.openFiles = 4
+        limits.openFilesPerHost = 2
+        let files = OpenFiles(limits)
+        func host(_ number: Int) -> AddressKey? {
+            SocketAddress(literal: "192.0.2.\(number)", port: 1).flatMap { AddressKey($0) }
+        }
+        let second: UInt64 = 1_000_000_000
+        let cancelled = Mutex<[Int]>([])
+        var places: [OpenFiles.FileReservation?] = []
+        /// Reserves a file and records its cancellation.
+        func reserve(_ number: Int, at now: UInt64) -> OpenFiles.FileReservation? {
+            let place = files.reserveFile(for: host(number), at: now * second)
+            let index = places.count
+            place?.transfer.setCancellation { cancelled.withLock { $0.append(index) } }
+            places.append(place)
+            return place
+        }
+        for number in [1, 1, 2, 2] { #expect(reserve(number, at: 10) != nil) }
+        for (index, bytes) in [5_000, 4_000, 3_000, 50].enumerated() {
+            places[index]?.transfer.recordProgress(UInt64(bytes))
+        }
+        #expect(reserve(3, at: 11) == nil && cancelled.withLock { $0 } == [], "the rates are not known yet")
+        #expect(reserve(1, at: 13) != nil && cancelled.withLock { $0 } == [1], "the slowest of the host")
+        #expect(reserve(3, at: 13) != nil && cancelled.withLock { $0 } == [1, 3], "the slowest of all")
+        #expect(files.count == 6, "replaced files count until they are closed")
+        places[1] = nil
+        places[3] = nil
+        #expect(files.count == 4)
+        places = []
+        #expect(files.count == 0)
     }
 
     @Test("the embedded browser files equal the files in Web (scripts/embed)")

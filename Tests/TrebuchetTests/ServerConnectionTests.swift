@@ -21,6 +21,8 @@ import WebSockets
         var memory: MemoryAccount?
         var host: AddressKey?
         var events: [String] = []
+        /// How many messages had a part that others share.
+        var sharedCount = 0
 
         func send(_ body: (inout ByteBuffer) -> Void) {
             var buffer = ByteBuffer()
@@ -28,6 +30,7 @@ import WebSockets
             texts.append(String(decoding: buffer.bytes, as: UTF8.self))
         }
         func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+            sharedCount += 1
             var buffer = ByteBuffer()
             head(&buffer)
             if buffer.count != headCount { events.append("head of \(buffer.count) bytes") }

@@ -234,6 +234,46 @@ import TrebuchetWire
         #expect(outgoing(refusal, &translator) == failure)
     }
 
+    @Test(
+        "a value in two parts, of which one is made for all clients, is what the whole message would be",
+        arguments: [#"{"a":[1,"\u00e9"]}"#, "null", "\"\"", "1", #""ab""#])
+    func sharedValues(json: String) {
+        var suffix = ByteBuffer()
+        Array(json.utf8).withUnsafeBytes { StreamDataEncoding.appendSuffix(sequence: 17, data: $0, into: &suffix) }
+        var head = ByteBuffer()
+        StreamDataEncoding.appendPrefix(into: &head)
+        head.append(Array("s26".utf8))
+        var form = ByteBuffer()
+        LegacyTranslator.appendSuffix(ofStreamData: suffix.bytes, into: &form)
+        let translator = LegacyTranslator(identity: Self.identity)
+        let parts = translator.streamDataHead(head.bytes) + Array(form.bytes)
+        let whole = String(decoding: Array(head.bytes) + Array(suffix.bytes), as: UTF8.self)
+        #expect([String(decoding: parts, as: UTF8.self)] == outgoing(whole))
+    }
+
+    @Test("a value that is nested too deep, and a patch, have no form for all clients")
+    func noSharedValues() {
+        func form(_ write: (inout ByteBuffer) -> Void) -> Int {
+            var suffix = ByteBuffer()
+            var form = ByteBuffer()
+            write(&suffix)
+            LegacyTranslator.appendSuffix(ofStreamData: suffix.bytes, into: &form)
+            return form.count
+        }
+        let deep = Array((String(repeating: "[", count: 5_000) + String(repeating: "]", count: 5_000)).utf8)
+        #expect(
+            form { buffer in
+                deep.withUnsafeBytes { StreamDataEncoding.appendSuffix(sequence: 1, data: $0, into: &buffer) }
+            } == 0)
+        let patch = Array("[]".utf8)
+        #expect(
+            form { buffer in
+                patch.withUnsafeBytes {
+                    StreamDataEncoding.appendSuffix(sequence: 2, patch: $0, base: 1, into: &buffer)
+                }
+            } == 0)
+    }
+
     @Test("the record of unanswered streams is bounded")
     func unanswered() throws {
         var translator = LegacyTranslator(identity: Self.identity)

@@ -1,3 +1,4 @@
+import Bytes
 import Testing
 
 @testable import WebSockets
@@ -23,6 +24,7 @@ struct MessageReaderTests {
                     case .needsMore:
                         #expect(rest.isEmpty)
                         return false
+                    case .compressed: Issue.record("compressed")
                     case .message(let opcode, let payload): seen.append(.message(opcode, Array(payload)))
                     case .control(let opcode, let payload): seen.append(.control(opcode, Array(payload)))
                     case .violation(let violation):
@@ -71,7 +73,7 @@ struct MessageReaderTests {
                     case .message(_, let message):
                         #expect(message.elementsEqual(payload))
                         seen.append((bytes.baseAddress!..<end).contains(message.baseAddress!))
-                    case .control: break
+                    case .control, .compressed: break
                     case .needsMore: return seen
                     case .violation(let violation):
                         Issue.record("\(violation)")
@@ -174,6 +176,49 @@ struct MessageReaderTests {
         let many = frame(2, [], fin: false) + frame(0, [], fin: false) + frame(0, [], fin: false) + frame(0, [])
         #expect(read([many], limits: limits) == [.violation(.tooManyFragments)])
         #expect(read([two + two + two], limits: limits).count == 3)
+    }
+
+    @Test("a compressed message is decompressed up to a limit, or left as it is, and then as a whole")
+    func compressed() throws {
+        func deflated(_ bytes: [UInt8]) -> [UInt8] {
+            var buffer = ByteBuffer()
+            bytes.withUnsafeBytes {
+                Deflater(level: 1, windowBits: 15).deflate($0, resetting: true, into: &buffer)
+            }
+            return Array(buffer.bytes)
+        }
+        func compressedFrame(_ bytes: [UInt8]) -> [UInt8] {
+            var bytes = frame(1, deflated(bytes))
+            bytes[0] |= 0x40
+            return bytes
+        }
+        let (short, long) = ([UInt8](repeating: 0x61, count: 1_000), [UInt8](repeating: 0x62, count: 100_000))
+        for keeps in [false, true] {
+            var agreement = NegotiatedCompression()
+            agreement.clientNoContextTakeover = !keeps
+            let compression = MessageCompression(
+                agreement, role: .server, settings: WebSocketCompression(), codecs: CompressionCodecs())
+            var reader = MessageReader(role: .server, limits: WebSocketLimits(), compression: compression)
+            var bytes = [short, long].flatMap(compressedFrame) + text("plain")
+            bytes.withUnsafeMutableBytes { all in
+                var rest = all
+                func next() -> MessageReader.Event { reader.next(&rest) }
+                func isCompressed(_ event: MessageReader.Event) -> Bool {
+                    if case .compressed = event { true } else { false }
+                }
+                func payload(_ event: MessageReader.Event?) -> [UInt8]? {
+                    if case .message(.text, let payload)? = event { Array(payload) } else { nil }
+                }
+                #expect(!reader.isInflationDue && isCompressed(next()) && reader.isInflationDue)
+                // A decompressor with a context cannot begin again.
+                #expect(payload(reader.inflate(atMost: 64 << 10)) == (keeps ? nil : short))
+                if keeps { #expect(payload(reader.inflate(atMost: nil)) == short) }
+                #expect(isCompressed(next()) && isCompressed(next()))
+                #expect(reader.inflate(atMost: 64 << 10) == nil && reader.isInflationDue)
+                #expect(payload(reader.inflate(atMost: nil)) == long)
+                #expect(payload(next()) == Array("plain".utf8))
+            }
+        }
     }
 
     @Test("payloads of complete frames lie in the given bytes: nothing is copied")

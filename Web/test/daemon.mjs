@@ -11,7 +11,7 @@ export class Daemon {
     /** Starts it, on a free port or on one that is given. */
     static async start(args = [], port = 0) {
         const daemon = new Daemon()
-        daemon.process = spawn(tool, ["serve", "--port", String(port), ...args], { stdio: ["ignore", "pipe", "pipe"] })
+        daemon.process = spawn(tool, ["serve", "--examples", "--port", String(port), ...args], { stdio: ["ignore", "pipe", "pipe"] })
         daemon.ended = new Promise((resolve) => daemon.process.once("exit", resolve))
         daemon.process.stderr.on("data", (text) => (daemon.output += text))
         daemon.url = await new Promise((resolve, reject) => {

@@ -1,61 +1,109 @@
 internal import Glibc
+internal import Platform
 internal import Synchronization
 internal import WebSockets
 
-/// Counts the files that are open because they are being sent.
+/// Counts the files that are open because they are being sent. At a limit, the slowest reader is replaced.
 final class OpenFiles: Sendable {
-    /// The numbers of open files.
-    private struct Counts {
-        var all = 0
+    /// The maximum number of replaced files that are not closed yet.
+    private static let maximumReplaced = 64
+
+    private struct Transfer {
+        let host: AddressKey?
+        let body: BodyTransfer
+        let start: UInt64
+
+        /// The mean rate in bytes per second.
+        func rate(at now: UInt64) -> Double { Double(body.acknowledgedBytes) / (Double(now &- start) / 1e9) }
+    }
+
+    private struct State {
+        var transfers: [UInt64: Transfer] = [:]
         var hosts: [AddressKey: Int] = [:]
+        var lastNumber: UInt64 = 0
+        /// The number of replaced files that are not closed yet.
+        var replaced = 0
+
+        /// Removes a transfer from the counts.
+        mutating func remove(_ number: UInt64) -> Transfer? {
+            guard let transfer = transfers.removeValue(forKey: number) else { return nil }
+            if let host = transfer.host {
+                let left = hosts[host, default: 1] - 1
+                hosts[host] = left > 0 ? left : nil
+            }
+            return transfer
+        }
+
+        /// Removes the slowest transfer that is older than `grace`, of one host or of all.
+        mutating func removeSlowest(of host: AddressKey?, at now: UInt64, grace: UInt64) -> BodyTransfer? {
+            guard replaced < OpenFiles.maximumReplaced else { return nil }
+            let slowest = transfers.lazy
+                .filter { (host == nil || $0.value.host == host) && now &- $0.value.start >= grace }
+                .min { $0.value.rate(at: now) < $1.value.rate(at: now) }
+            guard let slowest, let removed = remove(slowest.key) else { return nil }
+            replaced += 1
+            return removed.body
+        }
     }
 
     private let most: Int
     private let maximumPerHost: Int
-    private let counts = Mutex(Counts())
+    /// The time for which a transfer is not replaced, since its rate is not known yet.
+    private let grace: UInt64
+    private let state = Mutex(State())
 
     init(_ limits: PageLimits) {
         most = limits.openFiles
         maximumPerHost = limits.openFilesPerHost
+        grace = limits.transferInterval.nanoseconds / 10
     }
 
-    var count: Int { counts.withLock { $0.all } }
+    /// The number of files in transfer.
+    var count: Int { state.withLock { $0.transfers.count + $0.replaced } }
 
-    /// Reserves one more open file; nil at the limit. Loopback counts towards the total only.
-    func reserveFile(for host: AddressKey?) -> FileReservation? {
+    /// Reserves one more open file. At a limit it takes the place of the slowest reader, of the host or of all, whose connection
+    /// is then reset; nil if all are new. Loopback counts towards the total only.
+    func reserveFile(for host: AddressKey?, at now: UInt64 = MonotonicClock.now) -> FileReservation? {
         let host = host.flatMap { $0.isLoopback ? nil : $0 }
-        let isTaken = counts.withLock { counts in
-            guard counts.all < most else { return false }
-            if let host {
-                guard counts.hosts[host, default: 0] < maximumPerHost else { return false }
-                counts.hosts[host, default: 0] += 1
+        var slowest: BodyTransfer?
+        let reservation = state.withLock { state -> FileReservation? in
+            if let host, state.hosts[host, default: 0] >= maximumPerHost {
+                slowest = state.removeSlowest(of: host, at: now, grace: grace)
+            } else if state.transfers.count >= most {
+                slowest = state.removeSlowest(of: nil, at: now, grace: grace)
             }
-            counts.all += 1
-            return true
+            guard state.transfers.count < most, host.map({ state.hosts[$0, default: 0] < maximumPerHost }) ?? true
+            else { return nil }
+            state.lastNumber += 1
+            let body = BodyTransfer()
+            state.transfers[state.lastNumber] = Transfer(host: host, body: body, start: now)
+            if let host { state.hosts[host, default: 0] += 1 }
+            return FileReservation(self, state.lastNumber, body)
         }
-        return isTaken ? FileReservation(self, host) : nil
+        slowest?.cancel()
+        return reservation
     }
 
-    private func release(_ host: AddressKey?) {
-        counts.withLock { counts in
-            counts.all -= 1
-            guard let host else { return }
-            let left = counts.hosts[host, default: 1] - 1
-            counts.hosts[host] = left > 0 ? left : nil
+    private func release(_ number: UInt64) {
+        state.withLock { state in
+            if state.remove(number) == nil { state.replaced -= 1 }
         }
     }
 
-    /// A reservation that counts until it is freed.
+    /// A reservation that counts until it is freed or replaced.
     final class FileReservation: Sendable {
+        /// The transfer of the file, which ends when another one replaces it.
+        let transfer: BodyTransfer
         private let files: OpenFiles
-        private let host: AddressKey?
+        private let number: UInt64
 
-        fileprivate init(_ files: OpenFiles, _ host: AddressKey?) {
+        fileprivate init(_ files: OpenFiles, _ number: UInt64, _ transfer: BodyTransfer) {
             self.files = files
-            self.host = host
+            self.number = number
+            self.transfer = transfer
         }
 
-        deinit { files.release(host) }
+        deinit { files.release(number) }
     }
 }
 

@@ -99,7 +99,8 @@ struct PageFolder: Sendable {
         guard size > sent else { return StreamedResponse(response) }
         return StreamedResponse(
             response,
-            remainingBody: StreamedResponse.RemainingBody(count: size - sent, blocks: true) { offset, count in
+            remainingBody: StreamedResponse.RemainingBody(count: size - sent, blocks: true, transfer: place?.transfer) {
+                offset, count in
                 file.read(at: sent + offset, count)
             })
     }

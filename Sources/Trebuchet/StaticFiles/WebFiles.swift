@@ -132,7 +132,7 @@ a { color: var(--accent); }
 trebuchet observe todos observeState</pre>
 
 <h2>Write a page</h2>
-<p>Save this as <code>public/index.html</code> and start <code>trebuchet serve --static public</code>. There is nothing to build.</p>
+<p>Save this as <code>public/index.html</code> and start <code>trebuchet serve --examples --static public</code>. There is nothing to build.</p>
 <pre id="sample">&lt;!doctype html&gt;
 &lt;pre id="out"&gt;&lt;/pre&gt;
 &lt;script type="module"&gt;

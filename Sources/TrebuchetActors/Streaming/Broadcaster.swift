@@ -167,9 +167,9 @@ package final class Broadcaster: @unchecked Sendable {
             }
             place -= 1
             let subscription = subscriptions[place]
-            let before = sends.messages
+            let (messages, bytes) = (sends.messages, sends.bytes)
             write(to: subscription)
-            slice.didSend(Int(truncatingIfNeeded: sends.messages &- before))
+            slice.didSend(Int(truncatingIfNeeded: sends.messages &- messages), bytes: sends.bytes &- bytes)
             // This and other subscribers may have been removed.
             place = min(place, subscriptions.count)
         }

@@ -37,6 +37,7 @@ struct HostedServices {
     let rulesFile: String?
     private let rules: RulesFile
     private let isTormented: Bool
+    private let hasExamples: Bool
     private(set) var collections: CollectionHost?
     private(set) var rooms: RoomHost?
 
@@ -51,6 +52,7 @@ struct HostedServices {
         self.store = store
         self.say = say
         isTormented = arguments.has("--torment")
+        hasExamples = arguments.has("--examples")
         let all = arguments.has("--bench") || isTormented ? "none" : Self.known.joined(separator: ",")
         names = try Self.names(arguments.string("--services") ?? all)
         rulesFile = arguments.string("--rules")
@@ -66,7 +68,7 @@ struct HostedServices {
             return
         }
         let providers = try arguments.string("--oidc").map(ProviderFile.providers) ?? []
-        let mailer = try Self.mailer(arguments)
+        let mailer = try Self.mailer(arguments, say: say)
         let limits = isTormented ? AdversarialTestActors.authLimits : AuthLimits()
         if let engine {
             if arguments.string("--after-data-loss") == "continue" {
@@ -83,8 +85,9 @@ struct HostedServices {
 
     /// The parts that the nodes of a cluster share.
     var sharedParts: String {
-        let parts = ["counters/NAME"] + (names.isEmpty ? [] : ["rooms", "collections"])
-        return (parts + (accounts == nil ? [] : ["accounts"])).joined(separator: ", ")
+        let parts = (hasExamples ? ["counters/NAME"] : []) + (names.isEmpty ? [] : ["rooms", "collections"])
+        let all = parts + (accounts == nil ? [] : ["accounts"])
+        return all.isEmpty ? "nothing" : all.joined(separator: ", ")
     }
 
     /// The access policy of the server.
@@ -188,7 +191,9 @@ struct HostedServices {
         return path.split(separator: ":").contains { isThere("\($0)/\(name)") }
     }
 
-    private static func mailer(_ arguments: ParsedArguments) throws(UsageError) -> any MagicCodeMailer {
+    private static func mailer(
+        _ arguments: ParsedArguments, say: @escaping @Sendable (ServerEvent.Level, String) -> Void
+    ) throws(UsageError) -> any MagicCodeMailer {
         let sender = arguments.string("--mail-from") ?? "trebuchet@localhost"
         guard MailAddress.isValid(sender) else { throw UsageError("--mail-from \(sender): not a mail address") }
         switch (arguments.string("--mail-command"), arguments.string("--smtp")) {
@@ -196,7 +201,7 @@ struct HostedServices {
         case (let command?, nil):
             let words = command.split(separator: " ").map(String.init)
             guard !words.isEmpty else { throw UsageError("--mail-command must not be empty") }
-            return CommandMailer(words, sender: sender)
+            return CommandMailer(words, sender: sender) { say(.notice, $0) }
         case (nil, let relay?):
             let problem = UsageError("--smtp \(relay): not HOST:PORT, such as 127.0.0.1:25")
             guard let colon = relay.lastIndex(of: ":"), let port = Int(relay[relay.index(after: colon)...]),

@@ -8,11 +8,11 @@ import TrebuchetServices
 import TrebuchetStore
 import WebSockets
 
-/// `trebuchet serve`: hosts the services and the example actors.
+/// `trebuchet serve`: hosts the services, and the example actors on request.
 enum ServeCommand {
     static let spec = CommandSpec(
         name: "serve",
-        summary: "host the services, and the example actors todos, counter and game",
+        summary: "host the services; with --examples also the actors todos, counter and game",
         options: [
             OptionSpec("--host", "HOST", "address to listen on; :: for all IPv6 and IPv4 addresses (127.0.0.1)"),
             OptionSpec("--port", "PORT", "port to listen on; 0 selects a free one (8080)"),
@@ -57,7 +57,9 @@ enum ServeCommand {
                 "send the text of non-Codable errors to clients (logged under a number)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB with clients that offer it"),
             OptionSpec("--reactors", "N", "reactor threads (one per core)"),
-            OptionSpec("--demo", nil, "host the example actors also with --services"),
+            OptionSpec(
+                "--examples", nil,
+                "host the example actors todos, counter, game and counters/*, which every client may call"),
             OptionSpec(
                 "--bench", nil,
                 "host the actors of 'bench' (board, bank, orders, boards/*, meters/*), and no services"),
@@ -73,7 +75,7 @@ enum ServeCommand {
             Prints its address. GET /healthz returns 200; --admin opens an HTTP endpoint with
             metrics, readiness and liveness; --admin-socket is the socket of the command 'trebuchet admin'.
             Serves pages over HTTP, readable by every client of the port: the files of --static, /trebuchet.js,
-            /trebuchet-services.js, and at / a page for the example actor todos.
+            /trebuchet-services.js, and with --examples, at /, a page for the actor todos.
             SIGHUP reloads certificates and rules; invalid files leave the current ones active.
             SIGINT and SIGTERM drain and exit with 0; a second one exits immediately with 130 or 143.
             Without --origins only web pages of this host and port are admitted, and at a loopback address
@@ -82,19 +84,12 @@ enum ServeCommand {
             """,
         run: run)
 
-    /// Exposes the example actors, and the actors that `bench` calls if `forBench` is true.
-    static func expose(on server: TrebuchetServer, forBench: Bool) async {
-        await server.expose(TodoList(actorSystem: server.actorSystem), as: "todos")
-        await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
-        await server.expose(GameServer(actorSystem: server.actorSystem), as: "game")
+    /// Exposes the actors that `bench` calls, beside the examples.
+    private static func exposeForBench(on server: TrebuchetServer) async {
         let system = server.actorSystem
-        server.expose(PersistedCounter.self, as: "counters/*", placement: .cluster) { _ in
-            PersistedCounter(actorSystem: system)
-        }
-        guard forBench else { return }
-        await server.expose(Board(actorSystem: server.actorSystem), as: "board")
-        await server.expose(Bank(actorSystem: server.actorSystem), as: "bank")
-        await server.expose(Orders(actorSystem: server.actorSystem), as: "orders")
+        await server.expose(Board(actorSystem: system), as: "board")
+        await server.expose(Bank(actorSystem: system), as: "bank")
+        await server.expose(Orders(actorSystem: system), as: "orders")
         server.expose(Board.self, as: "boards/*", placement: .cluster) { _ in Board(actorSystem: system) }
         server.expose(Meter.self, as: "meters/*", placement: .cluster) { _ in Meter(actorSystem: system) }
     }
@@ -223,8 +218,9 @@ enum ServeCommand {
             access: access, store: file, cluster: cluster?.0, showsErrorText: arguments.has("--show-errors"),
             log: operators.lines)
         if isTormented { await AdversarialTestActors.expose(on: server) }
-        let hostsExamples = arguments.has("--demo") || !arguments.has("--services")
-        if hostsExamples { await expose(on: server, forBench: arguments.has("--bench")) }
+        let hostsExamples = arguments.has("--examples")
+        if hostsExamples { await ExampleActors.expose(on: server) }
+        if arguments.has("--bench") { await exposeForBench(on: server) }
         await services.expose(on: server)
         try addPages(arguments, withStart: hostsExamples, to: server)
         // In a cluster the file does not have the shared services, which the admin socket manages.
@@ -234,8 +230,8 @@ enum ServeCommand {
         let address = try await server.start()
         let url = "\(tls == nil ? "ws" : "wss")://\(address)"
         let site = "\(tls == nil ? "http" : "https")://\(address)/"
-        let ofBench = hostsExamples && arguments.has("--bench") ? ["board", "bank", "orders"] : []
-        let names = (hostsExamples ? ["todos", "counter", "game"] : []) + ofBench + services.names
+        let ofBench = arguments.has("--bench") ? ["board", "bank", "orders"] : []
+        let names = (hostsExamples ? ExampleActors.names : []) + ofBench + services.names
         let list = names.isEmpty ? "nothing" : names.joined(separator: ", ")
         Console.announce("trebuchet serves \(list) on \(url) (health: \(site)healthz)")
         let atEngine =
@@ -258,6 +254,8 @@ enum ServeCommand {
             Console.announce(
                 "try: trebuchet observe --url \(url) todos observeState    "
                     + "and: trebuchet call --url \(url) todos 'addTodo(title:)' '\"Milk\"'")
+        } else if !arguments.has("--bench"), !isTormented {
+            Console.announce("examples: none; --examples hosts \(ExampleActors.names.joined(separator: ", "))")
         }
         if tls != nil {
             signals.onHangUp {

@@ -15,9 +15,9 @@ public distributed actor Counter {
     /// The observed state.
     @StreamedState public var state: State = State(count: 0)
 
-    /// Adds one and returns the new number.
+    /// Adds one, with wraparound, and returns the new number.
     public distributed func increment() -> Int {
-        state.count += 1
+        state.count &+= 1
         return state.count
     }
 
@@ -36,7 +36,8 @@ public distributed actor Counter {
 public distributed actor PersistedCounter {
     @StreamedState(delivery: .every(), persisted: true) public var count: Int = 0
 
-    /// Adds an amount and returns the sum. A client that was disconnected repeats the call, and it is executed once.
+    /// Adds an amount, with wraparound, and returns the sum. A client that was disconnected repeats the call, and it is
+    /// executed once.
     @Idempotent public distributed func add(_ amount: Int) -> Int {
         count &+= amount
         return count

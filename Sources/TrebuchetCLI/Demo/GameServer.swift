@@ -40,9 +40,12 @@ public distributed actor GameServer {
         return gameState.level
     }
 
-    /// Adds a player once, however often it is called with the same name. Returns all players.
-    public distributed func join(player: String) -> [String] {
+    /// Adds a player once, however often it is called with the same name. Returns all players. There are at most 1,000
+    /// players, whose names have 1 to 128 bytes.
+    public distributed func join(player: String) throws -> [String] {
+        try ExampleActors.checkName(player, "player")
         if !gameState.players.contains(player) {
+            try ExampleActors.checkRoom(gameState.players.count, "players", toMakeRoom: "join with one of their names")
             gameState.players.append(player)
             metrics.joins += 1
         }

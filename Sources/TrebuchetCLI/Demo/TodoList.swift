@@ -29,7 +29,7 @@ public struct NoSuchTodo: Error, Codable, Sendable, Equatable {
     public let id: UUID
 }
 
-/// `todos`: a list that all clients share; `serve --data` persists it.
+/// `todos`: a list that all clients share; `serve --examples --data` persists it.
 @Trebuchet
 public distributed actor TodoList {
     /// The state that clients observe.
@@ -44,9 +44,11 @@ public distributed actor TodoList {
     /// The observed and persisted state.
     @StreamedState(persisted: true) public var state: State = State()
 
-    /// Adds an item and returns it.
+    /// Adds an item and returns it. There are at most 1,000 items, whose titles have 1 to 128 bytes.
     @Idempotent
-    public distributed func addTodo(title: String) -> TodoItem {
+    public distributed func addTodo(title: String) throws -> TodoItem {
+        try ExampleActors.checkName(title, "title")
+        try ExampleActors.checkRoom(state.todos.count, "items", toMakeRoom: "remove one with removeTodo(id:)")
         let todo = TodoItem(title: title)
         state.todos.append(todo)
         return todo

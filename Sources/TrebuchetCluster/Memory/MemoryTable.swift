@@ -93,15 +93,17 @@ struct MemoryTable {
         let now = Double(now)
         var longest = 0.0
         for take in takes {
-            let used = max(now, rates[take.key.kind]?[ByteText(take.key.name)] ?? now)
+            let used = restoration(of: take, now: now)
             longest = max(longest, used - now - Double(take.burst - 1) * take.interval.fractionalMilliseconds)
         }
         // A smaller value is a rounding error.
         guard longest <= 0.001 else { return Int(longest.rounded(.up)) }
         for take in takes {
             let name = ByteText(take.key.name)
-            var kind = (rates[take.key.kind] ?? [:]).filter { $0.value > now }
-            kind[name] = max(now, kind[name] ?? now) + take.interval.fractionalMilliseconds
+            // Much later ones are of a clock that was ahead.
+            let latest = now + 2 * Double(take.burst) * take.interval.fractionalMilliseconds + 1_000
+            var kind = (rates[take.key.kind] ?? [:]).filter { $0.value > now && $0.value <= latest }
+            kind[name] = restoration(of: take, now: now) + take.interval.fractionalMilliseconds
             while kind.count > take.maximumEntries {
                 // Among equal ones the first in byte order, as in Redis.
                 guard let first = kind.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) else { break }
@@ -110,6 +112,13 @@ struct MemoryTable {
             rates[take.key.kind] = kind
         }
         return nil
+    }
+
+    /// Returns the time at which the consumption of a key is restored: at the latest that of all units. A later time is of a clock
+    /// that was ahead, or of a longer interval.
+    private func restoration(of take: RateConsumption, now: Double) -> Double {
+        let stored = rates[take.key.kind]?[ByteText(take.key.name)] ?? now
+        return min(max(now, stored), now + Double(take.burst) * take.interval.fractionalMilliseconds)
     }
 
     mutating func restore(_ key: RateKey) { rates[key.kind]?[ByteText(key.name)] = nil }

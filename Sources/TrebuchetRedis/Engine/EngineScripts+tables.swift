@@ -125,8 +125,8 @@ extension EngineScripts {
         """)
 
     /// KEYS: the set of each rate. ARGV: name, milliseconds of the interval, burst and maximum number of keys, of
-    /// each. The score of a name is the time at which its rate is restored. Returns the milliseconds to wait, 0 if the
-    /// units were consumed.
+    /// each. The score of a name is the time at which its rate is restored, at the latest that of all units: a later one is
+    /// of a clock that was ahead, or of a longer interval. Returns the milliseconds to wait, 0 if the units were consumed.
     static let rates = RedisScript(
         """
         local t = redis.call('TIME')
@@ -136,6 +136,7 @@ extension EngineScripts {
         for i, key in ipairs(KEYS) do
           local a = i * 4 - 3
           used[i] = math.max(now, tonumber(redis.call('ZSCORE', key, ARGV[a]) or now))
+          used[i] = math.min(used[i], now + ARGV[a + 2] * ARGV[a + 1])
           longest = math.max(longest, used[i] - now - (ARGV[a + 2] - 1) * ARGV[a + 1])
         end
         if longest > 0.001 then return math.ceil(longest) end
@@ -143,6 +144,8 @@ extension EngineScripts {
           local a = i * 4 - 3
           local back = redis.call('ZRANGEBYSCORE', key, '-inf', number(now), 'LIMIT', 0, 20)
           if back[1] then redis.call('ZREM', key, unpack(back)) end
+          local latest = now + 2 * ARGV[a + 2] * ARGV[a + 1] + 1000
+          redis.call('ZREMRANGEBYSCORE', key, '(' .. number(latest), '+inf')
           redis.call('ZADD', key, number(used[i] + ARGV[a + 1]), ARGV[a])
           local over = redis.call('ZCARD', key) - ARGV[a + 3]
           if over > 0 then redis.call('ZREMRANGEBYRANK', key, 0, over - 1) end

@@ -1,4 +1,4 @@
-internal import Bytes
+package import Bytes
 
 extension LegacyTranslator {
     /// Translates a server message for the client. The result has one message, two for the rejection of a stream, or none if the
@@ -125,15 +125,45 @@ extension LegacyTranslator {
         Self.makeBytes { buffer in
             buffer.append(#"{"type":"streamData","payload":{"streamID":"# as StaticString)
             quote(names.toClient(Array(scanned.streamID.bytes(in: message))), &buffer)
-            buffer.append(#","sequenceNumber":"# as StaticString)
-            buffer.append(decimal: scanned.sequenceNumber ?? 0)
-            buffer.append(#","data":""# as StaticString)
-            Base64.encode(scanned.data.bytes(in: message), into: &buffer)
-            buffer.append(#"","timestamp":""# as StaticString)
-            // Without the fraction.
-            buffer.append(UnsafeRawBufferPointer(rebasing: scanned.timestamp.bytes(in: message).prefix(19)))
-            buffer.append(#"Z"}}"# as StaticString)
+            Self.appendValue(of: scanned, in: message, &buffer)
         }
+    }
+
+    /// The number of the form that `appendSuffix` makes, among the derived forms of shared bytes.
+    package static var sharedForm: Int { -1 }
+
+    /// Translates the part of a `streamData` message that all its subscribers share (`StreamDataEncoding`). Appends nothing if the
+    /// message has no translation without its head.
+    package static func appendSuffix(ofStreamData suffix: UnsafeRawBufferPointer, into buffer: inout ByteBuffer) {
+        var message = ByteBuffer()
+        StreamDataEncoding.appendPrefix(into: &message)
+        message.append("s1" as StaticString)
+        message.append(suffix)
+        var scanned = ScannedEnvelope()
+        guard (try? scanned.scan(message.bytes)) != nil, !scanned.data.isAbsent else { return }
+        buffer.append(0x22)
+        appendValue(of: scanned, in: message.bytes, &buffer)
+    }
+
+    /// Translates the part of a `streamData` message that precedes the shared one, which begins after the stream's name.
+    package func streamDataHead(_ head: UnsafeRawBufferPointer) -> [UInt8] {
+        Self.makeBytes { buffer in
+            StreamDataEncoding.appendPrefix(into: &buffer)
+            buffer.append(names.toClient(Array(head[StreamDataEncoding.prefixCount...])))
+        }
+    }
+
+    private static func appendValue(
+        of scanned: ScannedEnvelope, in message: UnsafeRawBufferPointer, _ buffer: inout ByteBuffer
+    ) {
+        buffer.append(#","sequenceNumber":"# as StaticString)
+        buffer.append(decimal: scanned.sequenceNumber ?? 0)
+        buffer.append(#","data":""# as StaticString)
+        Base64.encode(scanned.data.bytes(in: message), into: &buffer)
+        buffer.append(#"","timestamp":""# as StaticString)
+        // Without the fraction.
+        buffer.append(UnsafeRawBufferPointer(rebasing: scanned.timestamp.bytes(in: message).prefix(19)))
+        buffer.append(#"Z"}}"# as StaticString)
     }
 
     private mutating func streamEnd(_ message: UnsafeRawBufferPointer) -> [UInt8] {

@@ -8,7 +8,8 @@ final class MessageCompression {
     private let outgoingBits: Int
     private let incomingBits: Int
     private let retainsOutgoing: Bool
-    private let retainsIncoming: Bool
+    /// Whether the decompressor has a context of earlier messages.
+    let retainsIncoming: Bool
     /// The connection's own codecs, used only with context takeover, from the first message on.
     private var ownDeflater: Deflater?
     private var ownInflater: Inflater?

@@ -16,10 +16,16 @@ package struct StreamedResponse: Sendable {
         package let blocks: Bool
         /// Returns at most `count` bytes at an offset behind the first piece. Nil or an empty result aborts the connection.
         package let read: @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?
+        /// Receives the progress, and may end the transfer; nil for a body that costs no one else a place.
+        package let transfer: BodyTransfer?
 
-        package init(count: Int, blocks: Bool, read: @escaping @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?) {
+        package init(
+            count: Int, blocks: Bool, transfer: BodyTransfer? = nil,
+            read: @escaping @Sendable (_ offset: Int, _ count: Int) -> [UInt8]?
+        ) {
             self.count = count
             self.blocks = blocks
+            self.transfer = transfer
             self.read = read
         }
     }

@@ -43,10 +43,10 @@ async def main(url, *arguments):
         assert answer["type"] == "response" and answer["payload"]["callID"] == "a1", answer
         assert answer["payload"]["result"]["title"] == "Milk", answer
 
-        # Over a kilobyte: compressed by a server that does.
-        long = "Milk " * 1000
+        # Over a kilobyte, with spaces: compressed by a client that does.
+        long = "Milk " * 25
         await socket.send(json.dumps({"type": "invocation", "payload": {
-            "callID": "a2", "actorID": "todos", "targetIdentifier": "addTodo(title:)", "arguments": [long]}}))
+            "callID": "a2", "actorID": "todos", "targetIdentifier": "addTodo(title:)", "arguments": [long]}}) + " " * 5000)
         last = update["payload"]["sequenceNumber"]
         update = (await receive(socket))["payload"]
         # RFC 6902: less than the whole state, against the version before.
@@ -54,6 +54,19 @@ async def main(url, *arguments):
         assert [(each["op"], each["path"]) for each in update["patch"]] == [("add", "/todos/-")], update
         assert update["patch"][0]["value"]["title"] == long, update
         assert (await receive(socket))["payload"]["result"]["title"] == long
+
+        # A state over a kilobyte: compressed by a server that does.
+        for number in range(10):
+            await socket.send(json.dumps({"type": "invocation", "payload": {
+                "callID": f"n{number}", "actorID": "todos", "targetIdentifier": "addTodo(title:)", "arguments": [long]}}))
+            assert (await receive(socket))["type"] == "streamData"
+            assert (await receive(socket))["type"] == "response"
+        await socket.send('{"type":"invocation","payload":{"callID":"o2","actorID":"todos","targetIdentifier":"observeState"}}')
+        assert (await receive(socket))["type"] == "streamStart"
+        whole = (await receive(socket))["payload"]
+        assert [item["title"] for item in whole["data"]["todos"]] == ["Milk"] + [long] * 11, whole
+        await socket.send(json.dumps({"type": "streamEnd", "payload": {"streamID": whole["streamID"], "reason": "clientUnsubscribed"}}))
+        assert (await receive(socket))["type"] == "streamEnd"
 
         for call, code in [
             ('"actorID":"nobody","targetIdentifier":"x()","arguments":[]', "actorNotFound"),

@@ -241,6 +241,7 @@ import TrebuchetTesting
         try folder.write("small.txt", "small".utf8)
         var limits = ServerLimits()
         limits.pages.openFiles = 2
+        limits.pages.transferInterval = .seconds(3_600)
         try await withServer([try .folder(folder.path)], limits: limits) { server, address in
             let client = try PageClient(address)
             #expect(try await client.get("/large.bin").body == Array(large))
@@ -259,6 +260,27 @@ import TrebuchetTesting
             silent = []
             #expect(await eventually { server.openPageCount == 0 })
             #expect(try await client.get("/large.bin").status == 200)
+        }
+    }
+
+    @Test("while slow readers have all places, the slowest loses its place to the next request")
+    func slowReaders() async throws {
+        let folder = try TemporaryFolder()
+        try folder.write("large.bin", Data(repeating: 7, count: 6_000_000))
+        var limits = ServerLimits()
+        limits.pages.openFiles = 2
+        try await withServer([try .folder(folder.path)], limits: limits) { server, address in
+            var silent: [PageClient] = []
+            for _ in 0..<2 {
+                let client = try PageClient(address, receiveBuffer: 4_096)
+                try client.ask("/large.bin")
+                silent.append(client)
+            }
+            #expect(await eventually { server.openPageCount == 2 })
+            // Once the rates of the two are known.
+            #expect(try await eventually { try await PageClient(address).get("/large.bin").status == 200 })
+            #expect(await eventually { server.openPageCount == 1 })
+            withExtendedLifetime(silent) {}
         }
     }
 

@@ -62,7 +62,7 @@ import TrebuchetTesting
             #expect(await first.nextLine()?.hasPrefix("rules: \(folder)/data.db.rules.json, collections: 1,") == true)
             #expect(await first.nextLine()?.hasPrefix("admin socket: \(folder)/data.db.admin,") == true)
             let open = try #require(try Self.page.blocks("ini").first)
-            #expect(open.contains("--services auth,rooms,collections") && !open.contains("--demo"))
+            #expect(open.contains("--services auth,rooms,collections") && !open.contains("--examples"))
 
             let second = try unit.start(instance: "\(ports[1])", error: .merged)
             var line = await second.nextLine()

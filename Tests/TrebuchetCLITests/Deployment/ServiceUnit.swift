@@ -25,7 +25,7 @@ struct ServiceUnit {
         return ServiceUnit(
             try text.filledIn([
                 "/usr/local/bin/trebuchet": ServeProcess.tool, "/var/lib/trebuchet/trebuchet.db": data,
-                "/etc/trebuchet/rules.json": "\(rules) --demo",
+                "/etc/trebuchet/rules.json": "\(rules) --examples",
             ]))
     }
 

@@ -237,6 +237,24 @@ struct TableConformanceTests {
         #expect(try await eventually { try await rig.other.consumeRates([take], of: table) == nil })
     }
 
+    @Test(
+        "a rate that is restored too late, by a clock that was ahead, is restored as if all of it was consumed now",
+        arguments: EngineKind.withTables)
+    func restoredTooLate(_ kind: EngineKind) async throws {
+        let rig = try EngineRig(kind)
+        let table = ClusterTable("rates")
+        func take(_ name: String, every interval: Duration, burst: Int) async throws -> Duration? {
+            let take = RateConsumption(RateKey("a", name), interval: interval, burst: burst, maximumEntries: 2)
+            return try await rig.one.consumeRates([take], of: table)
+        }
+        for name in ["x", "y"] { #expect(try await take(name, every: .seconds(1_000_000), burst: 2) == nil) }
+        let wait = try #require(try await take("x", every: .seconds(100), burst: 2))
+        #expect((.seconds(99)...(.seconds(100))).contains(wait))
+        // The others have no place for good.
+        #expect(try await take("z", every: .seconds(100), burst: 1) == nil)
+        #expect(try #require(try await take("z", every: .seconds(100), burst: 1)) > .seconds(90))
+    }
+
     @Test("a full rate table evicts the entries that recover first", arguments: EngineKind.withTables)
     func forgotten(_ kind: EngineKind) async throws {
         let rig = try EngineRig(kind)

@@ -17,7 +17,7 @@ struct ServedNode {
     func arguments(engine: String, name: String, host: String, port: Int, links: Int?) -> [String] {
         [
             "serve", "--cluster", engine, "--node", name, "--host", host, "--port", "\(port)", "--reactors", "2",
-            "--demo",
+            "--examples",
             "--services", "rooms,collections", "--rules", rulesFile, "--drain-timeout", "5",
         ] + (links.map { ["--node-address", "\(host):\($0)"] } ?? [])
     }

@@ -23,7 +23,7 @@ function serve(name, args, place = folder) {
 }
 
 function daemon(...options) {
-    return serve("trebuchet", (port) => ["serve", "--port", String(port), ...options])
+    return serve("trebuchet", (port) => ["serve", "--examples", "--port", String(port), ...options])
 }
 
 function example(name, target) {

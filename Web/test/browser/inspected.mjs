@@ -12,7 +12,7 @@ export const isLive = `document.querySelector("#status").dataset.is === "live"`
 /** - options: of serve. Gives the browser, the link to the inspector, and what makes a client of the server. */
 export async function inspected(...options) {
     const server = spawn(
-        join(process.env.TREBUCHET_PROGRAMS, "trebuchet"), ["serve", "--port", "0", "--demo", "--inspector", ...options],
+        join(process.env.TREBUCHET_PROGRAMS, "trebuchet"), ["serve", "--port", "0", "--examples", "--inspector", ...options],
         { stdio: ["ignore", "pipe", "ignore"] })
     const chromium = await Chromium.start(process.env.TREBUCHET_BROWSER)
     for (const signal of ["SIGTERM", "SIGINT"]) process.once(signal, () => process.exit(1))

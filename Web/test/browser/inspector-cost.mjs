@@ -25,7 +25,7 @@ process.once("exit", () => servers.forEach((server) => server.kill("SIGKILL")))
 
 /** A server, where it is reached, and the link to its inspector. */
 async function serve(...options) {
-    const all = ["-c", "0", program, "serve", "--port", "0", "--services", "none", "--demo", "--reactors", "1", ...options]
+    const all = ["-c", "0", program, "serve", "--port", "0", "--services", "none", "--examples", "--reactors", "1", ...options]
     const server = spawn("taskset", all, { stdio: ["ignore", "pipe", "ignore"] })
     servers.push(server)
     const found = { pid: server.pid }

@@ -28,7 +28,7 @@ async function serve(...options) {
 
 /** - inspector: the port of its inspector, if it is not to be any. */
 async function serveAt(inspector, ...options) {
-    server = spawn(tool, ["serve", "--port", "0", "--inspector", ...inspector, ...options], { stdio: ["ignore", "pipe", "ignore"] })
+    server = spawn(tool, ["serve", "--examples", "--port", "0", "--inspector", ...inspector, ...options], { stdio: ["ignore", "pipe", "ignore"] })
     const found = {}
     for await (const line of createInterface(server.stdout)) {
         found.url ??= /ws:\/\/\S+/.exec(line)?.[0]
@@ -148,7 +148,7 @@ test("from the page alone one finds which calls made a version, who was sent it,
 
 test("of two who play and a third who goes wrong one finds who made version 42, who was not sent it, and why the third is refused", async () => {
     server?.kill("SIGTERM")
-    const { url, link } = await serve()
+    const { url, link } = await serve("--bench")
     const [ada, bob] = [client(url), client(url)]
     const sockets = []
     // The third reads no more when it is told to.
@@ -161,8 +161,8 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     const carol = connect(url, { WebSocket: Slow, initialDelay: 1, maximumDelay: 10 })
     clients.push(carol)
     for (const each of [ada, bob]) each.actor("game").state("observeGameState").subscribe(() => {})
-    const [game, todos] = [carol.actor("game").state("observeGameState"), carol.actor("todos").state("observeState")]
-    for (const state of [game, todos]) state.subscribe(() => {})
+    const [game, board] = [carol.actor("game").state("observeGameState"), carol.actor("board").state("observeState")]
+    for (const state of [game, board]) state.subscribe(() => {})
     const join = (each, name) => each.actor("game").call("join(player:)", [name])
     await join(ada, "ada")
     await carol.actor("game").call("advanceLevel()", [])
@@ -186,10 +186,8 @@ test("of two who play and a third who goes wrong one finds who made version 42, 
     sockets[0]._socket.pause()
     await go("#/connections")
     const isStuck = `[...document.querySelectorAll("tbody tr")].some(({ cells, innerText }) => cells[0].innerText === "${third}" && innerText.includes("not writable"))`
-    for (let turn = 0; turn < 200 && !(await window.evaluate(isStuck)); turn++) {
-        const { id } = await ada.actor("todos").call("addTodo(title:)", ["x".repeat(200_000)])
-        await ada.actor("todos").call("removeTodo(id:)", [id])
-    }
+    await ada.actor("board").call("resize(_:)", [200_000])
+    for (let turn = 0; turn < 200 && !(await window.evaluate(isStuck)); turn++) await ada.actor("board").call("rewrite(stamp:)", [turn])
     await window.until(isStuck)
 
     await go("#/actors/game")

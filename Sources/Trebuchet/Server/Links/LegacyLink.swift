@@ -58,7 +58,20 @@ final class LegacyLink: MessageLink, @unchecked Sendable {
         for translated in translator.outgoing(message.bytes) { link.send { $0.append(translated) } }
     }
 
+    /// Sends a `streamData` message. The value in base64 is made once for all clients.
     func send(shared: SharedBytes, headCount: Int, head: (inout ByteBuffer) -> Void) {
+        let form = shared.derived(LegacyTranslator.sharedForm) { suffix in
+            var form = ByteBuffer()
+            LegacyTranslator.appendSuffix(ofStreamData: suffix, into: &form)
+            return SharedBytes(form.bytes)
+        }
+        if form.count > 0 {
+            var start = ByteBuffer()
+            head(&start)
+            let translated = translator.streamDataHead(start.bytes)
+            return link.send(shared: form, headCount: translated.count) { $0.append(translated) }
+        }
+        // A value without such a form: the client is told why, in its own stream.
         send { buffer in
             buffer.reserve(headCount + shared.count)
             head(&buffer)

@@ -61,7 +61,9 @@ extension Accounts {
 
     /// Returns whether the user has signed in recently. Guests always pass, because they cannot sign in again.
     private func isFresh(_ present: SignedInCaller) -> Bool {
-        present.account.isGuest || now() - (present.family.created ?? 0) < limits.recentSignInTime.wholeMilliseconds
+        // A sign-in by a clock that was ahead is not recent for as long.
+        let age = now() - (present.family.created ?? 0)
+        return present.account.isGuest || age >= -1_000 && age < limits.recentSignInTime.wholeMilliseconds
     }
 
     // MARK: Deletion

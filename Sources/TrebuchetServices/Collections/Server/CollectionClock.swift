@@ -16,7 +16,7 @@ struct CollectionClock: Sendable {
 
     /// The maximum lead of a collection's times over the clock, in milliseconds. When the clock is set back a little, times do
     /// not go back; when it was far ahead for a while, that has no lasting effect.
-    private static let maximumLead = 60_000
+    private static let maximumLead = 1_000
 
     /// Returns the time of a write after one at `time`.
     static func advance(_ time: Int, to now: Int) -> Int { time - now > maximumLead ? now : max(time, now) }

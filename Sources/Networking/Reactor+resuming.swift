@@ -1,0 +1,39 @@
+internal import Platform
+internal import Transports
+
+extension Reactor {
+    /// Queues `task` for continuation in a later turn. The caller queues a task only once.
+    package func scheduleResume(_ task: any Resumable) { ready.append(task) }
+
+    /// Queues `task` for a step that may take longer than a task's share of a turn, such as the decompression of a large message.
+    ///
+    /// Such steps share one time slice of each turn, in order, whatever the number of tasks. A turn has at least one step.
+    package func scheduleLongStep(_ task: any Resumable) { longSteps.append(task) }
+
+    /// Continues the tasks that are queued now, each once.
+    func runQueuedTasks() {
+        guard !ready.isEmpty else { return }
+        recordActivity(.line)
+        var slice = TimeSlice(budget: Self.partOfTurn, from: MonotonicClock.now)
+        for _ in 0..<ready.count {
+            ready.removeFirst().resume()
+            if !outboxes.isEmpty { handOverWhenDue() }
+            if slice.isCheckDue(), slice.isUsedUp(lastClockReading: &lastClockReading) { break }
+        }
+        handOver()
+    }
+
+    /// Runs long steps within a time slice. The clock is read after each.
+    func runLongSteps() {
+        recordActivity(.line)
+        let begun = MonotonicClock.now
+        beginPart(at: begun)
+        for _ in 0..<longSteps.count {
+            longSteps.removeFirst().resume()
+            if !outboxes.isEmpty { handOverWhenDue() }
+            lastClockReading = MonotonicClock.now
+            if lastClockReading &- begun >= Self.partOfTurn { break }
+        }
+        handOver()
+    }
+}
