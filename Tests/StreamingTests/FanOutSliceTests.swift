@@ -196,7 +196,7 @@ import TrebuchetTesting
                 strange.set("\(round)")
                 connection.succeed(UnsafeRawBufferPointer(start: nil, count: 0), nil)
             }
-            let checkCount = rig.shard.changes.checkCount - before
+            let looks = rig.shard.changes.checkCount - before
             // The connection's stream is still updated immediately.
             rig.observe(own.source, connection)
             own.set("new")

@@ -22,14 +22,14 @@ import Trebuchet
                     let number = Int.random(in: 0..<1_000_000, using: &random)
                     let at = model.firstIndex { $0 >= number } ?? model.count
                     guard at == model.count || model[at] != number else { continue }
-                    #expect(list.index(of: place(number)) == at)
-                    list.insert(Self.row(number), at: place(number))
+                    #expect(list.index(of: position(number)) == at)
+                    list.insert(Self.row(number), at: position(number))
                     model.insert(number, at: at)
                 } else {
                     let at = Int.random(in: model.indices, using: &random)
                     #expect(list[at].document.created == model[at])
-                    #expect(list.row(at: place(model[at])) === list[at])
-                    list.remove(at: place(model[at]))
+                    #expect(list.row(at: position(model[at])) === list[at])
+                    list.remove(at: position(model[at]))
                     model.remove(at: at)
                 }
             }
