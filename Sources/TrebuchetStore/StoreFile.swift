@@ -4,8 +4,8 @@ internal import Trebuchet
 
 /// The file of a store, locked for this process for the lifetime of the object.
 ///
-/// Two locks of the operating system end with the process, however it ends: one on the database itself, so that it is open
-/// once under all its names, and one on `FILE-lock`, which guards the creation and names the process.
+/// It holds two locks of the operating system, which end with the process, however it ends. The lock on the database itself
+/// holds for all its names. The lock on `FILE-lock` guards the creation, and that file names the process.
 final class StoreFile: Sendable {
     /// The resolved path: two links to a file are one store.
     let path: String

@@ -79,7 +79,7 @@ private struct CommandOutput {
         return count <= Self.maximumBytes
     }
 
-    /// The lines, escaped, and one about what is left out.
+    /// The escaped lines, and the number of further bytes.
     var lines: [String] {
         let lines = bytes.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
         return lines.map { LogLine.of(String(decoding: $0, as: UTF8.self)) }
