@@ -36,7 +36,8 @@ enum RESPFuzz {
                     return true
                 }
             }
-            precondition(parser.bufferedCount <= limits.bulkBytes + 2 + limits.elements, "\(parser.bufferedCount) are kept")
+            precondition(
+                parser.bufferedCount <= limits.bulkBytes + 2 + limits.elements, "\(parser.bufferedCount) are kept")
             if isOver { break }
         }
         return found
