@@ -9,7 +9,7 @@ import Trebuchet
     @Test("without free descriptors a server stops accepting, serves its connections, and accepts again later")
     func exhaustion() async throws {
         let server = try ChildProcess(
-            "/bin/sh", ["-c", "ulimit -n 40; exec \"$0\" serve --port 0", ServeProcess.tool])
+            "/bin/sh", ["-c", "ulimit -n 40; exec \"$0\" serve --examples --port 0", ServeProcess.tool])
         let line = try #require(await server.nextLine())
         let match = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/), "the server's output: \(line)")
         let port = try #require(Int(match.1))
