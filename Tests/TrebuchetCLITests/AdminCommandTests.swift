@@ -103,7 +103,7 @@ import TrebuchetTesting
             ("{\"id\":\"\"}\n", 1, "an id has 1 to 128 bytes", 0),
             (
                 "{\"id\":\"1\"}\n{\"id\":\"2\"}\n{\"id\":\"3\",\"t\":\"\(String(repeating: "x", count: 70_000))\"}\n",
-                3, "is too large", 2
+                3, "at most 65536 are allowed", 2
             ),
         ] {
             let file = try bench.write(text, to: "in.jsonl")

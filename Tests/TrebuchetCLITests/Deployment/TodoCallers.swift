@@ -17,6 +17,8 @@ final class TodoCallers: Sendable {
     var answered: Set<String> { state.withLock { $0.answered } }
     func stop() { state.withLock { $0.isStopping = true } }
 
+    /// Calls of the counter after each todo, as the list has at most 1,000 items.
+    private static let callsBetween = 100
     /// The title of the last todo.
     private static let end = "end"
 
@@ -35,9 +37,16 @@ final class TodoCallers: Sendable {
                 return "n\(state.last)"
             }
             guard let next else { return }
-            // The list has at most 1,000 items.
-            if answered.count > 400 { try? await Task.sleep(for: .milliseconds(50)) }
             await add(next, client)
+            for _ in 0..<Self.callsBetween where !state.withLock({ $0.isStopping }) { await increment(client) }
+        }
+    }
+
+    private func increment(_ client: TrebuchetClient) async {
+        do {
+            _ = try await client.call(actor: "counter", target: "increment()", arguments: [])
+        } catch {
+            state.withLock { $0.failures.append("increment: \(error)") }
         }
     }
 

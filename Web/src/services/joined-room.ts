@@ -269,7 +269,7 @@ export class JoinedRoom {
             case "notYours":
                 // The sign-in of the connection may take longer than a join. Otherwise the user has changed or signed out, and the client
                 // joins as the current user.
-                if (reason === "notSignedIn" && (failures < 3 || this._backend._account)) return delayAfter(failures)
+                if (reason === "notSignedIn" && this._backend._account) return delayAfter(failures)
                 this._attempt = secret()
                 this._token = null
                 break
