@@ -38,15 +38,15 @@ final class TodoCallers: Sendable {
             }
             guard let next else { return }
             await add(next, client)
-            for _ in 0..<Self.callsBetween where !state.withLock({ $0.isStopping }) { await increment(client) }
+            for _ in 0..<Self.callsBetween where !state.withLock({ $0.isStopping }) { await count(client) }
         }
     }
 
-    private func increment(_ client: TrebuchetClient) async {
+    private func count(_ client: TrebuchetClient) async {
         do {
-            _ = try await client.call(actor: "counter", target: "increment()", arguments: [])
+            _ = try await client.call(actor: "counters/beside", target: "add(_:)", arguments: [Array("1".utf8)])
         } catch {
-            state.withLock { $0.failures.append("increment: \(error)") }
+            state.withLock { $0.failures.append("add: \(error)") }
         }
     }
 
