@@ -48,11 +48,3 @@ extension [UInt8] {
     /// The bytes without the UTF-8 byte order mark that some editors put at the beginning of a file.
     package var withoutByteOrderMark: [UInt8] { starts(with: [0xEF, 0xBB, 0xBF]) ? Array(dropFirst(3)) : self }
 }
-extension BinaryInteger {
-    /// Returns the number with a noun in the singular or plural: `1 node`, `2 nodes`.
-    ///
-    /// - Parameter plural: the plural of the noun; nil to append an s to `singular`.
-    package func counted(_ singular: String, _ plural: String? = nil) -> String {
-        "\(self) \(self == 1 ? singular : plural ?? singular + "s")"
-    }
-}
