@@ -160,6 +160,17 @@ test("a signed-in client repeats a join unchanged until its connection is signed
     assert.notEqual(attempts[5], attempts[4])
 })
 
+test("a roster that arrives before the response of the join does not show the client to itself", async () => {
+    let respond
+    const { room } = roomOver((target) => (target.startsWith("join") ? new Promise((resolve) => (respond = resolve)) : 0))
+    await room._joined
+    while (!respond) await new Promise(setImmediate)
+    room.peers._show([{ id: "own", data: { v: 1 } }, { id: "other", data: { v: 2 } }])
+    respond({ token: "t", session: "own", events: { epoch: "e", last: 0 } })
+    await until(room.status, ({ phase }) => phase === "joined")
+    assert.deepEqual(room.peers.getSnapshot().map(({ id }) => id), ["other"])
+})
+
 test("a presence has what the encoder of its own writes", async () => {
     const { room, called } = roomOver(() => new Promise(() => {}), { cells: [2n ** 60n], none: undefined })
     await room._joined

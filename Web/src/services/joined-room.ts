@@ -190,6 +190,8 @@ export class JoinedRoom {
         this._token = token
         if (session.length <= longestSession) this._sessions.add(session)
         if (this._sessions.size > mostSessions) this._sessions.delete([...this._sessions][0]!)
+        // A roster with this membership may have arrived before this response.
+        this._showPeers(this._room.peers.getSnapshot())
         this._cursor._joined(events)
         if (!this._isCurrent(turn) || this._left) return
         this._isJoined = true
@@ -331,7 +333,12 @@ export class JoinedRoom {
     private _tellPeers(members: Record<string, Peer>): void {
         this._begun(false)
         // Numeric member names are in ascending order.
-        this._room.peers._show(Object.values(members).filter(({ id }) => !this._sessions.has(id)))
+        this._showPeers(Object.values(members))
+    }
+
+    /** Shows the members that are not memberships of this client. */
+    private _showPeers(members: readonly Peer[]): void {
+        this._room.peers._show(members.filter(({ id }) => !this._sessions.has(id)))
     }
 
     // Events
