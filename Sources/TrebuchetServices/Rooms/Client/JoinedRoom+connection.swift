@@ -67,7 +67,12 @@ extension JoinedRoom {
                 presence: shown.map { EncodedJSON($0) }, token: token, attempt: attempt)
             change { contents in
                 contents.joins += 1
+                let isNew = !contents.ownMemberships.ids.contains(ticket.membershipID)
                 contents.ownMemberships.insert(ticket.membershipID)
+                // A roster with the new membership may have been delivered before this response.
+                if isNew, contents.roster?.members.contains(where: { $0.id == ticket.membershipID }) == true {
+                    contents.rosterCount += 1
+                }
                 // Other members see the client from now on, and it must receive all events published since the join.
                 if contents.wantsEvents { contents.cursor.joined(at: ticket.events) }
                 contents.plan.joined(ticket, showing: shown)
