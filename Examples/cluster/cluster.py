@@ -164,7 +164,7 @@ class Cluster:
         self.nginx.start()
 
     def end(self):
-        """In the order in which nothing is lost: nodes give away what they own while there is an engine."""
+        """This order loses nothing: nodes hand over their slots while the coordination store runs."""
         self.nginx.end(5)
         threads = [threading.Thread(target=node.end, args=(20,)) for node in self.nodes.values()]
         for each in threads:
@@ -200,7 +200,7 @@ class Cluster:
         }
 
     def start_asked(self, within):
-        """Starts the nodes that were asked for, or waits so long for one."""
+        """Starts the next requested node, or returns after `within` seconds without a request."""
         try:
             node, done = self.starts.get(timeout=within)
         except queue.Empty:
