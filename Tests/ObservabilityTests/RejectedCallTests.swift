@@ -110,14 +110,14 @@ import TrebuchetTesting
         } _: { client, _, rig async throws in
             _ = try await rig.json("/inspect/log")
             let vault = try client.resolve(Vault.self, id: "vault")
-            await #expect(throws: TrebuchetError.self) { try await vault.open(with: "code-4711") }
-            await #expect(throws: TrebuchetError.self) { try await vault.openLater(with: "code-4711") }
+            await #expect(throws: TrebuchetError.self) { try await vault.open(with: "code-swordfish") }
+            await #expect(throws: TrebuchetError.self) { try await vault.openLater(with: "code-swordfish") }
             await #expect(throws: TrebuchetError.self) {
-                try await client.resolve(Safe.self, id: "safe").fail(with: "code-4711")
+                try await client.resolve(Safe.self, id: "safe").fail(with: "code-swordfish")
             }
             let log = try await rig.answer("/inspect/log")
-            #expect(!log.contains("4711"), "\(InspectorRig.body(log))")
-            #expect(!"\(lines.events)".contains("4711"), "\(lines.events)")
+            #expect(!log.contains("swordfish"), "\(InspectorRig.body(log))")
+            #expect(!"\(lines.events)".contains("swordfish"), "\(lines.events)")
             #expect(lines.events.count == 3, "\(lines.events)")
             for event in lines.events { #expect("\(event)".contains("WrongCode")) }
         }
