@@ -7,6 +7,7 @@ final class OpenFiles: Sendable {
     /// The numbers of open files.
     private struct Counts {
         var all = 0
+        /// Also of networks.
         var hosts: [AddressKey: Int] = [:]
     }
 
@@ -27,8 +28,11 @@ final class OpenFiles: Sendable {
         let isTaken = counts.withLock { counts in
             guard counts.all < most else { return false }
             if let host {
-                guard counts.hosts[host, default: 0] < maximumPerHost else { return false }
-                counts.hosts[host, default: 0] += 1
+                let network = host.network
+                guard counts.hosts[host, default: 0] < maximumPerHost,
+                    network == host || counts.hosts[network, default: 0] < NetworkQuota.limit(maximumPerHost)
+                else { return false }
+                for party in Set([host, network]) { counts.hosts[party, default: 0] += 1 }
             }
             counts.all += 1
             return true
@@ -40,8 +44,10 @@ final class OpenFiles: Sendable {
         counts.withLock { counts in
             counts.all -= 1
             guard let host else { return }
-            let left = counts.hosts[host, default: 1] - 1
-            counts.hosts[host] = left > 0 ? left : nil
+            for party in Set([host, host.network]) {
+                let left = counts.hosts[party, default: 1] - 1
+                counts.hosts[party] = left > 0 ? left : nil
+            }
         }
     }
 

@@ -101,12 +101,15 @@ struct MemoryTable {
         for take in takes {
             let name = ByteText(take.key.name)
             var kind = (rates[take.key.kind] ?? [:]).filter { $0.value > now }
-            kind[name] = max(now, kind[name] ?? now) + take.interval.fractionalMilliseconds
-            while kind.count > take.maximumEntries {
+            var used = max(now, kind[name] ?? now)
+            while kind[name] == nil, kind.count >= take.maximumEntries {
                 // Among equal ones the first in byte order, as in Redis.
                 guard let first = kind.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) else { break }
                 kind[first.key] = nil
+                let mostUsed = now + Double(take.burst - 1) * take.interval.fractionalMilliseconds
+                used = min(max(used, first.value), mostUsed)
             }
+            kind[name] = used + take.interval.fractionalMilliseconds
             rates[take.key.kind] = kind
         }
         return nil

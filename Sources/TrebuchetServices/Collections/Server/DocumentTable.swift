@@ -105,11 +105,11 @@ struct DocumentTable: Sendable {
         return document.flatMap { $0.isExpired(at: time) ? nil : $0 }
     }
 
-    /// Returns an identifier of a host that is only valid in this collection and does not reveal the host.
+    /// Returns an identifier of a host's network that is only valid in this collection and does not reveal the network.
     func origin(of host: CallerHost?) -> UInt32? {
         guard let host else { return nil }
         var digest = StableDigest()
-        for number in [secret, host.number, secret] { digest.combine(number) }
+        for number in [secret, host.network.number, secret] { digest.combine(number) }
         return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 
