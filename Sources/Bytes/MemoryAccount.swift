@@ -56,7 +56,7 @@ package final class MemoryAccount: Sendable {
     package func reserve(_ bytes: Int) throws(MemoryLimitExceeded) {
         let excess: MemoryLimitExceeded? = state.withLock { state in
             guard state.bufferedBytes + bytes <= limit else { return MemoryLimitExceeded(.connection, limit) }
-            if let address, address.usedBytes + bytes > address.limit {
+            if let address, !address.hasRoom(for: bytes) {
                 return MemoryLimitExceeded(.address, address.limit)
             }
             if let principal = state.principal, principal.usedBytes + bytes > principal.limit {
@@ -85,7 +85,7 @@ package final class MemoryAccount: Sendable {
                 return MemoryLimitExceeded(.server, server.limit)
             }
             guard !isSmall else { return nil }
-            if let address, address.usedBytes > address.limit { return MemoryLimitExceeded(.address, address.limit) }
+            if let address, !address.hasRoom(for: 0) { return MemoryLimitExceeded(.address, address.limit) }
             if let principal = state.principal, principal.usedBytes > principal.limit {
                 return MemoryLimitExceeded(.principal, principal.limit)
             }

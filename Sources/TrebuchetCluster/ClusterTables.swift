@@ -67,8 +67,8 @@ public struct RateConsumption: Hashable, Sendable {
     public let interval: Duration
     /// The maximum number of units available at once.
     public let burst: Int
-    /// The maximum number of keys of the kind whose consumption is stored. Beyond that, the keys that are restored
-    /// first are dropped.
+    /// The maximum number of keys of the kind whose consumption is stored. Beyond that, a new key replaces the key that is restored
+    /// first and starts with its consumption, with at least one unit available.
     public let maximumEntries: Int
 
     /// Consumes one of `burst` units, which become available again one after another.

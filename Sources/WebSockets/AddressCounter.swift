@@ -2,7 +2,7 @@ internal import Networking
 internal import Synchronization
 internal import Transports
 
-/// Counts the connections of each host and enforces their limit.
+/// Counts the connections of each host and each network, and enforces their limits.
 final class AddressCounter: Sendable {
     /// The outcome of counting a connection.
     enum Decision {
@@ -30,8 +30,13 @@ final class AddressCounter: Sendable {
 
     private func reserve(_ key: AddressKey) -> Bool {
         counts.withLock { counts in
-            let count = counts[key, default: 0]
+            let (count, network) = (counts[key, default: 0], key.network)
             guard count < limit else { return false }
+            if network != key {
+                let all = counts[network, default: 0]
+                guard all / AddressKey.hostQuotasPerNetwork < limit else { return false }
+                counts[network] = all + 1
+            }
             counts[key] = count + 1
             return true
         }
@@ -39,8 +44,10 @@ final class AddressCounter: Sendable {
 
     fileprivate func release(_ key: AddressKey) {
         counts.withLock { counts in
-            let count = counts[key, default: 1]
-            counts[key] = count > 1 ? count - 1 : nil
+            for key in Set([key, key.network]) {
+                let count = counts[key, default: 1]
+                counts[key] = count > 1 ? count - 1 : nil
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ final class ServerMemory: MemoryAccountProvider, Sendable {
 
     private let server: MemoryBudget
     private let bytesPerAddress: Int
+    private let bytesPerNetwork: Int
     private let bytesPerConnection: Int
     /// The addresses with buffered memory.
     private let addresses = Mutex<[AddressKey: Address]>([:])
@@ -22,6 +23,10 @@ final class ServerMemory: MemoryAccountProvider, Sendable {
         let server = shared ?? MemoryBudget(limit: limits.bufferedBytes)
         self.server = server
         bytesPerAddress = limits.bufferedBytesPerHost ?? server.limit / 4
+        // At most a half, so that two networks do not use all of the memory.
+        let perNetwork = bytesPerAddress.multipliedReportingOverflow(by: AddressKey.hostQuotasPerNetwork)
+        bytesPerNetwork = max(
+            bytesPerAddress, min(perNetwork.overflow ? .max : perNetwork.partialValue, server.limit / 2))
         bytesPerConnection = limits.bufferedBytesPerConnection
     }
 
@@ -30,20 +35,30 @@ final class ServerMemory: MemoryAccountProvider, Sendable {
             return MemoryAccount(limit: bytesPerConnection, server: server)
         }
         let budget = addresses.withLock { addresses in
-            var entry = addresses[key] ?? Address(budget: MemoryBudget(limit: bytesPerAddress), accounts: 0)
-            entry.accounts += 1
-            addresses[key] = entry
-            return entry.budget
+            let network = key.network
+            let shared = network == key ? nil : Self.enter(network, bytesPerNetwork, within: nil, &addresses)
+            return Self.enter(key, bytesPerAddress, within: shared, &addresses)
         }
         return MemoryAccount(limit: bytesPerConnection, address: budget, server: server) { [weak self] in
             self?.release(key)
         }
     }
 
+    private static func enter(
+        _ key: AddressKey, _ limit: Int, within network: MemoryBudget?, _ addresses: inout [AddressKey: Address]
+    ) -> MemoryBudget {
+        var entry = addresses[key] ?? Address(budget: MemoryBudget(limit: limit, within: network), accounts: 0)
+        entry.accounts += 1
+        addresses[key] = entry
+        return entry.budget
+    }
+
     private func release(_ key: AddressKey) {
         addresses.withLock { addresses in
-            let left = (addresses[key]?.accounts ?? 1) - 1
-            if left > 0 { addresses[key]?.accounts = left } else { addresses[key] = nil }
+            for key in Set([key, key.network]) {
+                let left = (addresses[key]?.accounts ?? 1) - 1
+                if left > 0 { addresses[key]?.accounts = left } else { addresses[key] = nil }
+            }
         }
     }
 
@@ -51,7 +66,9 @@ final class ServerMemory: MemoryAccountProvider, Sendable {
     func refusal(of address: SocketAddress?) -> MemoryLimitExceeded? {
         if server.isExhausted { return MemoryLimitExceeded(.server, server.limit) }
         guard let address, let key = AddressKey(address) else { return nil }
-        let isExhausted = addresses.withLock { $0[key]?.budget.isExhausted ?? false }
+        let isExhausted = addresses.withLock { addresses in
+            [key, key.network].contains { addresses[$0]?.budget.isExhausted == true }
+        }
         return isExhausted ? MemoryLimitExceeded(.address, bytesPerAddress) : nil
     }
 }

@@ -225,10 +225,10 @@ import TrebuchetTesting
         }
     }
 
-    @Test("the number of concurrent mail deliveries is limited")
+    @Test("the numbers of concurrent and of waiting mail deliveries are limited")
     func mailsInFlight() async throws {
         var limits = AuthLimits()
-        limits.mailsInFlight = 1
+        (limits.mailsInFlight, limits.waitingMails) = (1, 0)
         try await withServer(limits: limits) { server in
             let client = try await server.client()
             server.part.update(.held)
@@ -250,7 +250,7 @@ import TrebuchetTesting
                 }
                 return outcomes
             }
-            #expect(outcomes == [.limitReached("mailsInFlight"), nil])
+            #expect(outcomes == [.limitReached("waitingMails"), nil])
             await client.close()
         }
     }

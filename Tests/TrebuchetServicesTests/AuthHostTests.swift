@@ -84,6 +84,23 @@ import TrebuchetTesting
         }
     }
 
+    @Test("many hosts of an IPv6 /48 network have the rates of four hosts together")
+    func largerNetwork() async throws {
+        var limits = AuthLimits()
+        limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 1)
+        try await withServer(limits: limits) { server in
+            var clients: [TrebuchetClient] = []
+            for number in 1...6 { clients.append(try await server.client(from: "2001:db8:1:\(number)::1")) }
+            for client in clients[..<4] { _ = try await client.auth.signInAsGuest() }
+            for client in clients[4...] {
+                #expect(isRateLimited(await outcome { _ = try await client.auth.signInAsGuest() }))
+            }
+            clients.append(try await server.client(from: "2001:db8:2:1::1"))
+            _ = try await clients[6].auth.signInAsGuest()
+            for client in clients { await client.close() }
+        }
+    }
+
     @Test("a connection inherits no state of an earlier one at the same memory address")
     func inherited() async throws {
         let accounts = try await Accounts(mailer: ClosureMailer { _, _ in })

@@ -8,10 +8,10 @@ import Trebuchet
 @Suite struct AuthRatesTests {
     @Test("a rate table limits each key separately, and rates recover with time")
     func rates() {
-        var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 10)
+        var table = RateTable<String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 10)
         for _ in 0..<2 {
             #expect(table.wait(for: "a", at: 0) == nil)
-            table.consume("a", of: 1, at: 0)
+            table.consume("a", at: 0)
         }
         #expect(table.wait(for: "a", at: 0) == 1000)
         #expect(table.wait(for: "a", at: 0) == 1000, "a check consumes nothing")
@@ -44,10 +44,10 @@ import Trebuchet
         let connection = CallerConnection(
             principal: nil, remoteAddress: SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false))
         _ = try await accounts.sendMagicCode(to: "ada@b.c", for: connection)
-        try await accounts.consumeAttempt(connection)
+        try await accounts.consumeRate(.attempt, connection)
         wall.advance(by: .seconds(-3_600))
         await #expect(throws: AuthError.rateLimited(retryAfterMilliseconds: 1_000)) {
-            try await accounts.consumeAttempt(connection)
+            try await accounts.consumeRate(.attempt, connection)
         }
         uptime.advance(by: .seconds(1))
         let code = try #require(sent.entries.first)
@@ -58,17 +58,60 @@ import Trebuchet
         #expect(grant.user.email == "ada@b.c")
     }
 
-    @Test("a full table evicts recovered keys first, then the oldest key of the owner with the most")
+    @Test(
+        "a full table evicts restored keys first, then those that are restored soonest, and new keys start with their use"
+    )
     func eviction() {
-        var table = RateTable<Int, String>(RateLimit(callsPerSecond: 1, burst: 1), capacity: 3)
-        table.consume("a", of: 1, at: 0)
-        table.consume("b", of: 2, at: 900)
-        table.consume("c", of: 2, at: 900)
-        // By this time "a" has recovered.
-        table.consume("d", of: 3, at: 1000)
-        #expect(["b", "c", "d"].map { table.wait(for: $0, at: 1000) } == [900, 900, 1000])
-        table.consume("e", of: 3, at: 1000)
-        #expect(["b", "c", "d", "e"].map { table.wait(for: $0, at: 1000) } == [nil, 900, 1000, 1000])
+        var table = RateTable<String>(RateLimit(callsPerSecond: 1, burst: 2), capacity: 3)
+        table.consume("a", at: 0)
+        table.consume("b", at: 500)
+        table.consume("b", at: 500)
+        table.consume("c", at: 900)
+        // By then "a" is restored.
+        table.consume("d", at: 1000)
+        #expect(["b", "c", "d"].map { table.wait(for: $0, at: 1000) } == [500, nil, nil] && table.count == 3)
+        // Evicts "c", which is restored at 1900.
+        table.consume("e", at: 1000)
+        #expect(["b", "d", "e"].map { table.wait(for: $0, at: 1000) } == [500, nil, 900] && table.count == 3)
+        // Evicts "d", of which one unit was taken; one is left in any case.
+        table.consume("f", at: 1000)
+        #expect(["b", "e", "f"].map { table.wait(for: $0, at: 1000) } == [500, 900, 1000] && table.count == 3)
+    }
+
+    @Test("a key that is evicted by a flood of others gets one more for as many others as the table has keys")
+    func flood() {
+        var table = RateTable<Int>(RateLimit(callsPerSecond: 0.001, burst: 5), capacity: 100)
+        var (taken, others) = (0, 0)
+        for round in 0..<10_000 {
+            let now = Int64(round)
+            if table.wait(for: -1, at: now) == nil {
+                table.consume(-1, at: now)
+                taken += 1
+            }
+            for number in 0..<3 where table.wait(for: 3 * round + number, at: now) == nil {
+                table.consume(3 * round + number, at: now)
+                others += 1
+            }
+            #expect(table.count <= 100)
+        }
+        #expect(others == 30_000 && taken >= 5 && taken <= 5 + others / 90, "\(taken)")
+    }
+
+    @Test("a host and its network have separate rates, and a network those of four hosts")
+    func networks() {
+        var table = HostRateTable<Int>(RateLimit(callsPerSecond: 0.001, burst: 2), capacity: 100)
+        var taken: [Int: Int] = [:]
+        // Hosts of network 1, and one without a network.
+        for host in [1_001, 1_002, 1_003, 1_004, 1_005, 7] {
+            for _ in 0..<3 where table.wait(for: host, at: 0) == nil {
+                table.consume(host, at: 0)
+                taken[host, default: 0] += 1
+            }
+        }
+        #expect(taken == [1_001: 2, 1_002: 2, 1_003: 2, 1_004: 2, 7: 2])
+        #expect(table.wait(for: 1_005, "a", at: 0) == nil)
+        table.remove(1_005, "")
+        #expect(table.wait(for: 1_005, at: 0) == nil && table.wait(for: 1_001, at: 0) != nil)
     }
 
     @Test("a fair table keeps the entries of other owners, whoever fills it", arguments: [1, 16, 100, 1_000])
@@ -86,6 +129,18 @@ import Trebuchet
         #expect(table[1_000_000 + 3 * capacity - 1] != nil)
         #expect(gone.count + table.count == few + 3 * capacity, "each evicted entry was reported")
         #expect(gone.allSatisfy { table[$0] == nil })
+    }
+
+    @Test("a network with many hosts evicts its own entries, each host keeping its newest")
+    func hostsOfNetwork() {
+        var table = FairEvictionTable<Int, Int, Int>(capacity: 15)
+        for owner in 1...5 { table.insert(owner, for: owner, of: owner) }
+        for round in 0..<3 {
+            for host in 1_000..<1_008 { table.insert(host, for: host * 10 + round, of: host) }
+        }
+        for owner in 1...5 { #expect(table[owner] == owner) }
+        #expect(table.count == 15)
+        for host in 1_000..<1_008 { #expect(table[host * 10 + 2] == host) }
     }
 
     @Test("a flood of owners evicts its own oldest entries")
@@ -106,10 +161,10 @@ import Trebuchet
         limits.attemptsPerHost = RateLimit(callsPerSecond: 0.001, burst: 2)
         var rates = AuthRates<Int>(limits)
         let asker = AuthRates<Int>.Requester(host: 1, connection: 1)
-        try rates.consumeCode(for: "a", asker, at: 0)
-        for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.consumeCode(for: "a", asker, at: 0) } }
-        try rates.consumeCode(for: "b", asker, at: 0)
-        #expect(throws: AuthError.self) { try rates.consumeAttempt(asker, at: 0) }
+        try rates.consume(.code(for: "a"), asker, at: 0)
+        for _ in 0..<5 { #expect(throws: AuthError.self) { try rates.consume(.code(for: "a"), asker, at: 0) } }
+        try rates.consume(.code(for: "b"), asker, at: 0)
+        #expect(throws: AuthError.self) { try rates.consume(.attempt, asker, at: 0) }
     }
 
     @Test("a single host never uses up an address's codes, and using a code restores its host's rate")
@@ -118,21 +173,26 @@ import Trebuchet
         var sent = 0
         for minute in stride(from: 0, to: Int64(60 * 24 * 30), by: 5) {
             let asker = AuthRates<Int>.Requester(host: 1, connection: UInt64(minute))
-            if (try? rates.consumeCode(for: "a", asker, at: minute * 60_000)) != nil { sent += 1 }
+            if (try? rates.consume(.code(for: "a"), asker, at: minute * 60_000)) != nil { sent += 1 }
         }
         #expect((700...740).contains(sent), "one an hour, \(sent)")
         let now = Int64(60 * 24 * 30) * 60_000
         let owner = AuthRates<Int>.Requester(host: 2, connection: .max)
-        for _ in 0..<5 { try rates.consumeCode(for: "a", owner, at: now) }
-        #expect(throws: AuthError.self) { try rates.consumeCode(for: "a", owner, at: now) }
+        for _ in 0..<5 { try rates.consume(.code(for: "a"), owner, at: now) }
+        #expect(throws: AuthError.self) { try rates.consume(.code(for: "a"), owner, at: now) }
         rates.usedCode(for: "a", owner)
-        try rates.consumeCode(for: "a", AuthRates<Int>.Requester(host: 2, connection: 7), at: now)
+        try rates.consume(.code(for: "a"), AuthRates<Int>.Requester(host: 2, connection: 7), at: now)
         // Many hosts together reach the limit all the same.
         var all = 0
         for host in 3..<100 {
             let asker = AuthRates<Int>.Requester(host: host, connection: UInt64(host) << 32)
-            if (try? rates.consumeCode(for: "a", asker, at: now)) != nil { all += 1 }
+            if (try? rates.consume(.code(for: "a"), asker, at: now)) != nil { all += 1 }
         }
         #expect(all < 50)
     }
+}
+
+/// A host number, in the network of its thousands.
+extension Int: QuotaHost {
+    var network: Int { self < 1_000 ? self : self / 1_000 * -1 }
 }

@@ -1,4 +1,5 @@
 import Testing
+import Trebuchet
 
 @testable import TrebuchetServices
 
@@ -22,5 +23,23 @@ struct HolderQuotaUsageTests {
         #expect(shares.exceeded(one, by: 3) == nil)
         // An anonymous caller at this machine has no quota.
         #expect(shares.exceeded(QuotaHolder(principal: nil, host: nil), by: 100) == nil)
+    }
+
+    @Test("a network of hosts has the quota of four hosts, and a host with nothing else is forgotten with it")
+    func networks() {
+        var shares = HolderQuotaUsage(perPrincipal: .max, perHost: 2)
+        func holder(_ number: Int) -> QuotaHolder {
+            QuotaHolder(principal: nil, host: CallerHost(address: "2001:db8:1:\(number)::1"))
+        }
+        for number in 0..<4 {
+            #expect(shares.exceeded(holder(number), by: 2) == nil)
+            shares.reserve(holder(number), 2)
+            #expect(shares.exceeded(holder(number)) == 2)
+        }
+        #expect(shares.exceeded(holder(5)) == 8)
+        let other = QuotaHolder(principal: nil, host: CallerHost(address: "2001:db8:2::1"))
+        #expect(shares.exceeded(other, by: 2) == nil)
+        for number in 0..<4 { shares.release(holder(number), 2) }
+        #expect(shares.holderCount == (0, 0) && shares.exceeded(holder(5), by: 2) == nil)
     }
 }

@@ -61,6 +61,16 @@ import Testing
         #expect(table.consume(19_999, at: 0) != nil)
     }
 
+    @Test("a full table evicts the bucket that is full soonest, so a flood of parties restores no rate")
+    func eviction() {
+        var table = BucketTable<Int>(RateLimit(callsPerSecond: 0.001, burst: 3), capacity: 8)
+        for _ in 0..<3 { #expect(table.consume(-1, at: 0) == nil) }
+        for party in 0..<100 {
+            _ = table.consume(party, at: 0)
+            #expect(table.consume(-1, at: 0) != nil)
+        }
+    }
+
     @Test("all shards of shared buckets enforce the rate")
     func shared() {
         let buckets = ShardedBuckets<String>(RateLimit(callsPerSecond: 1, burst: 1))

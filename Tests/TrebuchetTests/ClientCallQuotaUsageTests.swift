@@ -31,7 +31,7 @@ struct ClientCallQuotaUsageTests {
                 let host = try #require(AddressKey(SocketAddress(host: "192.0.2.1", port: 1, isIPv6: false)))
                 return [
                     quotas.calls.count, quotas.principals.share(of: PrincipalName("Ada")).quota.count,
-                    quotas.hosts.share(of: host).quota.count, quotas.hostBytes.share(of: host).quota.count,
+                    quotas.hosts.share(of: host).count, quotas.hostBytes.share(of: host).count,
                     memory.usedBytes,
                 ]
             }

@@ -186,6 +186,15 @@ import WebSockets
         let all = QuotaScopes(connection: 7, principal: "ada", host: host)
         #expect(all.all == [.connection(7), .principal(PrincipalName("ada")), .host(host.number)])
         #expect(all.beyondConnection == [.principal(PrincipalName("ada")), .host(host.number), .server])
+        let ipv6 = try #require(SocketAddress(literal: "2001:db8:1:2::3", port: 0).flatMap { AddressKey($0) })
+        #expect(
+            QuotaScopes(connection: nil, principal: nil, host: ipv6).all
+                == [.host(ipv6.number), .network(ipv6.network.number)])
+        let limits = ServerLimits()
+        for resource in SharedResource.allCases {
+            let (host, network) = (limits.share(of: resource, .host(1)), limits.share(of: resource, .network(1)))
+            #expect(network.limit == 4 * host.limit && network.setting == host.setting)
+        }
         #expect(QuotaScopes(connection: 7, principal: nil, host: nil).all == [.connection(7)])
         #expect(QuotaScopes(connection: 7, principal: nil, host: nil).beyondConnection == [.server])
         #expect(Set(SharedResource.allCases.map(\.name)).count == SharedResource.allCases.count)

@@ -9,6 +9,9 @@ package struct CallerHost: Hashable, Sendable {
 
     /// A number that is equal in every process for the same host.
     package var number: UInt64 { key.number }
+
+    /// The IPv6 /48 network of the host, as a host; the host itself for IPv4.
+    package var network: CallerHost { CallerHost(key.network) }
 }
 
 extension CallerHost {

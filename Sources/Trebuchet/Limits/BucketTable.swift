@@ -12,12 +12,13 @@ struct BucketTable<QuotaScope: Hashable> {
     /// The number of buckets that each call inspects. It exceeds the one bucket that a call can add, so full buckets cannot
     /// accumulate.
     private static var inspectionsPerCall: Int { 2 }
+    /// The number of buckets that an eviction inspects.
+    private static var inspectionsPerEviction: Int { 16 }
     /// The table size up to which nothing is removed, so that infrequent callers keep their bucket.
     private static var minimumRetained: Int { 1_000 }
 
     private let limit: RateLimit
-    /// The maximum number of buckets. At this size a bucket that is not full is replaced by a new one, and its party may start
-    /// with a full bucket.
+    /// The maximum number of buckets. At this size a new one replaces, of some others, the one that is full soonest.
     private let capacity: Int
     private var places: [QuotaScope: Int] = [:]
     private var slots: [Slot] = []
@@ -40,12 +41,25 @@ struct BucketTable<QuotaScope: Hashable> {
             inspectionCount += 1
             return slots[place].bucket.consume(count, at: now)
         }
-        if slots.count >= capacity { remove(next < slots.count ? next : 0) }
+        if slots.count >= capacity { evictOne(at: now) }
         var bucket = TokenBucket(limit, now: now)
         let wait = bucket.consume(count, at: now)
         places[party] = slots.count
         slots.append(Slot(party: party, bucket: bucket))
         return wait
+    }
+
+    /// Evicts the bucket whose loss changes its party's rate least.
+    private mutating func evictOne(at now: UInt64) {
+        var (evicted, shortest) = (0, Double.infinity)
+        for _ in 0..<min(Self.inspectionsPerEviction, slots.count) {
+            if next >= slots.count { next = 0 }
+            inspectionCount += 1
+            let time = slots[next].bucket.timeToFull(at: now)
+            if time < shortest { (evicted, shortest) = (next, time) }
+            next += 1
+        }
+        remove(evicted)
     }
 
     private mutating func forgetSome(at now: UInt64) {

@@ -16,6 +16,13 @@ public struct RateLimit: Sendable, Hashable {
     }
 }
 
+extension RateLimit {
+    /// The limit of a network whose hosts have this limit.
+    package var ofNetwork: RateLimit {
+        RateLimit(callsPerSecond: callsPerSecond * Double(NetworkQuota.hosts), burst: NetworkQuota.limit(burst))
+    }
+}
+
 /// A token bucket that refills with time; each call takes one token or more. Pure: the time is a parameter.
 package struct TokenBucket {
     private let limit: RateLimit
@@ -42,8 +49,11 @@ package struct TokenBucket {
         return Int(((needed - tokens) / limit.callsPerSecond * 1000).rounded(.up))
     }
 
-    package func isFull(at now: UInt64) -> Bool {
-        tokens + Double(now - min(filled, now)) / 1e9 * limit.callsPerSecond >= Double(limit.burst)
+    package func isFull(at now: UInt64) -> Bool { timeToFull(at: now) <= 0 }
+
+    /// Returns the time until the bucket is full, in seconds; not above 0 when it is.
+    func timeToFull(at now: UInt64) -> Double {
+        (Double(limit.burst) - tokens) / limit.callsPerSecond - Double(now - min(filled, now)) / 1e9
     }
 }
 

@@ -13,13 +13,17 @@ final class OpenFiles: Sendable {
         let body: BodyTransfer
         let start: UInt64
 
+        /// The host and its network, in which the transfer counts.
+        var parties: Set<AddressKey> { host.map { [$0, $0.network] } ?? [] }
+
         /// The mean rate in bytes per second.
         func rate(at now: UInt64) -> Double { Double(body.acknowledgedBytes) / (Double(now &- start) / 1e9) }
     }
 
     private struct State {
         var transfers: [UInt64: Transfer] = [:]
-        var hosts: [AddressKey: Int] = [:]
+        /// The numbers of transfers of hosts and networks.
+        var parties: [AddressKey: Int] = [:]
         var lastNumber: UInt64 = 0
         /// The number of replaced files that are not closed yet.
         var replaced = 0
@@ -27,18 +31,18 @@ final class OpenFiles: Sendable {
         /// Removes a transfer from the counts.
         mutating func remove(_ number: UInt64) -> Transfer? {
             guard let transfer = transfers.removeValue(forKey: number) else { return nil }
-            if let host = transfer.host {
-                let left = hosts[host, default: 1] - 1
-                hosts[host] = left > 0 ? left : nil
+            for party in transfer.parties {
+                let left = parties[party, default: 1] - 1
+                parties[party] = left > 0 ? left : nil
             }
             return transfer
         }
 
-        /// Removes the slowest transfer that is older than `grace`, of one host or of all.
-        mutating func removeSlowest(of host: AddressKey?, at now: UInt64, grace: UInt64) -> BodyTransfer? {
+        /// Removes the slowest transfer that is older than `grace`, of one host or network, or of all.
+        mutating func removeSlowest(of party: AddressKey?, at now: UInt64, grace: UInt64) -> BodyTransfer? {
             guard replaced < OpenFiles.maximumReplaced else { return nil }
             let slowest = transfers.lazy
-                .filter { (host == nil || $0.value.host == host) && now &- $0.value.start >= grace }
+                .filter { (party.map($0.value.parties.contains) ?? true) && now &- $0.value.start >= grace }
                 .min { $0.value.rate(at: now) < $1.value.rate(at: now) }
             guard let slowest, let removed = remove(slowest.key) else { return nil }
             replaced += 1
@@ -61,27 +65,33 @@ final class OpenFiles: Sendable {
     /// The number of files in transfer.
     var count: Int { state.withLock { $0.transfers.count + $0.replaced } }
 
-    /// Reserves one more open file. At a limit it takes the place of the slowest reader, of the host or of all, whose connection
+    /// Reserves one more open file. At a limit it takes the place of the slowest reader, of the host, of its network or of all, whose connection
     /// is then reset; nil if all are new. Loopback counts towards the total only.
     func reserveFile(for host: AddressKey?, at now: UInt64 = MonotonicClock.now) -> FileReservation? {
         let host = host.flatMap { $0.isLoopback ? nil : $0 }
         var slowest: BodyTransfer?
         let reservation = state.withLock { state -> FileReservation? in
-            if let host, state.hosts[host, default: 0] >= maximumPerHost {
-                slowest = state.removeSlowest(of: host, at: now, grace: grace)
+            let body = BodyTransfer()
+            let transfer = Transfer(host: host, body: body, start: now)
+            if let full = transfer.parties.first(where: { isFull($0, state) }) {
+                slowest = state.removeSlowest(of: full, at: now, grace: grace)
             } else if state.transfers.count >= most {
                 slowest = state.removeSlowest(of: nil, at: now, grace: grace)
             }
-            guard state.transfers.count < most, host.map({ state.hosts[$0, default: 0] < maximumPerHost }) ?? true
-            else { return nil }
+            guard state.transfers.count < most, !transfer.parties.contains(where: { isFull($0, state) }) else { return nil }
             state.lastNumber += 1
-            let body = BodyTransfer()
-            state.transfers[state.lastNumber] = Transfer(host: host, body: body, start: now)
-            if let host { state.hosts[host, default: 0] += 1 }
+            state.transfers[state.lastNumber] = transfer
+            for party in transfer.parties { state.parties[party, default: 0] += 1 }
             return FileReservation(self, state.lastNumber, body)
         }
         slowest?.cancel()
         return reservation
+    }
+
+    /// Returns true if a host or a network has as many transfers as it may have.
+    private func isFull(_ party: AddressKey, _ state: State) -> Bool {
+        let limit = party.isNetwork ? NetworkQuota.limit(maximumPerHost) : maximumPerHost
+        return state.parties[party, default: 0] >= limit
     }
 
     private func release(_ number: UInt64) {

@@ -27,6 +27,8 @@ public final class CallerConnection: Sendable, Hashable {
         var authorizationChanged: (@Sendable () -> Void)?
         /// Closures that run after the principal changes.
         var principalObservers: [@Sendable () -> Void] = []
+        /// Closures that run after the authorization is revoked.
+        var revocationObservers: [@Sendable () -> Void] = []
         var isOpen = true
         var handlers: [UInt64: @Sendable () -> Void] = [:]
         var lastHandler: UInt64 = 0
@@ -96,6 +98,11 @@ public final class CallerConnection: Sendable, Hashable {
         state.withLock { if $0.isOpen { $0.principalObservers.append(body) } }
     }
 
+    /// Registers a closure that runs whenever the authorization is revoked, until the connection closes; as `onPrincipalChange`.
+    package func onRevocation(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { if $0.isOpen { $0.revocationObservers.append(body) } }
+    }
+
     /// Revokes the authorization of the connection after the session of its client has ended. Calls and streams fail with
     /// `unauthenticated` as soon as its reactor is notified. Running streams end with that error, and the client is notified.
     /// Setting `principal`, to a new principal or to nil, ends the revocation.
@@ -108,11 +115,12 @@ public final class CallerConnection: Sendable, Hashable {
     ///   - actor: an actor that may still be called, for a new sign-in.
     public func revokeAccess(_ reason: String, except actor: String? = nil) {
         if isShared { return }
-        let changed = state.withLock { state in
+        let (changed, observers) = state.withLock { state in
             state.revocation = Revocation(error: TrebuchetError(.unauthenticated, reason), spared: actor)
-            return state.authorizationChanged
+            return (state.authorizationChanged, state.revocationObservers)
         }
         changed?()
+        for observer in observers { observer() }
     }
 
     /// A Boolean value that indicates whether the authorization is revoked.
@@ -177,11 +185,13 @@ public final class CallerConnection: Sendable, Hashable {
         let (handlers, ended, changed, observers) = state.withLock { state in
             state.isOpen = false
             defer {
-                (state.handlers, state.endStreams, state.authorizationChanged, state.principalObservers) = (
-                    [:], nil, nil, []
-                )
+                (state.handlers, state.endStreams, state.authorizationChanged) = ([:], nil, nil)
+                (state.principalObservers, state.revocationObservers) = ([], [])
             }
-            return (state.handlers, state.endStreams, state.authorizationChanged, state.principalObservers)
+            return (
+                state.handlers, state.endStreams, state.authorizationChanged,
+                state.principalObservers + state.revocationObservers
+            )
         }
         // Freed outside the lock, and only after the session has ended.
         defer { withExtendedLifetime((ended, changed, observers)) {} }

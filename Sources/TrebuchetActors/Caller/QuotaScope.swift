@@ -9,6 +9,8 @@ package enum QuotaScope: Hashable, Sendable {
     case principal(PrincipalName)
     /// A host, by the number of its address, which is the same in every process.
     case host(UInt64)
+    /// An IPv6 network of hosts, by its number.
+    case network(UInt64)
 
     /// The subject of an error message, such as "the server has".
     package var name: String {
@@ -18,6 +20,7 @@ package enum QuotaScope: Hashable, Sendable {
         case .client: "this client has"
         case .principal(let id): "'\(id.text)' has"
         case .host: "this host has"
+        case .network: "this network has"
         }
     }
 }

@@ -103,12 +103,15 @@ struct MemoryTable {
             // Much later ones are of a clock that was ahead.
             let latest = now + 2 * Double(take.burst) * take.interval.fractionalMilliseconds + 1_000
             var kind = (rates[take.key.kind] ?? [:]).filter { $0.value > now && $0.value <= latest }
-            kind[name] = restoration(of: take, now: now) + take.interval.fractionalMilliseconds
-            while kind.count > take.maximumEntries {
+            var used = restoration(of: take, now: now)
+            while kind[name] == nil, kind.count >= take.maximumEntries {
                 // Among equal ones the first in byte order, as in Redis.
                 guard let first = kind.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) else { break }
                 kind[first.key] = nil
+                let mostUsed = now + Double(take.burst - 1) * take.interval.fractionalMilliseconds
+                used = min(max(used, first.value), mostUsed)
             }
+            kind[name] = used + take.interval.fractionalMilliseconds
             rates[take.key.kind] = kind
         }
         return nil

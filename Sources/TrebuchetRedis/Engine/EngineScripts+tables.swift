@@ -146,9 +146,13 @@ extension EngineScripts {
           if back[1] then redis.call('ZREM', key, unpack(back)) end
           local latest = now + 2 * ARGV[a + 2] * ARGV[a + 1] + 1000
           redis.call('ZREMRANGEBYSCORE', key, '(' .. number(latest), '+inf')
-          redis.call('ZADD', key, number(used[i] + ARGV[a + 1]), ARGV[a])
           local over = redis.call('ZCARD', key) - ARGV[a + 3]
-          if over > 0 then redis.call('ZREMRANGEBYRANK', key, 0, over - 1) end
+          if over >= 0 and not redis.call('ZSCORE', key, ARGV[a]) then
+            local last = redis.call('ZRANGE', key, over, over, 'WITHSCORES')
+            redis.call('ZREMRANGEBYRANK', key, 0, over)
+            used[i] = math.min(math.max(used[i], tonumber(last[2])), now + (ARGV[a + 2] - 1) * ARGV[a + 1])
+          end
+          redis.call('ZADD', key, number(used[i] + ARGV[a + 1]), ARGV[a])
         end
         return 0
         """)

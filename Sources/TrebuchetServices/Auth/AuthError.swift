@@ -38,7 +38,7 @@ public enum AuthError: Error, Codable, Sendable, Hashable {
     case invalidToken(String)
     /// The provider's keys are unavailable.
     case providerUnavailable
-    /// The server has reached a limit: `mailsInFlight`, `accounts` or `waiting`.
+    /// The server has reached a limit: `mailsInFlightPerHost`, `waitingMails`, `guests`, `accounts` or `waiting`.
     case limitReached(String)
     /// The store of the accounts does not respond.
     case unavailable

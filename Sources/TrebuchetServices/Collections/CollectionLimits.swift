@@ -11,8 +11,8 @@ public struct CollectionLimits: Sendable {
     /// The divisor of a principal's quota of the documents and bytes of a collection: with 16, a sixteenth is always available.
     /// A principal may use more while at least as much stays free. With 1, there is no separate quota. Default 16.
     public var principalQuotaDivisor = 16
-    /// The divisor of the quota of one host, an IPv4 address or a /64 network of IPv6; loopback callers do not count. Default
-    /// 16.
+    /// The divisor of the quota of one host, here an IPv4 address or a /48 network of IPv6; loopback callers do not count.
+    /// Default 16.
     public var hostQuotaDivisor = 16
     /// Collections that are in memory at once. A new one replaces the collection that was unused for the longest time; it is
     /// refused when all are in use. Default 1,000.

@@ -13,12 +13,13 @@ struct QuotaHolder: Hashable, Sendable {
     }
 }
 
-/// Counts the uses of one resource per principal and per host. Pure.
+/// Counts the uses of one resource per principal, per host and per network of hosts. Pure.
 struct HolderQuotaUsage: Sendable {
     let perPrincipal: Int
     let perHost: Int
     private var principals: [ByteText: Int] = [:]
     private var hosts: [CallerHost: Int] = [:]
+    private var networks: [CallerHost: Int] = [:]
 
     init(perPrincipal: Int, perHost: Int) {
         self.perPrincipal = perPrincipal
@@ -33,13 +34,18 @@ struct HolderQuotaUsage: Sendable {
         if let principal = holder.principal, principals[principal, default: 0] + amount > perPrincipal {
             return perPrincipal
         }
-        if let host = holder.host, hosts[host, default: 0] + amount > perHost { return perHost }
-        return nil
+        guard let host = holder.host else { return nil }
+        if hosts[host, default: 0] + amount > perHost { return perHost }
+        let (network, perNetwork) = (host.network, NetworkQuota.limit(perHost))
+        return network != host && networks[network, default: 0] + amount > perNetwork ? perNetwork : nil
     }
 
-    /// Returns the larger of the uses counted for the holder's principal and for its host.
+    /// Returns the largest of the uses counted for the holder's principal, for its host, and for its network, of which a part
+    /// counts.
     func most(of holder: QuotaHolder) -> Int {
-        max(holder.principal.flatMap { principals[$0] } ?? 0, holder.host.flatMap { hosts[$0] } ?? 0)
+        let ofNetwork = (holder.host.flatMap { networks[$0.network] } ?? 0) / NetworkQuota.hosts
+        return max(
+            holder.principal.flatMap { principals[$0] } ?? 0, holder.host.flatMap { hosts[$0] } ?? 0, ofNetwork)
     }
 
     mutating func reserve(_ holder: QuotaHolder, _ amount: Int = 1) { count(holder, amount) }
@@ -54,6 +60,21 @@ struct HolderQuotaUsage: Sendable {
         if let host = holder.host {
             let count = hosts[host, default: 0] + change
             hosts[host] = count > 0 ? count : nil
+            guard host.network != host else { return }
+            let all = networks[host.network, default: 0] + change
+            networks[host.network] = all > 0 ? all : nil
         }
     }
+}
+
+/// A host with quotas and rates, in a network with `NetworkQuota.hosts` times as much.
+protocol QuotaHost: Hashable {
+    /// The network of the host; the host itself when it has no separate network.
+    var network: Self { get }
+}
+
+extension CallerHost: QuotaHost {}
+
+extension Optional: QuotaHost where Wrapped: QuotaHost {
+    var network: Self { map(\.network) }
 }

@@ -13,7 +13,7 @@ final class ServiceConnections<ServiceConnectionState: AnyObject & Sendable>: Se
 
     /// Returns the state of a connection and creates it when there is none.
     ///
-    /// - Parameter principalChanged: called when the connection's principal or its roles change.
+    /// - Parameter principalChanged: called when the connection's principal or its roles change, or its authorization is revoked.
     func state(
         of connection: CallerConnection, make: () -> ServiceConnectionState,
         principalChanged: @escaping @Sendable (ServiceConnectionState) -> Void
@@ -26,7 +26,9 @@ final class ServiceConnections<ServiceConnectionState: AnyObject & Sendable>: Se
         }
         if isNew {
             connection.onClose { [weak self, weak connection] in self?.remove(connection) }
-            connection.onPrincipalChange { [weak state] in if let state { principalChanged(state) } }
+            let changed: @Sendable () -> Void = { [weak state] in if let state { principalChanged(state) } }
+            connection.onPrincipalChange(changed)
+            connection.onRevocation(changed)
         }
         return state
     }

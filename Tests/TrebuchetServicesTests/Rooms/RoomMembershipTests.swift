@@ -118,4 +118,27 @@ import Testing
         #expect(first.identity.membershipID == "s1" && second.identity.membershipID == "s2")
         #expect(throws: RoomError.notYours) { try join(3, as: decomposed, token: "t1") }
     }
+
+    @Test(
+        "a membership belongs to its principal; that of an anonymous client becomes that of the principal that signs in"
+    )
+    mutating func principals() throws {
+        membership = Membership(limit: 3, grace: 10, perPrincipal: 1)
+        _ = try join(1, as: "ada")
+        #expect(throws: RoomError.notYours) { try join(1, as: "bob") }
+        #expect(throws: RoomError.notSignedIn) { try join(1) }
+        #expect(throws: RoomError.notYours) { try membership.membershipID(provenBy: "t1", for: "bob") }
+        #expect(throws: RoomError.notSignedIn) { try membership.membershipID(provenBy: "t1", for: nil) }
+        #expect(try membership.membershipID(provenBy: "t1", for: "ada") == "s1")
+        let anonymous = try join(2).identity
+        #expect(try membership.membershipID(provenBy: anonymous.token, for: "bob") == anonymous.membershipID)
+        let (ada, bob) = (QuotaHolder(principal: "ada", host: nil), QuotaHolder(principal: "bob", host: nil))
+        try membership.setPrincipal("ada", of: "s1", holder: ada)
+        #expect(throws: RoomError.tooManySessions(limit: 1)) {
+            try membership.setPrincipal("ada", of: anonymous.membershipID, holder: ada)
+        }
+        try membership.setPrincipal("bob", of: anonymous.membershipID, holder: bob)
+        #expect(membership.principal(of: anonymous.membershipID) == "bob")
+        #expect(throws: RoomError.notYours) { try join(3, as: "eve", token: anonymous.token) }
+    }
 }

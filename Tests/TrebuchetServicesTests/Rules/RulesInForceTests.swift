@@ -134,6 +134,32 @@ import TrebuchetTesting
     }
 
     /// Returns true if an observer that has only the name, and has not opened the query, is refused after a change.
+    @Test("an open query counts for the user that its connection has now")
+    func queryQuota() async throws {
+        var limits = CollectionLimits()
+        (limits.queriesPerPrincipal, limits.idleQueryTime) = (1, .zero)
+        try await run(CreatorRules(), limits) { world in
+            let (first, second) = (try await connected(world, "ada"), try await connected(world, "ada"))
+            let third = try await connected(world, "bob")
+            _ = try await first.collection().open(CollectionQuery(limit: 1))
+            await #expect(throws: CollectionError.tooManyQueries(limit: 1)) {
+                try await second.collection().open(CollectionQuery(limit: 2))
+            }
+            try await become(first, "bob")
+            #expect(
+                await eventually {
+                    (try? await second.collection().open(CollectionQuery(limit: 2))) != nil
+                })
+            await #expect(throws: CollectionError.tooManyQueries(limit: 1)) {
+                try await third.collection().open(CollectionQuery(limit: 3))
+            }
+            // A second query of another user is too many for that one, and ends.
+            try await become(first, "ada")
+            #expect(await eventually { world.host.queryCount == 1 })
+            _ = try await third.collection().open(CollectionQuery(limit: 3))
+        }
+    }
+
     private func losesView(
         _ world: CollectionWorld, _ observer: CollectionTestClient, _ name: String,
         after change: () async throws -> Void

@@ -12,6 +12,9 @@ distributed actor RulesTestServer {
         Caller.current?.connection.principal = id.map { Principal(id: $0, roles: roles) }
     }
 
+    /// Ends the session of its caller.
+    distributed func revoke() { Caller.current?.connection.revokeAccess("the session has ended") }
+
     distributed func become(_ id: String, claiming claims: [String: String]) {
         Caller.current?.connection.principal = Principal(id: id, claims: claims)
     }

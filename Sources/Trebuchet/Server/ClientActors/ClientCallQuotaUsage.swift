@@ -7,9 +7,9 @@ final class ClientCallQuotas: Sendable {
     let limits: ServerLimits
     let calls: Quota
     let principals: QuotaTable<PrincipalName>
-    let hosts: QuotaTable<AddressKey>
+    let hosts: HostQuotaTable
     /// The bytes of calls to the clients of a host.
-    let hostBytes: QuotaTable<AddressKey>
+    let hostBytes: HostQuotaTable
     let memory: MemoryBudget
     let principalMemory: PrincipalMemory
 
@@ -17,8 +17,8 @@ final class ClientCallQuotas: Sendable {
         self.limits = limits
         calls = Quota(limits.callsToClients)
         principals = QuotaTable(limit: limits.callsToClientsPerPrincipal)
-        hosts = QuotaTable(limit: limits.callsToClientsPerHost)
-        hostBytes = QuotaTable(limit: limits.bufferedBytesPerHost ?? limits.bufferedBytes / 4)
+        hosts = HostQuotaTable(limit: limits.callsToClientsPerHost)
+        hostBytes = HostQuotaTable(limit: limits.bufferedBytesPerHost ?? limits.bufferedBytes / 4)
         self.memory = memory
         self.principalMemory = principalMemory
     }
@@ -28,8 +28,8 @@ final class ClientCallQuotas: Sendable {
 final class ClientCallQuotaUsage {
     private let quotas: ClientCallQuotas
     private let principal: ScopedQuota<PrincipalName>?
-    private let host: ScopedQuota<AddressKey>?
-    private let hostBytes: ScopedQuota<AddressKey>?
+    private let host: HostQuota?
+    private let hostBytes: HostQuota?
     /// Keeps the principal's budget alive.
     private let part: PrincipalMemory.ConnectionUsage?
     private let account: MemoryAccount
@@ -64,7 +64,7 @@ final class ClientCallQuotaUsage {
             let text = "\(limits.callsToClientsPerPrincipal) calls to clients of the same principal are"
             throw refusal(text, "callsToClientsPerPrincipal")
         }
-        guard host?.quota.reserve() != false else {
+        guard host?.reserve() != false else {
             quotas.calls.release()
             principal?.quota.release()
             let text = "\(limits.callsToClientsPerHost) calls to clients of the same host are"
@@ -72,9 +72,9 @@ final class ClientCallQuotaUsage {
         }
         do throws(MemoryLimitExceeded) {
             try account.reserve(amount)
-            guard hostBytes?.quota.reserve(amount) != false else {
+            guard hostBytes?.reserve(amount) != false else {
                 account.release(amount)
-                throw MemoryLimitExceeded(.address, hostBytes?.quota.limit ?? 0)
+                throw MemoryLimitExceeded(.address, hostBytes?.limit ?? 0)
             }
         } catch {
             release(calls: 1)
@@ -87,7 +87,7 @@ final class ClientCallQuotaUsage {
     func release(_ amount: Int) {
         release(calls: 1)
         account.release(amount)
-        hostBytes?.quota.release(amount)
+        hostBytes?.release(amount)
         count -= 1
         bytes -= amount
     }
@@ -95,7 +95,7 @@ final class ClientCallQuotaUsage {
     private func release(calls: Int) {
         quotas.calls.release(calls)
         principal?.quota.release(calls)
-        host?.quota.release(calls)
+        host?.release(calls)
     }
 
     private func refusal(_ what: String, _ setting: String) -> TrebuchetError {

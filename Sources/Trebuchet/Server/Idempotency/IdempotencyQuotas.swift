@@ -9,16 +9,16 @@ final class IdempotencyQuotas: Sendable {
     let bytes: Quota
     fileprivate let principals: QuotaTable<PrincipalName>
     fileprivate let principalBytes: QuotaTable<PrincipalName>
-    fileprivate let hosts: QuotaTable<AddressKey>
-    fileprivate let hostBytes: QuotaTable<AddressKey>
+    fileprivate let hosts: HostQuotaTable
+    fileprivate let hostBytes: HostQuotaTable
 
     init(_ limits: ServerLimits, within memory: MemoryBudget? = nil) {
         recordedResponses = Quota(limits.recordedResponses)
         bytes = Quota(limits.recordedResponseBytes, within: memory)
         principals = QuotaTable(limit: limits.recordedResponsesPerPrincipal)
         principalBytes = QuotaTable(limit: limits.recordedResponseBytesPerPrincipal)
-        hosts = QuotaTable(limit: limits.recordedResponsesPerHost)
-        hostBytes = QuotaTable(limit: limits.recordedResponseBytesPerHost)
+        hosts = HostQuotaTable(limit: limits.recordedResponsesPerHost)
+        hostBytes = HostQuotaTable(limit: limits.recordedResponseBytesPerHost)
     }
 
     /// The number of principals and hosts with recorded responses.
@@ -41,8 +41,8 @@ struct IdempotencyReservation {
     private let all: IdempotencyQuotas
     private let principal: ScopedQuota<PrincipalName>?
     private let principalBytes: ScopedQuota<PrincipalName>?
-    private let host: ScopedQuota<AddressKey>?
-    private let hostBytes: ScopedQuota<AddressKey>?
+    private let host: HostQuota?
+    private let hostBytes: HostQuota?
 
     init(_ all: IdempotencyQuotas, principal: String?, host: AddressKey?) {
         self.all = all
@@ -57,9 +57,9 @@ struct IdempotencyReservation {
         if let principal, !principal.quota.reserve() {
             return Full("of this principal", "recordedResponsesPerPrincipal", principal.quota.limit)
         }
-        if let host, !host.quota.reserve() {
+        if let host, !host.reserve() {
             principal?.quota.release()
-            return Full("of this host", "recordedResponsesPerHost", host.quota.limit)
+            return Full("of this host", "recordedResponsesPerHost", host.limit)
         }
         var full: Full?
         if all.recordedResponses.reserve() {
@@ -70,7 +70,7 @@ struct IdempotencyReservation {
         }
         guard full != nil else { return nil }
         principal?.quota.release()
-        host?.quota.release()
+        host?.release()
         return full
     }
 
@@ -79,13 +79,13 @@ struct IdempotencyReservation {
         if let principalBytes, !principalBytes.quota.reserve(bytes) {
             return Full("of this principal", "recordedResponseBytesPerPrincipal", principalBytes.quota.limit)
         }
-        if let hostBytes, !hostBytes.quota.reserve(bytes) {
+        if let hostBytes, !hostBytes.reserve(bytes) {
             principalBytes?.quota.release(bytes)
-            return Full("of this host", "recordedResponseBytesPerHost", hostBytes.quota.limit)
+            return Full("of this host", "recordedResponseBytesPerHost", hostBytes.limit)
         }
         guard !all.bytes.reserve(bytes) else { return nil }
         principalBytes?.quota.release(bytes)
-        hostBytes?.quota.release(bytes)
+        hostBytes?.release(bytes)
         return Full("of all", "recordedResponseBytes", all.bytes.limit)
     }
 
@@ -93,7 +93,7 @@ struct IdempotencyReservation {
     func release(bytes: Int) {
         all.recordedResponses.release()
         principal?.quota.release()
-        host?.quota.release()
+        host?.release()
         releaseBytes(bytes)
     }
 
@@ -101,6 +101,6 @@ struct IdempotencyReservation {
     func releaseBytes(_ bytes: Int) {
         all.bytes.release(bytes)
         principalBytes?.quota.release(bytes)
-        hostBytes?.quota.release(bytes)
+        hostBytes?.release(bytes)
     }
 }

@@ -27,8 +27,8 @@ enum SharedResource: Int, CaseIterable, Sendable {
     }
 }
 
-/// The parties of a connection that have quotas: the connection, its principal if it has one, and its host. Loopback is no
-/// host, since a proxy may represent many clients.
+/// The parties of a connection that have quotas: the connection, its principal if it has one, its host and its network. Loopback
+/// is no host, since a proxy may represent many clients.
 struct QuotaScopes: Sendable {
     /// The number of the connection; nil for the server itself.
     let connection: UInt64?
@@ -47,7 +47,10 @@ struct QuotaScopes: Sendable {
     private var wider: [QuotaScope] {
         var wider: [QuotaScope] = []
         if let principal { wider.append(.principal(PrincipalName(principal))) }
-        if let host { wider.append(.host(host.number)) }
+        if let host {
+            wider.append(.host(host.number))
+            if host.network != host { wider.append(.network(host.network.number)) }
+        }
         return wider
     }
 }

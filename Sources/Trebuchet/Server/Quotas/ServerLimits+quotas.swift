@@ -11,28 +11,32 @@ extension ServerLimits {
 
     /// Returns how much of a resource a party may use, and the name of that setting.
     func share(of resource: SharedResource, _ party: QuotaScope) -> (limit: Int, setting: String) {
-        switch (resource, party) {
+        if case .network = party {
+            let (limit, setting) = share(of: resource, .host(0))
+            return (NetworkQuota.limit(limit), setting)
+        }
+        return switch (resource, party) {
         case (.connections, .server): (connections, "connections")
         case (.connections, .connection), (.connections, .client): (1, "connections")
         case (.connections, .principal): (connectionsPerPrincipal, "connectionsPerPrincipal")
-        case (.connections, .host): (connectionsPerHost, "connectionsPerHost")
+        case (.connections, .host), (.connections, .network): (connectionsPerHost, "connectionsPerHost")
         case (.streams, .server): (streams, "streams")
         case (.streams, .connection), (.streams, .client): (streamsPerConnection, "streamsPerConnection")
         case (.streams, .principal): (streamsPerPrincipal, "streamsPerPrincipal")
-        case (.streams, .host): (streamsPerHost, "streamsPerHost")
+        case (.streams, .host), (.streams, .network): (streamsPerHost, "streamsPerHost")
         case (.filters, .server): (filters, "filters")
         case (.filters, .connection), (.filters, .client): (filtersPerConnection, "filtersPerConnection")
         case (.filters, .principal): (filtersPerPrincipal, "filtersPerPrincipal")
-        case (.filters, .host): (filtersPerHost, "filtersPerHost")
+        case (.filters, .host), (.filters, .network): (filtersPerHost, "filtersPerHost")
         case (.actorsOnDemand, .server): (activatedActors, "activatedActors")
         case (.actorsOnDemand, .connection), (.actorsOnDemand, .client):
             (activatedActorsPerConnection, "activatedActorsPerConnection")
         case (.actorsOnDemand, .principal): (activatedActorsPerPrincipal, "activatedActorsPerPrincipal")
-        case (.actorsOnDemand, .host): (activatedActorsPerHost, "activatedActorsPerHost")
+        case (.actorsOnDemand, .host), (.actorsOnDemand, .network): (activatedActorsPerHost, "activatedActorsPerHost")
         case (.clientActors, .server): (clientActors, "clientActors")
         case (.clientActors, .connection), (.clientActors, .client): (clientActorsPerClient, "clientActorsPerClient")
         case (.clientActors, .principal): (clientActorsPerPrincipal, "clientActorsPerPrincipal")
-        case (.clientActors, .host): (clientActorsPerHost, "clientActorsPerHost")
+        case (.clientActors, .host), (.clientActors, .network): (clientActorsPerHost, "clientActorsPerHost")
         }
     }
 }

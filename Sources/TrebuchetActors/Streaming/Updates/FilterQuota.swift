@@ -17,6 +17,7 @@ package struct FilterQuota: Sendable {
         case .server: most
         case .connection, .client: max(1, most / 16)
         case .principal, .host: max(1, most / 4)
+        case .network: max(1, most / 2)
         }
     }
 }

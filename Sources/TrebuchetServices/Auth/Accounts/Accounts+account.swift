@@ -71,7 +71,7 @@ extension Accounts {
     /// - Parameter code: a sign-in code that was sent to the account's address; nil after a recent sign-in.
     func deleteAccount(code: String?, on connection: CallerConnection) async throws(AuthError) {
         try await loggingRefusals("to delete an account", connection) { () throws(AuthError) in
-            try await consumeRenewal(connection)
+            try await consumeRate(.renewal, connection)
             let asked = try await present(on: connection)
             if let code {
                 guard let email = asked.account.email else { throw .notFresh }

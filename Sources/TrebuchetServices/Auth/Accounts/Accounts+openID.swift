@@ -11,9 +11,10 @@ extension Accounts {
     ) async throws(AuthError) -> SessionGrant {
         try await loggingRefusals("to sign in with a token of '\(name.prefix(bytes: 64))'", connection) {
             () throws(AuthError) in
-            try await consumeAttempt(connection)
+            try await consumeRate(.attempt, connection)
             guard let keys = providers[ByteText(name)] else { throw .unknownProvider }
             let identity = try await keys.identity(of: idToken, nonce: nonce)
+            try await makeRoom()
             return try await inTurn { turn throws(AuthError) in
                 try await signIn(identity, linking: keys.provider.linksAccountsByEmail, on: connection, in: turn)
             }

@@ -11,7 +11,7 @@ internal import Trebuchet
 extension Accounts {
     func refresh(_ text: String, on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
         try await loggingRefusals("to renew a session", connection) { () throws(AuthError) in
-            try await consumeRenewal(connection)
+            try await consumeRate(.renewal, connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
             let successor = token.successor(key: refreshKey)
             return try await inTurn { turn throws(AuthError) in
@@ -40,7 +40,7 @@ extension Accounts {
 
     func signOut(_ text: String, on connection: CallerConnection) async throws(AuthError) {
         try await loggingRefusals("to sign out", connection) { () throws(AuthError) in
-            try await consumeRenewal(connection)
+            try await consumeRate(.renewal, connection)
             guard let token = RefreshToken(text) else { throw .sessionEnded() }
             try await inTurn { turn throws(AuthError) in
                 guard let family = try await turn.family(token.session) else {
@@ -57,7 +57,7 @@ extension Accounts {
 
     func sessions(of connection: CallerConnection) async throws(AuthError) -> [SessionInfo] {
         try await loggingRefusals("to see sessions", connection) { () throws(AuthError) in
-            try await consumeRenewal(connection)
+            try await consumeRate(.renewal, connection)
             return try await inTurn { turn throws(AuthError) in
                 let present = try await present(on: connection, in: turn)
                 var sessions: [SessionInfo] = []
@@ -75,7 +75,7 @@ extension Accounts {
 
     func endSession(_ id: String, for connection: CallerConnection) async throws(AuthError) {
         try await loggingRefusals("to end a session", connection) { () throws(AuthError) in
-            try await consumeRenewal(connection)
+            try await consumeRate(.renewal, connection)
             try await inTurn { turn throws(AuthError) in
                 let present = try await present(on: connection, in: turn)
                 guard let name = present.account.sessions.first(where: { $0.isSameBytes(as: id) }) else {
@@ -89,7 +89,7 @@ extension Accounts {
     /// - Returns: the number of ended sessions.
     func endOtherSessions(of connection: CallerConnection) async throws(AuthError) -> Int {
         try await loggingRefusals("to end other sessions", connection) { () throws(AuthError) in
-            try await consumeRenewal(connection)
+            try await consumeRate(.renewal, connection)
             return try await inTurn { turn throws(AuthError) in
                 let present = try await present(on: connection, in: turn)
                 let others = present.account.sessions.filter { $0 != present.session }
@@ -101,7 +101,7 @@ extension Accounts {
 
     func label(_ text: String, sessionOf connection: CallerConnection) async throws(AuthError) {
         try await loggingRefusals("to name a session", connection) { () throws(AuthError) in
-            try await consumeRenewal(connection)
+            try await consumeRate(.renewal, connection)
             guard text.utf8.count <= SessionInfo.maximumLabelLength, LogLine.of(text).isSameBytes(as: text) else {
                 throw .invalidLabel
             }

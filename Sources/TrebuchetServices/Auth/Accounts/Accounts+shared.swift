@@ -6,47 +6,53 @@ internal import TrebuchetCluster
 extension Accounts {
     // MARK: Rates
 
-    /// Takes the rates of a code for an address.
-    func consumeCode(for address: String, _ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.consumeCode(for: address, connection.asker, at: uptime()) }
-        try rates.check(.code, connection.asker, at: uptime())
-        try await shared.consumeRates([
-            rateConsumption("attempts", Self.name(connection.host), limits.attemptsPerHost),
-            rateConsumption("places", describe(address, connection.host), limits.codesPerAddress),
-            rateConsumption("addresses", hidden(address), limits.codesPerAddressFromAllHosts),
-        ])
-        rates.recordOperation(.code, connection.asker, at: uptime())
-    }
-
-    /// Takes the rates of a code that is tried, a guest, or an ID token.
-    func consumeAttempt(_ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.consumeAttempt(connection.asker, at: uptime()) }
-        try rates.check(.attempt, connection.asker, at: uptime())
-        try await shared.consumeRates([rateConsumption("attempts", Self.name(connection.host), limits.attemptsPerHost)])
-        rates.recordOperation(.attempt, connection.asker, at: uptime())
-    }
-
-    /// Takes the rates of a session that is renewed, listed, named or ended.
-    func consumeRenewal(_ connection: CallerConnection) async throws(AuthError) {
-        guard let shared else { return try rates.consumeRenewal(connection.asker, at: uptime()) }
-        try rates.check(.renewal, connection.asker, at: uptime())
-        try await shared.consumeRates([rateConsumption("renewals", Self.name(connection.host), limits.renewalsPerHost)])
-        rates.recordOperation(.renewal, connection.asker, at: uptime())
+    /// Takes the rates of an operation.
+    func consumeRate(_ operation: AuthRates<CallerHost?>.Operation, _ connection: CallerConnection)
+        async throws(AuthError)
+    {
+        let (asker, host) = (connection.asker, connection.host)
+        guard let shared else { return try rates.consume(operation, asker, at: uptime()) }
+        // This node also counts what the shared rates have admitted here, so that a flood asks the coordination store little.
+        let local: AuthRates<CallerHost?>.Operation = if case .code = operation { .code(for: nil) } else { operation }
+        try rates.check(local, asker, at: uptime())
+        let attempts = consumptions("attempts", host, limits.attemptsPerHost)
+        let taken: [RateConsumption] =
+            switch operation {
+            case .code(let address?):
+                attempts + consumptions("places", host, of: address, limits.codesPerAddress)
+                    + [consumption("addresses", hidden(address), limits.codesPerAddressFromAllHosts)]
+            case .code(nil): attempts
+            case .attempt: attempts
+            case .newGuest: attempts + consumptions("guests", host, limits.guestsPerHost)
+            case .renewal: consumptions("renewals", host, limits.renewalsPerHost)
+            }
+        try await shared.consumeRates(taken)
+        rates.record(local, asker, at: uptime())
     }
 
     /// Restores the rate of an address after a correct code: its user reads the mail and may request codes as at first.
     func usedCode(for address: String, _ connection: CallerConnection) async {
         guard let shared else { return rates.usedCode(for: address, connection.asker) }
-        await shared.restore(RateKey("places", describe(address, connection.host)))
+        for rate in consumptions("places", connection.host, of: address, limits.codesPerAddress) {
+            await shared.restore(rate.key)
+        }
     }
 
-    private func rateConsumption(_ kind: String, _ name: String, _ limit: RateLimit) -> RateConsumption {
+    /// Returns the consumption of a rate by a host, and by its network.
+    private func consumptions(
+        _ kind: String, _ host: CallerHost?, of address: String? = nil, _ limit: RateLimit
+    ) -> [RateConsumption] {
+        let subject = address.map { " " + hidden($0) } ?? ""
+        let own = consumption(kind, Self.name(host) + subject, limit)
+        guard let host, host.network != host else { return [own] }
+        return [own, consumption(kind + "OfNetworks", Self.name(host.network) + subject, limit.ofNetwork)]
+    }
+
+    private func consumption(_ kind: String, _ name: String, _ limit: RateLimit) -> RateConsumption {
         RateConsumption(
             RateKey(kind, name), interval: .seconds(1 / limit.callsPerSecond), burst: limit.burst,
             maximumEntries: limits.rateEntries)
     }
-
-    private func describe(_ address: String, _ host: CallerHost?) -> String { Self.name(host) + " " + hidden(address) }
 
     /// The name of a host, the same at all nodes.
     private static func name(_ host: CallerHost?) -> String { host.map { String($0.number, radix: 16) } ?? "local" }
@@ -110,36 +116,70 @@ extension Accounts {
         try? await deleteExpired()
     }
 
-    /// Deletes expired sessions, and guests that have none left. Records that change meanwhile are left for the next time.
+    /// Makes room for accounts, at most once an hour, when the accounts or the guests come to their limit.
+    func makeRoom() async throws(AuthError) {
+        guard uptime() >= nextExpiryRun else { return }
+        try await countAccounts()
+        guard accountCount.all >= limits.accounts || isFull(ofGuests: accountCount) else { return }
+        nextExpiryRun = uptime() + Self.expiryInterval
+        // Not cancelled with the call that begins it.
+        _ = await Task { try? await deleteExpired() }.value
+    }
+
+    /// True when guests expire earlier.
+    private func isFull(ofGuests count: AccountCount) -> Bool { count.guests >= limits.guests - limits.guests / 4 }
+
+    /// Deletes expired sessions, and guests that have none left; when guests are many, those that have been inactive for longer
+    /// than they were active. Records that change meanwhile are left for the next time.
     func deleteExpired() async throws(AuthError) {
         let now = now()
+        try await countAccounts()
         var after: String?
         while true {
             let page = try await records.versionedPage(
                 "account/", of: Account.self, after: after, limit: Self.sweptAtOnce)
-            for found in page { try await deleteIfExpired(found, at: now) }
+            for name in page.map(\.name) {
+                try await alone { () throws(AuthError) in try await deleteIfExpired(name, at: now) }
+            }
             guard page.count == Self.sweptAtOnce else { return }
             after = page.last.map { String($0.name.dropFirst("account/".count)) }
         }
     }
 
     private static let sweptAtOnce = 100
+    private static let shortestIdleTime: Int64 = 24 * 60 * 60 * 1000
 
-    private func deleteIfExpired(_ found: AccountRecords.Versioned<Account>, at now: Int64) async throws(AuthError) {
+    private func deleteIfExpired(_ name: String, at now: Int64) async throws(AuthError) {
+        let id = String(name.dropFirst("account/".count))
+        let found = try await records.versionedAccount(id)
         guard let account = found.record else { return }
         let families = try await records.versionedFamilies(account.sessions)
+        let isIdle =
+            account.isGuest && isFull(ofGuests: accountCount) && Self.isIdle(families.compactMap(\.record), now)
         var kept = account
         var changes = AccountRecords.Changes()
         var expected = [found.name: found.version]
-        for (session, family) in zip(account.sessions, families) where family.record.map({ $0.expiry <= now }) ?? true {
+        var ended: [String] = []
+        for (session, family) in zip(account.sessions, families)
+        where isIdle || family.record.map({ $0.expiry <= now }) ?? true {
             kept.sessions.removeAll { $0 == session }
             try changes.set(nil, session: session)
+            ended.append(session)
             expected[family.name] = family.version
         }
         let isGone = kept.sessions.isEmpty && kept.isGuest
         guard isGone || kept != account else { return }
-        try changes.set(isGone ? nil : kept, id: String(found.name.dropFirst("account/".count)))
+        try changes.set(isGone ? nil : kept, id: id)
         if isGone { changes.count.replace(account, with: nil) }
-        try await records.write(changes, expecting: expected)
+        guard try await records.write(changes, expecting: expected) != nil else { return }
+        accountCount += changes.count
+        for session in ended { connections.endSession(session, because: .expired, at: now) }
+    }
+
+    /// Returns whether a guest has been inactive for longer than it was active, and for a day.
+    private static func isIdle(_ families: [RefreshTokenFamily], _ now: Int64) -> Bool {
+        guard let last = families.map(\.renewedAt).max(), let first = families.map({ $0.created ?? $0.renewedAt }).min()
+        else { return true }
+        return now - last > max(shortestIdleTime, last - first)
     }
 }

@@ -4,7 +4,9 @@ internal import Trebuchet
 extension Accounts {
     func signInAsGuest(on connection: CallerConnection) async throws(AuthError) -> SessionGrant {
         try await loggingRefusals("to sign in as a guest", connection) { () throws(AuthError) in
-            try await consumeAttempt(connection)
+            let isGuest = connection.principal?.roles.contains("guest") == true
+            try await consumeRate(isGuest ? .attempt : .newGuest, connection)
+            try await makeRoom()
             return try await inTurn { turn throws(AuthError) in
                 if let present = try await account(of: connection, in: turn), present.account.isGuest {
                     return try await beginSession(of: present.id, present.account, on: connection, in: turn)
@@ -32,6 +34,7 @@ extension Accounts {
         let address = try MailAddress(email)
         return try await loggingRefusals("to sign in as \(address.text)", connection) { () throws(AuthError) in
             try await useCode(code, for: address, .signIn, on: connection)
+            try await makeRoom()
             return try await inTurn { turn throws(AuthError) in
                 if let owner = try await turn.owner(ofAddress: address.text),
                     let account = try await turn.account(owner)
@@ -62,17 +65,15 @@ extension Accounts {
         to address: MailAddress, _ purpose: CodePurpose, for connection: CallerConnection
     ) async throws(AuthError) -> SendMagicCodeResponse {
         let host = connection.host
-        guard mailsInFlight < limits.mailsInFlight else { throw .limitReached("mailsInFlight") }
-        if let host, mailsOfHosts[host, default: 0] >= limits.mailsInFlightPerHost {
-            throw .limitReached("mailsInFlightPerHost")
-        }
-        try await consumeCode(for: address.mailbox, connection)
+        try mails.check(host, isCounted: host != nil)
+        try await consumeRate(.code(for: address.mailbox), connection)
+        try mails.check(host, isCounted: host != nil)
+        let mail = try await waitForTurn(toMail: address.mailbox, from: host)
+        defer { endMail(mail) }
         let code = Self.newCode()
         let name = purpose.name(address)
         let digest = digest(code, name)
         try await addCode(digest, for: name, from: host)
-        count(mails: 1, of: host)
-        defer { count(mails: -1, of: host) }
         do {
             try await mailer.send(code, to: address.text)
         } catch {
@@ -83,11 +84,35 @@ extension Accounts {
         return SendMagicCodeResponse(validSeconds: Int(limits.codeLifetime.wholeMilliseconds / 1000))
     }
 
-    private func count(mails: Int, of host: CallerHost?) {
-        mailsInFlight += mails
-        guard let host else { return }
-        let count = mailsOfHosts[host, default: 0] + mails
-        mailsOfHosts[host] = count > 0 ? count : nil
+    // MARK: Turns of mails
+
+    /// The number of mails that wait for their turn.
+    var waitingMailCount: Int { mails.waitingCount }
+
+    /// Returns the number of a mail when it may be handed over; throws when others are preferred.
+    private func waitForTurn(toMail address: String, from host: CallerHost?) async throws(AuthError) -> UInt64 {
+        let (number, refused) = mails.add(address, from: host)
+        if let refused { mailWaiters.removeValue(forKey: refused)?.resume(returning: false) }
+        guard refused != number else { throw .limitReached("waitingMails") }
+        if mails.next() == number { return number }
+        let isNext = await withTaskCancellationHandler {
+            await withCheckedContinuation { mailWaiters[number] = $0 }
+        } onCancel: {
+            Task { await self.cancelMail(number) }
+        }
+        guard isNext else { throw .limitReached("waitingMails") }
+        return number
+    }
+
+    private func cancelMail(_ number: UInt64) {
+        guard let waiter = mailWaiters.removeValue(forKey: number) else { return }
+        mails.remove(number)
+        waiter.resume(returning: false)
+    }
+
+    private func endMail(_ number: UInt64) {
+        mails.remove(number)
+        while let next = mails.next() { mailWaiters.removeValue(forKey: next)?.resume(returning: true) }
     }
 
     /// Uses a code up; throws when it is wrong.
@@ -95,7 +120,7 @@ extension Accounts {
         _ code: String, for address: MailAddress, _ purpose: CodePurpose, on connection: CallerConnection
     ) async throws(AuthError) {
         let name = purpose.name(address)
-        try await consumeAttempt(connection)
+        try await consumeRate(.attempt, connection)
         try await consumeCode(digest(TypedCode.normalized(code), name), for: name, from: connection.host)
         await usedCode(for: address.mailbox, connection)
     }
@@ -133,15 +158,6 @@ extension Accounts {
     /// Returns the id for a new account; throws at the limits.
     private func newID(of account: Account) async throws(AuthError) -> String {
         try await countAccounts()
-        if full(for: account) != nil, uptime() >= nextExpiryRun {
-            nextExpiryRun = uptime() + Self.expiryInterval
-            if shared == nil {
-                accountCount = try await records.deleteExpired(at: now())
-            } else {
-                try await deleteExpired()
-                try await countAccounts()
-            }
-        }
         if let limit = full(for: account) { throw .limitReached(limit) }
         while true {
             let id = Base64URL.encode(.random(count: 16))

@@ -38,8 +38,9 @@ public actor Accounts {
     var nextExpiryRun: Int64
     var codes: MagicCodes<CallerHost?>
     var rates: AuthRates<CallerHost?>
-    var mailsInFlight = 0
-    var mailsOfHosts: [CallerHost: Int] = [:]
+    var mails: MailQueue<CallerHost?>
+    /// The mails that wait for their turn, by number.
+    var mailWaiters: [UInt64: CheckedContinuation<Bool, Never>] = [:]
 
     /// Creates accounts for a single server.
     ///
@@ -163,6 +164,7 @@ public actor Accounts {
         nextExpiryRun = uptime() + Self.expiryInterval
         codes = MagicCodes(limits)
         rates = AuthRates(limits)
+        mails = MailQueue(limits)
         let connections = shared == nil ? SessionConnections() : SessionConnections(kept: 100_000)
         self.connections = connections
         guard let shared else {
@@ -241,6 +243,12 @@ public actor Accounts {
         }
         log.storeFailed("account transaction failed after \(Self.attempts) conflicts with other changes")
         throw .unavailable
+    }
+
+    /// Runs a change of records outside an account operation, exclusively where this object is the only writer.
+    func alone(_ body: () async throws(AuthError) -> Void) async throws(AuthError) {
+        guard shared == nil else { return try await body() }
+        try await turn.withLock(isolation: self, body)
     }
 
     private static let attempts = 50

@@ -2,9 +2,10 @@ public import Trebuchet
 
 /// Limits for the accounts of a server, with defaults.
 ///
+/// Limits and rates per host apply to an IPv4 address or an IPv6 /64 network; an IPv6 /48 network has four times as much.
 /// Nodes that share their accounts (`Accounts.init(engine:…)`) must have the same limits. Limits for an account, an address, a
 /// code or a host, and those on accounts and guests, count over all nodes. `pendingCodes`, `mailsInFlight`,
-/// `mailsInFlightPerHost`, `codesPerConnection` and `queuedRequests` count at each node.
+/// `mailsInFlightPerHost`, `waitingMails`, `codesPerConnection` and `queuedRequests` count at each node.
 public struct AuthLimits: Sendable {
     /// The lifetime of a magic code. Default 10 minutes.
     public var codeLifetime = Duration.seconds(10 * 60)
@@ -12,11 +13,15 @@ public struct AuthLimits: Sendable {
     public var codeAttempts = 5
     /// Codes that may be pending at once. Default 10,000; above it, the oldest code of the host with the most codes is evicted.
     public var pendingCodes = 10_000
-    /// Mails that are being handed over at once. Default 64; more fail with `limitReached`.
+    /// Mails that are being handed over at once. Default 64; more wait for their turn, which is fair to networks, their hosts and
+    /// addresses.
     public var mailsInFlight = 64
-    /// Mails in flight that one host has requested. Default 8; more fail with `limitReached`. Loopback clients and clients in
-    /// this process are not counted.
+    /// Mails in flight or waiting that one host has requested. Default 8; more fail with `limitReached`. Loopback clients and
+    /// clients in this process are not counted.
     public var mailsInFlightPerHost = 8
+    /// Mails that wait for their turn. Default 1,000; above it, the newest of the network with the most fails with
+    /// `limitReached`.
+    public var waitingMails = 1_000
     /// Codes for one address that one host requests. Default 5 at once, then one in 60 minutes; using a code restores all five.
     public var codesPerAddress = RateLimit(callsPerSecond: 1.0 / 3_600, burst: 5)
     /// Codes for one address, from all hosts. Default 50 at once, then one in 10 minutes: one host cannot use them up, and many
@@ -26,17 +31,20 @@ public struct AuthLimits: Sendable {
     public var codesPerConnection = RateLimit(callsPerSecond: 1.0 / 12, burst: 5)
     /// Requests for codes, tries of codes and ID tokens, and new guests, from one host. Default 50 at once, then one a second.
     public var attemptsPerHost = RateLimit(callsPerSecond: 1, burst: 50)
+    /// New guests from one host, in addition to `attemptsPerHost`. Default 1,000 at once, then one in 60 seconds: one network
+    /// cannot use up `guests`.
+    public var guestsPerHost = RateLimit(callsPerSecond: 1.0 / 60, burst: 1_000)
     /// Sessions that are renewed, listed, labelled and ended from one host. Default 1,000 at once, then 20 a second.
     public var renewalsPerHost = RateLimit(callsPerSecond: 20, burst: 1_000)
-    /// Addresses, connections and hosts, each, whose rates are tracked. Default 10,000; above it, entries without recent use
-    /// are evicted first, then the oldest of the host with the most entries. Over several nodes, entries that are restored
-    /// soonest are evicted.
+    /// Addresses, connections and hosts, each, whose rates are tracked. Default 10,000; above it, entries that are restored
+    /// soonest are evicted, and new entries start with the use of the evicted ones.
     public var rateEntries = 10_000
 
     /// Accounts in total. Default 1,000,000; more fail with `limitReached`.
     public var accounts = 1_000_000
     /// Guests among the accounts, which any caller can create; more fail with `limitReached`. Default 900,000: this leaves room
-    /// for accounts with an address.
+    /// for accounts with an address. From three quarters on, a guest expires when it has been inactive for longer than it was
+    /// active, at least for a day.
     public var guests = 900_000
     /// Sessions of one account; one more ends the oldest. Default 20.
     public var sessionsPerAccount = 20

@@ -1,6 +1,7 @@
-/// A table with a maximum number of entries. When it is full, the owners with the most entries lose their oldest, so an owner
-/// that fills the table evicts its entries and no insertion fails. Pure.
-struct FairEvictionTable<Owner: Hashable, Key: Hashable, Value> {
+/// A table with a maximum number of entries that is fair to networks, and within a network to its hosts. Pure.
+///
+/// No insertion fails: the network with the most entries loses the oldest entry of its host with the most.
+struct FairEvictionTable<Owner: QuotaHost, Key: Hashable, Value> {
     private struct Entry {
         var value: Value
         let owner: Owner
@@ -10,7 +11,6 @@ struct FairEvictionTable<Owner: Hashable, Key: Hashable, Value> {
 
     private let capacity: Int
     private var entries: [Key: Entry] = [:]
-    private var counts: [Owner: Int] = [:]
     private var lastNumber: UInt64 = 0
 
     init(capacity: Int) { self.capacity = max(1, capacity) }
@@ -18,30 +18,18 @@ struct FairEvictionTable<Owner: Hashable, Key: Hashable, Value> {
     var count: Int { entries.count }
     var isFull: Bool { entries.count >= capacity }
 
-    /// The value of a key. `update` changes an existing entry; `insert` adds one.
     subscript(key: Key) -> Value? { entries[key]?.value }
-
-    mutating func update(_ key: Key, to value: Value) { entries[key]?.value = value }
 
     /// - Returns: the evicted entries.
     @discardableResult
     mutating func insert(_ value: Value, for key: Key, of owner: Owner) -> [(key: Key, value: Value)] {
-        remove(key)
-        // The new entry counts before room is made; otherwise it could evict an entry of an owner that has just as many.
-        counts[owner, default: 0] += 1
-        let evicted = isFull ? makeRoom() : []
         lastNumber += 1
         entries[key] = Entry(value: value, owner: owner, number: lastNumber)
-        return evicted
+        return entries.count > capacity ? makeRoom() : []
     }
 
     @discardableResult
-    mutating func remove(_ key: Key) -> Value? {
-        guard let entry = entries.removeValue(forKey: key) else { return nil }
-        let count = counts[entry.owner, default: 1] - 1
-        counts[entry.owner] = count > 0 ? count : nil
-        return entry.value
-    }
+    mutating func remove(_ key: Key) -> Value? { entries.removeValue(forKey: key)?.value }
 
     /// - Returns: the removed entries.
     @discardableResult
@@ -53,21 +41,21 @@ struct FairEvictionTable<Owner: Hashable, Key: Hashable, Value> {
 
     /// Evicts a sixteenth of the entries at once, so that the search costs each insertion little.
     private mutating func makeRoom() -> [(key: Key, value: Value)] {
-        let needed = entries.count - capacity + max(1, capacity / 16)
-        // Finds the largest number per owner above which there are enough entries to evict; all owners keep that many.
-        var (low, high) = (0, counts.values.max() ?? 0)
-        while low < high {
-            let middle = (low + high + 1) / 2
-            let above = counts.values.reduce(0) { $0 + max(0, $1 - middle) }
-            if above >= needed { low = middle } else { high = middle - 1 }
+        let needed = entries.count - capacity + max(0, capacity / 16 - 1)
+        // The number of newer entries of the same host, and then of entries in the network that stay longer.
+        var newer: [Owner: Int] = [:]
+        var networks: [Owner: [(round: Int, number: UInt64, key: Key)]] = [:]
+        for (key, entry) in entries.sorted(by: { $0.value.number > $1.value.number }) {
+            let round = newer[entry.owner, default: 0]
+            newer[entry.owner] = round + 1
+            networks[entry.owner.network, default: []].append((round, entry.number, key))
         }
-        var gone: [(key: Key, value: Value)] = []
-        for (key, entry) in entries.sorted(by: { $0.value.number < $1.value.number }) {
-            guard gone.count < needed else { break }
-            guard counts[entry.owner, default: 0] > low else { continue }
-            remove(key)
-            gone.append((key, entry.value))
+        var ranked: [(rank: Int, number: UInt64, key: Key)] = []
+        for members in networks.values {
+            let inOrder = members.sorted { ($0.round, $1.number) < ($1.round, $0.number) }
+            for (rank, member) in inOrder.enumerated() { ranked.append((rank, member.number, member.key)) }
         }
-        return gone
+        ranked.sort { ($0.rank, $1.number) > ($1.rank, $0.number) }
+        return ranked.prefix(needed).compactMap { member in remove(member.key).map { (member.key, $0) } }
     }
 }

@@ -1,8 +1,8 @@
 internal import Trebuchet
 
-/// The pending codes of a server, with a maximum number. When it is reached, the hosts with the most codes lose their oldest.
-/// Pure: the time is given, in milliseconds.
-struct MagicCodes<Host: Hashable> {
+/// The pending codes of a server, with a maximum number. When it is reached, the networks and hosts with the most codes lose
+/// their oldest. Pure: the time is given, in milliseconds.
+struct MagicCodes<Host: QuotaHost> {
     /// An evicted code.
     struct EvictedCode: Equatable {
         let address: String

@@ -30,6 +30,7 @@ public final class CollectionHost: QueryHost, Sendable {
     weak let server: TrebuchetServer?
     private let principalRates: ShardedBuckets<ByteText>
     private let hostRates: ShardedBuckets<CallerHost>
+    private let networkRates: ShardedBuckets<CallerHost>
     let log: CollectionLog
     private let collections: ServiceActors<DocumentCollection>
     private let callers = ServiceConnections<CollectionConnectionState>()
@@ -47,6 +48,7 @@ public final class CollectionHost: QueryHost, Sendable {
         self.clock = clock
         principalRates = ShardedBuckets(limits.writesPerPrincipal)
         hostRates = ShardedBuckets(limits.writesPerHost)
+        networkRates = ShardedBuckets(limits.writesPerHost.ofNetwork)
         log = CollectionLog(server)
         collections = ServiceActors(of: Self.name, at: server, limit: limits.collections)
         contents = Mutex(Contents(rules: rules, queries: QueryQuotas(limits)))
@@ -299,6 +301,7 @@ public final class CollectionHost: QueryHost, Sendable {
             ?? caller.consume(count, of: .writes, limits.writes)
             ?? caller.connection.principal.flatMap { principalRates.consume(ByteText($0.id), count, at: now) }
             ?? caller.host.flatMap { hostRates.consume($0, count, at: now) }
+            ?? caller.host.flatMap { $0.network == $0 ? nil : networkRates.consume($0.network, count, at: now) }
     }
 
     /// Takes one call that opens, closes or gets a query from the rate.

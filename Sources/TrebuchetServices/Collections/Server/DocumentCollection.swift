@@ -287,10 +287,15 @@ distributed actor DocumentCollection: ServiceActor {
         return (query, reader, { rules.isAllowed(principal, .read, $0, in: name) })
     }
 
-    /// Ends queries that the connection may not read any more, or not with this reader identity; its client opens them again.
+    /// Ends queries that the connection may not read any more, not with this reader identity, or not in the quota of its principal;
+    /// its client opens them again.
     func authorizationDidChange(of caller: CollectionConnectionState) {
         let (reader, _) = host.reading(caller.connection.principal, in: name)
-        for query in queries.queries(of: caller) where query.key.reader != reader { closeQuery(query, caller) }
+        for query in queries.queries(of: caller)
+        where caller.connection.isRevoked || query.key.reader != reader || !queries.updateHolder(of: query, to: caller)
+        {
+            closeQuery(query, caller)
+        }
         closeIfUnused()
     }
 

@@ -105,11 +105,11 @@ struct DocumentTable: Sendable {
         return document.flatMap { $0.isExpired(at: time) ? nil : $0 }
     }
 
-    /// Returns an identifier of a host that is only valid in this collection and does not reveal the host.
+    /// Returns an identifier of a host's network that is only valid in this collection and does not reveal the network.
     func origin(of host: CallerHost?) -> UInt32? {
         guard let host else { return nil }
         var digest = StableDigest()
-        for number in [secret, host.number, secret] { digest.combine(number) }
+        for number in [secret, host.network.number, secret] { digest.combine(number) }
         return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 
@@ -152,8 +152,8 @@ struct DocumentTable: Sendable {
         return outcome
     }
 
-    /// A client that may not read a document gets the error for a missing one; any other error would reveal its existence or content.
-    /// Creation is the exception, because an id can be used only once.
+    /// A document that the client may not read does not exist for its commands: any other outcome, or the index of the first refused
+    /// command, would reveal its existence or content. Creation is the exception, because an id can be used only once.
     private mutating func perform(
         _ write: DocumentWrite, _ creator: String?, _ origin: UInt32?, _ savepoint: inout Savepoint,
         isThere: (LinkTarget) -> Bool, check: ChangeCheck?, may: (CollectionAction, Document) -> Bool
@@ -164,13 +164,9 @@ struct DocumentTable: Sendable {
         }
         let context = CommandContext(
             creator: creator, origin: origin, number: revision + 1, time: time, lifetime: limits.lifetime(in: name))
-        let before = document(command.id)
-        do {
-            try perform(write, on: before, context, &savepoint, isThere: isThere, check: check, may: may)
-        } catch {
-            guard let before, command.action != .create, !may(.read, before) else { throw error }
-            try perform(write, on: nil, context, &savepoint, isThere: isThere, check: check, may: may)
-        }
+        var before = document(command.id)
+        if let document = before, command.action != .create, !may(.read, document) { before = nil }
+        try perform(write, on: before, context, &savepoint, isThere: isThere, check: check, may: may)
     }
 
     private mutating func perform(
@@ -179,17 +175,17 @@ struct DocumentTable: Sendable {
     ) throws(CollectionError) {
         let command = write.command
         let id = command.id
-        if let before {
-            if command.action != .create, !may(command.action, before) {
-                let change =
-                    command.action == .delete
-                    ? DocumentChangeRequest(deleting: before) : DocumentChangeRequest(updating: before, to: before)
-                // The check knows the reason.
-                try check?(change)
-                throw change.forbidden()
-            }
-            // The outcome of a condition reveals content.
-            if write.condition != nil, !may(.read, before) { throw .forbidden(.read, id: id.text) }
+        if let before, command.action != .create, !may(command.action, before) {
+            let change =
+                command.action == .delete
+                ? DocumentChangeRequest(deleting: before) : DocumentChangeRequest(updating: before, to: before)
+            // The check knows the reason.
+            try check?(change)
+            throw change.forbidden()
+        }
+        if let before, write.condition != nil, !may(.read, before) {
+            // The outcome of a condition reveals content; to create is refused as without one.
+            throw .alreadyExists(id: id.text)
         }
         if let condition = write.condition, !condition.isSatisfied(by: before) { throw condition.failure(id, before) }
         let after: Document?

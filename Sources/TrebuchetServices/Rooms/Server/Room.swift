@@ -71,6 +71,7 @@ distributed actor Room {
         defer { closeIfEmpty() }
         guard !isClosed else { throw .roomClosed }
         try host.consumeRate(.joins, of: client)
+        updatePrincipal(of: client)
         // First, so that no later change of authorization is missed.
         client.registerActor(self)
         defer { if (try? membership.membershipID(of: client)) == nil { client.unregisterActor(self) } }
@@ -124,8 +125,9 @@ distributed actor Room {
     distributed func leave(token: String?) throws(RoomError) {
         let client = try host.callingClient()
         defer { closeIfEmpty() }
+        updatePrincipal(of: client)
         if let token {
-            endMembership(try membership.membershipID(provenBy: token))
+            endMembership(try membership.membershipID(provenBy: token, for: client.connection.principal?.id))
         } else {
             endMembership(try membership.membershipID(of: client))
         }
@@ -195,7 +197,8 @@ distributed actor Room {
 
     /// Returns the members, sorted by the bytes of their identifiers.
     func members() -> [RoomMemberSummary] {
-        membership.all.map { member in
+        updatePrincipals()
+        return membership.all.map { member in
             RoomMemberSummary(
                 membershipID: member.membershipID, principal: member.principal,
                 host: member.client?.connection.remoteAddress?.host,
@@ -226,6 +229,7 @@ distributed actor Room {
         let client = try host.callingClient()
         defer { closeIfEmpty() }
         try host.consumeRate(rate, of: client)
+        updatePrincipal(of: client)
         return try membership.membershipID(of: client)
     }
 
@@ -252,7 +256,7 @@ distributed actor Room {
     }
 
     /// Sends the presence at once, or together with other changes of the interval.
-    private func publishPresence(_ presence: JSONValue?, of membershipID: String) {
+    func publishPresence(_ presence: JSONValue?, of membershipID: String) {
         presenceBatch.setPresence(presence, of: membershipID, principal: membership.principal(of: membershipID))
         if handoffState != nil { schedulePresenceRecord(of: membershipID) }
         guard let wait = presenceBatch.timeToWait(at: MonotonicClock.now) else { return }
@@ -277,22 +281,13 @@ distributed actor Room {
         holders[membershipID] = holder
     }
 
-    private func endMembership(_ membershipID: String) {
+    func endMembership(_ membershipID: String) {
         setQuotaHolder(of: membershipID, to: nil)
         if let client = membership.endMembership(membershipID) { removeObserver(client) }
         closeHandlers.removeValue(forKey: membershipID)?.cancel()
         publishPresence(nil, of: membershipID)
         deleteRecord(of: membershipID)
         host.didChange(self, name, members: membership.count)
-    }
-
-    /// Removes a member that may not join any more, because it lost a role or another principal is signed in.
-    func authorizationDidChange(of client: RoomConnectionState) {
-        guard let membershipID = try? membership.membershipID(of: client),
-            !host.rules.canJoin(client.connection.principal, name)
-        else { return }
-        endMembership(membershipID)
-        closeIfEmpty()
     }
 
     private func removeObserver(_ client: RoomConnectionState) {

@@ -7,15 +7,9 @@ struct RoomBanList {
         case principal(ByteText)
         case connection(CallerConnection)
 
-        /// Returns nil for a member that has disconnected and was never signed in.
-        init?(_ principal: String?, _ connection: CallerConnection?) {
-            if let principal {
-                self = .principal(ByteText(principal))
-            } else if let connection {
-                self = .connection(connection)
-            } else {
-                return nil
-            }
+        /// Returns the principal and the connection of a client; none for one that has disconnected and was never signed in.
+        static func all(_ principal: String?, _ connection: CallerConnection?) -> [Person] {
+            [principal.map { .principal(ByteText($0)) }, connection.map { .connection($0) }].compactMap { $0 }
         }
     }
 

@@ -78,20 +78,24 @@ public final class RoomHost: Sendable {
 
     func room(_ name: String) -> Room? { rooms[name] }
 
-    /// Bans a principal, or a connection that is not signed in, from a room for a time.
+    /// Bans a principal and a connection from a room for a time. The connection stays banned when another principal signs in.
     func ban(_ principal: String?, _ connection: CallerConnection?, from room: String, for time: Duration) {
-        guard let who = RoomBanList.Person(principal, connection) else { return }
         let now = MonotonicClock.now
-        contents.withLock { $0.banList.addBan(who, of: room, until: now &+ time.nanoseconds, at: now) }
+        contents.withLock { contents in
+            for who in RoomBanList.Person.all(principal, connection) {
+                contents.banList.addBan(who, of: room, until: now &+ time.nanoseconds, at: now)
+            }
+        }
     }
 
     /// Returns the rest of a ban in milliseconds; nil without a ban.
     func banTimeLeft(_ client: RoomConnectionState, of room: String) -> Int? {
         contents.withLock { contents in
-            guard !contents.banList.isEmpty,
-                let who = RoomBanList.Person(client.connection.principal?.id, client.connection)
-            else { return nil }
-            return contents.banList.timeLeft(who, of: room, at: MonotonicClock.now).map { Int($0 / 1_000_000) + 1 }
+            guard !contents.banList.isEmpty else { return nil }
+            let now = MonotonicClock.now
+            return RoomBanList.Person.all(client.connection.principal?.id, client.connection)
+                .compactMap { contents.banList.timeLeft($0, of: room, at: now) }.max()
+                .map { Int($0 / 1_000_000) + 1 }
         }
     }
 

@@ -29,6 +29,13 @@ struct RoomMembership<Client: Hashable> {
         /// Nil during the grace period.
         var client: Client?
         var expiresAt: UInt64?
+
+        /// Throws for a caller with another principal: a membership belongs to its principal, whoever has the token.
+        func checkPrincipal(_ caller: String?) throws(RoomError) {
+            guard let principal else { return }
+            guard let caller else { throw .notSignedIn }
+            guard principal.isSameBytes(as: caller) else { throw .notYours }
+        }
     }
 
     /// The maximum number of memberships; lowering it ends none.
@@ -75,6 +82,21 @@ struct RoomMembership<Client: Hashable> {
     /// Returns the principal that is signed in over the connection of a membership.
     func principal(of membershipID: String) -> String? { memberships[membershipID]?.principal }
 
+    /// Gives the membership of an anonymous client to the principal that has signed in over its connection.
+    mutating func setPrincipal(
+        _ principal: String, of membershipID: String, holder: QuotaHolder
+    ) throws(RoomError) {
+        guard var record = memberships[membershipID] else { throw .notJoined }
+        release(record.holder)
+        if let full = quotaUsage.exceeded(holder) {
+            record.holder = setHolder(record.holder)
+            throw .tooManySessions(limit: full)
+        }
+        record.holder = setHolder(holder)
+        record.principal = principal
+        memberships[membershipID] = record
+    }
+
     /// Gives a connection its membership: the existing one, the one of its token, the one of the same attempt, or a new one.
     mutating func join(
         _ client: Client, principal: String?, holder: QuotaHolder? = nil, token: String?, attempt: String? = nil,
@@ -86,11 +108,7 @@ struct RoomMembership<Client: Hashable> {
                 throw .unknownToken
             }
             guard own == nil || own == id else { throw .alreadyJoined }
-            // A membership of a principal cannot be resumed by another principal, not even with the token.
-            if let before = record.principal {
-                guard let principal else { throw .notSignedIn }
-                guard before.isSameBytes(as: principal) else { throw .notYours }
-            }
+            try record.checkPrincipal(principal)
             let replaced = record.client == client ? nil : record.client
             if let replaced { membershipIDsByClient[replaced] = nil }
             record.client = client
@@ -103,6 +121,7 @@ struct RoomMembership<Client: Hashable> {
             return Joined(identity: record.identity, isNew: false, replaced: replaced)
         }
         if let own, let record = memberships[own] {
+            try record.checkPrincipal(principal)
             return Joined(identity: record.identity, isNew: false, replaced: nil)
         }
         guard memberships.count < limit else { throw .roomFull(limit: limit) }
@@ -137,6 +156,13 @@ struct RoomMembership<Client: Hashable> {
     /// Returns the membership that a token proves.
     func membershipID(provenBy token: String) throws(RoomError) -> String {
         guard let membershipID = membershipIDsBySecret[ByteText(token)] else { throw .unknownToken }
+        return membershipID
+    }
+
+    /// Returns the membership that a token proves, unless it belongs to another principal.
+    func membershipID(provenBy token: String, for principal: String?) throws(RoomError) -> String {
+        let membershipID = try membershipID(provenBy: token)
+        try memberships[membershipID]?.checkPrincipal(principal)
         return membershipID
     }
 

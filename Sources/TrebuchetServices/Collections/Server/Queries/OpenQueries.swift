@@ -145,6 +145,20 @@ final class OpenQueries {
         host.releaseQuery(query.reservations.remove(holder), use)
     }
 
+    /// Counts the query of a reader for the current principal of its connection; returns false when that has too many.
+    func updateHolder(of query: OpenQuery, to caller: CollectionConnectionState) -> Bool {
+        let holder = caller.holder
+        guard let before = query.readers[caller.connection], before != holder else { return true }
+        let use = QueryQuotas.Use(holder: reservations.missing(holder), isFirst: false)
+        let isCounted: Void? = try? host.consumeQuery(query.reservations.missing(holder), isNew: false, of: use)
+        guard isCounted != nil else { return false }
+        query.reservations.insert(holder)
+        reservations.insert(holder)
+        release(before, of: query)
+        query.readers[caller.connection] = holder
+        return true
+    }
+
     /// Removes a reader. Returns the number to remove the query with when that was the last reader, else nil.
     func close(_ query: OpenQuery, for caller: CollectionConnectionState) -> Int? {
         guard let holder = query.readers.removeValue(forKey: caller.connection) else { return nil }
