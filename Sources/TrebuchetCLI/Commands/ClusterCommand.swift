@@ -131,7 +131,7 @@ enum ClusterCommand {
     ) async throws -> Response {
         do {
             return try await request()
-        } catch let error as ClusterEngineError where error.code == .unavailable {
+        } catch let error as ClusterEngineError where error.isTemporary {
             throw ClusterEngineError(
                 .unavailable,
                 "the coordination store is unavailable: \(error.message); start it, or pass the URL of another with --cluster"
@@ -154,7 +154,7 @@ enum ClusterCommand {
         _ arguments: ParsedArguments, say: @Sendable (ServerEvent.Level, String) -> Void
     ) async throws -> (ClusterMembership, RedisEngine)? {
         guard arguments.string("--cluster") != nil else {
-            let others = ["--node", "--node-address", "--after-data-loss"]
+            let others = ["--node", "--node-address", "--after-data-loss", "--cluster-wait"]
             for option in others where arguments.string(option) != nil {
                 throw UsageError("\(option) requires --cluster")
             }
@@ -170,13 +170,20 @@ enum ClusterCommand {
             }
             return policy
         }
+        let wait = Duration.seconds(try arguments.int("--cluster-wait", in: 0...86_400) ?? 30)
         let engine = try engine(arguments)
-        for warning in try await connecting({ try await engine.check() }) {
-            say(.warning, "warning: \(LogLine.of(warning))")
+        let warnings = try await connecting {
+            try await ClusterEngineError.retry(for: wait) { error in
+                say(.warning, LogLine.of("waiting up to \(wait) for the coordination store: \(error.message)"))
+            } _: { () async throws(ClusterEngineError) in
+                try await engine.check()
+            }
         }
+        for warning in warnings { say(.warning, "warning: \(LogLine.of(warning))") }
         do {
             let membership = try ClusterMembership(
-                of: name, at: engine, address: address, dataLossPolicy: afterDataLoss ?? .end)
+                of: name, at: engine, address: address, dataLossPolicy: afterDataLoss ?? .end,
+                startTimeout: wait)
             return (membership, engine)
         } catch {
             throw UsageError("--node: \(error.message)")

@@ -53,6 +53,9 @@ enum ServeCommand {
                 "after data loss in the store: end, or continue with the remaining data; not with auth (end)"
             ),
             OptionSpec(
+                "--cluster-wait", "SECONDS",
+                "time for which the start waits for a store that does not respond (30)"),
+            OptionSpec(
                 "--show-errors", nil,
                 "send the text of non-Codable errors to clients (logged under a number)"),
             OptionSpec("--compression", nil, "compress messages from 1 KiB with clients that offer it"),
@@ -202,6 +205,8 @@ enum ServeCommand {
         let file = try await store(arguments, signals, operators)
         let isTormented = arguments.has("--torment")
         if isTormented { try AdversarialTestActors.check(host: host) }
+        // A start that waits has nothing to drain.
+        if arguments.string("--cluster") != nil { signals.onFirst { exit(0) } }
         let cluster = try await ClusterCommand.membership(arguments) { operators.logLine($0, $1) }
         var services = try await HostedServices(
             arguments, store: file ?? MemoryStore(), engine: cluster?.1, say: { operators.logLine($0, $1) })

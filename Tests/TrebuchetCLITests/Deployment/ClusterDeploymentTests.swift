@@ -27,6 +27,10 @@ import Testing
     }
 
     private func trebuchet(_ arguments: String...) async throws -> ChildProcess.Outcome {
+        try await trebuchet(arguments)
+    }
+
+    private func trebuchet(_ arguments: [String]) async throws -> ChildProcess.Outcome {
         try await ChildProcess(ServeProcess.tool, arguments, error: .merged).finish()
     }
 
@@ -113,6 +117,42 @@ import Testing
 
         cluster.signal(SIGTERM)
         #expect(await cluster.finish().status == 0)
+    }
+
+    @Test(
+        "a node that starts before its coordination store waits for it",
+        .enabled(if: access("/usr/bin/redis-server", X_OK) == 0, "there is no redis-server: scripts/bootstrap --redis"))
+    func startBeforeStore() async throws {
+        let port = freePorts(1)[0]
+        let folder = FileManager.default.temporaryDirectory.appending(path: "trebuchet-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let node = try ChildProcess(
+            ServeProcess.tool,
+            ["serve", "--port", "0", "--cluster", "redis://127.0.0.1:\(port)", "--node", "a", "--cluster-wait", "600"],
+            error: .merged)
+        let waiting = await node.nextLine() ?? ""
+        #expect(waiting.contains("waiting up to 600.0 seconds for the coordination store: "), "\(waiting)")
+        let script =
+            "redis-server --port \(port) --bind 127.0.0.1 --dir \(folder.path) --appendonly yes & cat >/dev/null; kill -KILL $!"
+        let store = try ChildProcess("/bin/sh", ["-c", script], error: .merged)
+        var lines: [String] = []
+        while let line = await node.nextLine(), !line.contains("trebuchet serves") { lines.append(line) }
+        node.signal(SIGTERM)
+        let outcome = await node.finish()
+        #expect(outcome.status == 0, "\(lines) \(outcome.output)")
+        _ = await store.finish()
+    }
+
+    @Test("a start that waits for no coordination store ends with the remedy, and one that waits ends at a signal")
+    func startWithoutStore() async throws {
+        let arguments = ["serve", "--port", "0", "--cluster", "redis://127.0.0.1:\(freePorts(1)[0])", "--node", "a"]
+        let outcome = try await trebuchet(arguments + ["--cluster-wait", "0"])
+        #expect(outcome.status != 0 && outcome.output.contains("start it, or pass the URL of another with --cluster"))
+        let waiting = try ChildProcess(ServeProcess.tool, arguments, error: .merged)
+        #expect(await waiting.nextLine()?.contains("waiting up to 30.0 seconds") == true)
+        waiting.signal(SIGTERM)
+        #expect(await waiting.finish().status == 0)
     }
 
     @Test("scripts/cluster accepts commands only from pages of this machine")

@@ -22,6 +22,7 @@ final class ClusterRouter: Sendable {
     private let lastFailure = Mutex<ClusterEngineError?>(nil)
     private let engine: any ClusterEngine
     private let afterDataLoss: DataLossPolicy
+    private let startTimeout: Duration
     private let log: @Sendable (ServerEvent.Level, String) -> Void
     private let running = Mutex<[Task<Void, Never>]>([])
     /// The address for direct links, and the links to other nodes.
@@ -39,6 +40,7 @@ final class ClusterRouter: Sendable {
         address = membership.address
         (node, member, watch, store) = (membership.node, membership.member, membership.watch, membership.store)
         (engine, afterDataLoss) = (membership.engine, membership.dataLossPolicy)
+        startTimeout = membership.startTimeout
         watch.setEventBus(events)
         membership.store.report { log(.warning, "cluster: \($0)") }
         let directory = SlotDirectory(membership.engine, member: member)
@@ -69,7 +71,7 @@ final class ClusterRouter: Sendable {
     /// Returns whether actors of that name may live here.
     func owns(_ name: String) -> Bool { member.mayStartWork(in: ClusterSlot(of: name)) }
 
-    /// Joins the cluster.
+    /// Joins the cluster. Waits for a coordination store that does not respond, up to the membership's `startTimeout`.
     ///
     /// - Parameters:
     ///   - mayContinue: True if `DataLossPolicy.continue` can be followed.
@@ -90,7 +92,13 @@ final class ClusterRouter: Sendable {
             exchange.setLinks(links)
         }
         do {
-            try await exchange.start()
+            try await ClusterEngineError.retry(for: startTimeout) { [log, startTimeout] error in
+                log(
+                    .warning,
+                    "cluster: the start waits up to \(startTimeout) for the coordination store: \(error.message)")
+            } _: { () async throws(ClusterEngineError) in
+                try await exchange.start()
+            }
         } catch {
             // Free the port before the server is started again.
             if let entrance = closeLinks() { await entrance.close() }
