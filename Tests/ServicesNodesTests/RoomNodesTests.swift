@@ -235,6 +235,29 @@ import TrebuchetCluster
         }
     }
 
+    @Test(
+        "the end of a session ends memberships in rooms of other nodes, and its client may join again after a sign-in")
+    func revokedSession() async throws {
+        try await withServices(["a", "b"]) { nodes in
+            await nodes[0].node.server.expose(Gate(actorSystem: nodes[0].node.server.actorSystem), as: "gate")
+            let name = "rooms/chat-\(nodes[1].room)"
+            let (ada, bob) = try await (App(nodes[0], as: "ada").client, App(nodes[1], as: "bob").client)
+            let (gate, room) = (try ada.resolve(Gate.self, id: "gate"), try ada.resolve(Room.self, id: name))
+            _ = try await bob.resolve(Room.self, id: name).join(presence: nil, token: nil, attempt: nil)
+            for _ in 1...2 {
+                _ = try await room.join(presence: nil, token: nil, attempt: nil)
+                #expect(await nodes[1].members() == ["ada", "bob"])
+                try await gate.revoke()
+                #expect(await eventually { await nodes[1].members() == ["bob"] })
+                await #expect(throws: TrebuchetError.self) {
+                    _ = try await room.join(presence: nil, token: nil, attempt: nil)
+                }
+                try await gate.signIn(as: "ada")
+            }
+            _ = try await room.join(presence: nil, token: nil, attempt: nil)
+        }
+    }
+
     @Test("an event is stored for the next owner byte for byte, whatever JSON it contains")
     func events() async throws {
         try await withServices(["a", "b"]) { nodes in
@@ -296,4 +319,11 @@ final class NameListRecorder: Sendable {
             }
         }
     }
+}
+
+/// Ends the session of its caller's connection, and signs in again.
+@Trebuchet
+distributed actor Gate {
+    distributed func revoke() { Caller.current?.connection.revokeAccess("the session has ended", except: "gate") }
+    distributed func signIn(as name: String) { Caller.current?.connection.principal = Principal(id: name) }
 }

@@ -42,6 +42,11 @@ struct ServiceNode: Sendable {
         (0...).lazy.map { "\(node.member.node.name)\($0)" }.first { node.owns("collections/\($0)") } ?? ""
     }
 
+    /// The sorted principals of the members of its room.
+    func members() async -> [String]? {
+        await rooms.room("chat-\(room)")?.whenLocal { $0.members().compactMap(\.principal).sorted() }
+    }
+
     /// The current roster of a room; nil when the room is not active here.
     func roster(_ room: String) async -> Roster? {
         await rooms.room("chat-\(room)")?.whenLocal { room in

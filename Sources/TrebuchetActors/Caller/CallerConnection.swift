@@ -14,10 +14,10 @@ public final class CallerConnection: Sendable, Hashable {
     }
 
     /// A revoked authorization.
-    private struct Revocation {
-        let error: TrebuchetError
+    package struct Revocation: Sendable {
+        package let error: TrebuchetError
         /// The name of the actor that may still be called.
-        let spared: String?
+        package let spared: String?
     }
 
     /// The mutable state, guarded by a lock.
@@ -125,6 +125,9 @@ public final class CallerConnection: Sendable, Hashable {
 
     /// A Boolean value that indicates whether the authorization is revoked.
     public var isRevoked: Bool { state.withLock { $0.revocation != nil } }
+
+    /// The revocation in force.
+    package var currentRevocation: Revocation? { state.withLock { $0.revocation } }
 
     /// Returns the error for a call to an actor; nil if it may be called. Without a name it applies to any actor.
     package func revocation(of actor: String? = nil) -> TrebuchetError? {

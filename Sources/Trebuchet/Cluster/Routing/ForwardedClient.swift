@@ -15,6 +15,8 @@ struct ForwardedClient: Codable {
     /// Whether the node itself is the caller, for its actors; nil from nodes without this member.
     var isServer: Bool?
     var principal: ForwardedPrincipal?
+    /// The revocation of the client's authorization; nil without one, and from nodes without this member.
+    var revocation: ForwardedRevocation?
     var host: String?
     var port: Int?
     var largestMessage: Int
@@ -26,6 +28,13 @@ struct ForwardedClient: Codable {
         var id: String
         var roles: [String]
         var claims: [String: String]
+    }
+
+    /// A revocation of the client's authorization.
+    struct ForwardedRevocation: Codable {
+        var reason: String
+        /// The name of the actor that may still be called.
+        var spared: String?
     }
 
     /// Decodes a payload; nil if it is invalid.
@@ -46,6 +55,7 @@ struct ForwardedClient: Codable {
         principal = caller?.principal.map {
             ForwardedPrincipal(id: $0.id, roles: $0.roles.sorted(), claims: $0.claims)
         }
+        revocation = caller?.currentRevocation.map { ForwardedRevocation(reason: $0.error.message, spared: $0.spared) }
         host = caller?.remoteAddress?.host
         port = caller?.remoteAddress?.port
         self.largestMessage = largestMessage
@@ -81,6 +91,15 @@ struct ForwardedClient: Codable {
 
     var knownPrincipal: Principal? {
         principal.map { Principal(id: $0.id, roles: Set($0.roles), claims: $0.claims) }
+    }
+
+    /// Gives the connection at this node the principal and the revocation of the client.
+    func update(_ connection: CallerConnection) {
+        // Setting the principal ends a revocation.
+        if connection.principal != knownPrincipal || revocation == nil { connection.principal = knownPrincipal }
+        if let revocation, !connection.isRevoked {
+            connection.revokeAccess(revocation.reason, except: revocation.spared)
+        }
     }
 
     var address: SocketAddress? {

@@ -285,6 +285,13 @@ final class RemoteCallForwarder {
         return names
     }
 
+    /// Notifies other nodes that the client's authorization was revoked, or that its revocation has ended.
+    func authorizationDidChange() {
+        guard isOpen, excess == nil else { return }
+        let client = client()
+        for channel in channels.values { channel.send(.client, client.payload) }
+    }
+
     private func principalDidChange() {
         guard isOpen else { return }
         let client = client()

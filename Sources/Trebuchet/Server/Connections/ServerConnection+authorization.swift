@@ -9,9 +9,13 @@ extension ServerConnection {
     func authorizationDidChange() {
         guard isOpen else { return }
         let revocation = caller?.connection.revocation()
-        defer { isRevoked = revocation != nil }
+        defer {
+            isRevoked = revocation != nil
+            forwarder?.authorizationDidChange()
+        }
         guard let revocation, !isRevoked else { return }
-        sendError(revocation.code.wire, revocation.message)
+        // The node of a forwarded connection has notified its client.
+        if upstream == nil { sendError(revocation.code.wire, revocation.message) }
         for subscription in Array(streams.values) { endStream(subscription, reason: .error, error: revocation) }
         forwarder?.endStreams(revocation)
     }

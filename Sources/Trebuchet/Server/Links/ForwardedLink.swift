@@ -61,6 +61,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
         // Other nodes take over the slots of a draining node: no new calls and streams start here.
         if shard.isDraining { connection.dismiss() }
         self.connection = connection
+        if client.revocation != nil, let caller = connection.caller { client.update(caller.connection) }
     }
 
     // MARK: NodeChannelHandler
@@ -81,7 +82,7 @@ final class ForwardedLink: NodeChannelHandler, MessageLink, @unchecked Sendable 
             if !wasWritable, isWritable { connection?.linkDidBecomeWritable() }
         case .client:
             guard let client = ForwardedClient(frame.payload) else { return }
-            connection?.caller?.connection.principal = client.knownPrincipal
+            if let caller = connection?.caller { client.update(caller.connection) }
         case .close:
             drop()
             close()
