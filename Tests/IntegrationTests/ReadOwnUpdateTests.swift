@@ -16,6 +16,35 @@ private distributed actor Steps {
     }
 }
 
+/// A value that takes 2 ms to encode.
+private struct SlowValue: Codable, Equatable {
+    var number = 0
+
+    init() {}
+    init(from decoder: any Decoder) throws { number = try decoder.singleValueContainer().decode(Int.self) }
+
+    func encode(to encoder: any Encoder) throws {
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .milliseconds(2) {}
+        var container = encoder.singleValueContainer()
+        try container.encode(number)
+    }
+}
+
+@Trebuchet
+private distributed actor SlowValues {
+    @StreamedState var first = SlowValue()
+    @StreamedState var second = SlowValue()
+    @StreamedState var third = SlowValue()
+
+    distributed func change() -> Int {
+        first.number += 1
+        second.number += 1
+        third.number += 1
+        return first.number
+    }
+}
+
 /// A caller receives the changes of its call before the response: also in streams that are just starting, on any reactors of actor and
 /// connection.
 @Suite(.timeLimit(.minutes(5))) struct ReadOwnUpdateTests {
@@ -50,6 +79,31 @@ private distributed actor Steps {
                 #expect(messages.dropLast().contains { $0.contains(#""data":\#(round)}"#) }, "\(messages)")
                 peer.close()
             }
+        }
+    }
+
+    @Test("states that are sent in several turns show the changes of a call before its response", arguments: [0, 1])
+    func severalTurns(reactor: UInt64) async throws {
+        try await withTestServer(link: .webSocket, reactors: 2) { server in
+            await server.expose(SlowValues(actorSystem: server.actorSystem), as: "slow")
+        } body: { _, server in
+            var peer = try await RawPeer.connect(#require(server.address))
+            while peer.reactorIndex != reactor {
+                peer.close()
+                peer = try await RawPeer.connect(#require(server.address))
+            }
+            for name in ["First", "Second", "Third"] {
+                peer.send(
+                    #"{"type":"invocation","payload":{"callID":"\#(name)","actorID":"slow","targetIdentifier":"observe\#(name)"}}"#
+                )
+            }
+            for round in 1...20 {
+                peer.invoke("c", "slow", "change()")
+                let messages = try await messages(peer)
+                #expect(messages.last!.contains(#""result":\#(round)"#))
+                #expect(messages.count { $0.contains(#""data":\#(round)}"#) } == 3, "\(messages)")
+            }
+            peer.close()
         }
     }
 

@@ -1,5 +1,6 @@
 import Bytes
 import Networking
+import Platform
 import Testing
 import TrebuchetWire
 
@@ -102,6 +103,51 @@ import TrebuchetWire
             return withExtendedLifetime(cell) { published }
         }
         #expect(published == 0, "no change is left to publish")
+    }
+
+    @Test("states that take long to encode are published in several turns, in order, and responses wait for theirs")
+    func severalTurns() async throws {
+        let reactor = ReactorGroup.forServer(count: 1).reactors[0]
+        let (parts, resumed) = await reactor.perform {
+            let shard = SystemShard(reactor, userInfo: [:])
+            let cells = (0..<4).map { _ in _StateCell<Int>() }
+            var encoded: [Int] = []
+            let sources = cells.enumerated().map { index, cell in
+                cell.source(
+                    home: shard,
+                    access: StateAccess(
+                        read: {
+                            encoded.append(index)
+                            let start = MonotonicClock.now
+                            while MonotonicClock.now &- start < 2_000_000 {}
+                            return 1
+                        }, enter: { $0() }))
+            }
+            let broadcasters = sources.map { source in
+                let broadcaster = Broadcaster(source, shard: shard)
+                source.attach(broadcaster)
+                return broadcaster
+            }
+            shard.endOfTurn()
+            encoded = []
+            var (parts, resumed): ([[Int]], [Int]) = ([], [])
+            func change(_ range: Range<Int>) {
+                for source in sources[range] { source.didChange(version: source.version + 1) }
+                shard.whenPublished { resumed.append(encoded.count) }
+            }
+            change(0..<3)
+            while !shard.publishMarked() {
+                parts.append(encoded)
+                if parts.count == 1 { change(3..<4) }
+            }
+            parts.append(encoded)
+            shard.whenPublished { resumed.append(-1) }
+            for (source, broadcaster) in zip(sources, broadcasters) { source.detach(broadcaster) }
+            return withExtendedLifetime(cells) { (parts, resumed) }
+        }
+        // The time of the first state of a turn does not count.
+        #expect(parts == [[0, 1], [0, 1, 2, 3]])
+        #expect(resumed == [4, 4, -1])
     }
 
     /// A subscriber that counts its notifications.

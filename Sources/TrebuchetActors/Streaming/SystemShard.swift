@@ -1,5 +1,6 @@
 package import Bytes
 package import Synchronization
+internal import Platform
 internal import Transports
 internal import TrebuchetWire
 
@@ -25,7 +26,12 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     package private(set) var coder: ValueCoder
     /// The coder for clients with protocol versions 1 and 2.
     package private(set) var wholeSecondsCoder: ValueCoder
+    /// The changed states, in the order of their changes.
     private var markedSources: [StreamProducer] = []
+    /// The number of states that were appended to `markedSources` so far.
+    private var markedCount: UInt64 = 0
+    /// Closures that wait until this many states are published.
+    private var publicationWaiters: [(UInt64, () -> Void)] = []
     /// Empty, with the capacity of an earlier turn: most calls change a state, and this avoids an allocation for each.
     private var spareSources: [StreamProducer] = []
     /// Broadcasters whose subscribers are to be served; those before `flushed` are done.
@@ -49,6 +55,8 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     private var budget = EncodeBudget.perTurn
     private var turnsOfSending = 0
     private static let maximumSendTurns = 16
+    /// The time of one turn, in nanoseconds, after which no further state is encoded.
+    private static let publicationTime: UInt64 = 1_000_000
 
     init(_ reactor: any EventLoop, userInfo: [CodingUserInfoKey: any Sendable]) {
         self.reactor = reactor
@@ -81,6 +89,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
 
     func mark(_ source: StreamProducer) {
         markedSources.append(source)
+        markedCount += 1
         changes.recordChange(source.root)
         queue()
     }
@@ -101,15 +110,53 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
         reactor.atEndOfTurn(self)
     }
 
-    /// Passes the changed states to their broadcasters on all reactors.
-    package func publishMarked() {
-        guard !markedSources.isEmpty else { return }
+    /// Passes the changed states to their broadcasters on all reactors, for the time of one step. The others follow in the next
+    /// turn.
+    ///
+    /// - Returns: True if no state is left.
+    @discardableResult
+    package func publishMarked() -> Bool {
+        guard !markedSources.isEmpty else { return true }
         var sources: [StreamProducer] = []
         swap(&sources, &spareSources)
         swap(&sources, &markedSources)
-        for source in sources { eagerBytes -= source.publish() }
+        publish(sources)
         sources.removeAll(keepingCapacity: true)
         swap(&sources, &spareSources)
+        return markedSources.isEmpty
+    }
+
+    /// Runs `body` when the states that have changed up to now are published, or immediately.
+    package func whenPublished(_ body: @escaping () -> Void) {
+        guard !markedSources.isEmpty else { return body() }
+        publicationWaiters.append((markedCount, body))
+    }
+
+    private func resumePublicationWaiters() {
+        let published = markedCount &- UInt64(markedSources.count)
+        while let (count, body) = publicationWaiters.first, count <= published {
+            publicationWaiters.removeFirst()
+            body()
+        }
+    }
+
+    /// Publishes the oldest marked states for the time of one step. The clock is read between two states only, as most calls
+    /// change one.
+    private func publish(_ sources: [StreamProducer]) {
+        var start: UInt64 = 0
+        for index in sources.indices {
+            if index > 0 {
+                let now = MonotonicClock.now
+                if index == 1 { start = now }
+                if now &- start > Self.publicationTime {
+                    markedSources.insert(contentsOf: sources[index...], at: 0)
+                    goOnInNextTurn()
+                    break
+                }
+            }
+            eagerBytes -= sources[index].publish()
+        }
+        resumePublicationWaiters()
     }
 
     /// Publishes the changes of a call at its end as a separate version, within the turn's budget.
@@ -118,7 +165,7 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     }
 
     package func endOfTurn() {
-        if isSending, eagerBytes <= 0 { publishWhatRests() } else { publishMarked() }
+        if isSending, eagerBytes <= 0, publicationWaiters.isEmpty { publishWhatRests() } else { publishMarked() }
         let hasReachedAll = flush()
         isQueued = false
         isSending = !markedBroadcasters.isEmpty
@@ -142,9 +189,8 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     private func publishWhatRests() {
         var sources: [StreamProducer] = []
         swap(&sources, &markedSources)
-        for source in sources {
-            if source.isBeingSent { markedSources.append(source) } else { source.publish() }
-        }
+        for source in sources where source.isBeingSent { markedSources.append(source) }
+        publish(sources.filter { !$0.isBeingSent })
     }
 
     private func goOnInNextTurn() {

@@ -60,8 +60,8 @@ package struct FilterOperands {
     }
 
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> Int {
-        var hasher = Hasher()
-        hasher.combine(bytes: bytes)
+        var hasher = KeyedHasher()
+        hasher.combine(bytes)
         return hasher.finalize()
     }
 

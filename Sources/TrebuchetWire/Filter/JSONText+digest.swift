@@ -3,7 +3,7 @@ extension JSONText {
     /// value whose text is not stored. The hash has a random seed in each process, so a peer cannot construct collisions.
     static func digest(_ text: UnsafeRawBufferPointer) -> Int? {
         var cursor = JSONCursor(text)
-        var hasher = Hasher()
+        var hasher = KeyedHasher()
         do throws(EnvelopeError) {
             try feed(&cursor, to: &hasher, 0)
             try cursor.expectEnd()
@@ -13,7 +13,9 @@ extension JSONText {
         }
     }
 
-    private static func feed(_ cursor: inout JSONCursor, to hasher: inout Hasher, _ depth: Int) throws(EnvelopeError) {
+    private static func feed(_ cursor: inout JSONCursor, to hasher: inout KeyedHasher, _ depth: Int)
+        throws(EnvelopeError)
+    {
         let first = cursor.peek()
         switch first {
         case 0x7B, 0x5B:
@@ -39,27 +41,21 @@ extension JSONText {
         }
     }
 
-    private static func feed(_ string: JSONName, to hasher: inout Hasher) {
+    private static func feed(_ string: JSONName, to hasher: inout KeyedHasher) {
         hasher.combine(UInt8(0x22))
-        guard string.isEscaped else {
-            hasher.combine(string.bytes.count)
-            return hasher.combine(bytes: string.bytes)
-        }
-        string.content.withUnsafeBytes {
-            hasher.combine($0.count)
-            hasher.combine(bytes: $0)
-        }
+        guard string.isEscaped else { return hasher.combine(string.bytes) }
+        string.content.withUnsafeBytes { hasher.combine($0) }
     }
 
     /// Hashes members independently of their order, by the sum of their hashes.
     private static func feedMembers(
-        _ cursor: inout JSONCursor, to hasher: inout Hasher, _ depth: Int
+        _ cursor: inout JSONCursor, to hasher: inout KeyedHasher, _ depth: Int
     ) throws(EnvelopeError) {
         var sum = 0
         var count = 0
         var isFirst = true
         while let name = try cursor.name(&isFirst) {
-            var member = Hasher()
+            var member = hasher.fresh()
             feed(JSONName(name, in: cursor), to: &member)
             try feed(&cursor, to: &member, depth + 1)
             sum &+= member.finalize()
@@ -72,7 +68,7 @@ extension JSONText {
 
 extension JSONNumber {
     /// Hashes the value of a number: its digits without leading and trailing zeros, and the power of ten.
-    static func feed(_ number: UnsafeRawBufferPointer, to hasher: inout Hasher) {
+    static func feed(_ number: UnsafeRawBufferPointer, to hasher: inout KeyedHasher) {
         hasher.combine(UInt8(0x30))
         if var short = int(number) {
             var exponent = 0
@@ -83,13 +79,13 @@ extension JSONNumber {
             hasher.combine(short)
             return hasher.combine(exponent)
         }
-        guard let parts = parts(number) else { return hasher.combine(bytes: number) }
+        guard let parts = parts(number) else { return hasher.combine(number) }
         if parts.digits.count <= 18 {
             let digits = parts.digits.reduce(0) { $0 * 10 + Int($1 &- 0x30) }
             hasher.combine(parts.isNegative ? -digits : digits)
         } else {
-            hasher.combine(parts.isNegative)
-            hasher.combine(parts.digits)
+            hasher.combine(UInt8(parts.isNegative ? 1 : 0))
+            parts.digits.withUnsafeBytes { hasher.combine($0) }
         }
         hasher.combine(parts.exponent)
     }

@@ -248,8 +248,7 @@ extension ServerConnection {
         }
         guard let home = repeated.home, home !== shard.states else { return reactor.execute(here) }
         home.reactor.execute {
-            home.publishMarked()
-            reactor.execute(here)
+            home.whenPublished { reactor.execute(here) }
         }
     }
 

@@ -198,7 +198,15 @@ extension ServerShard: EndOfTurnTask {
     func endOfTurn() {
         hasOutgoing = false
         // The changes of the calls go first, so that callers see them before the responses.
-        states.publishMarked()
+        guard states.publishMarked() else {
+            // Later responses wait for later changes.
+            var waiting = outgoing.map { OutgoingResponses(to: $0.reactor) }
+            swap(&waiting, &outgoing)
+            return states.whenPublished { [self] in
+                catchUpFeeds()
+                for place in waiting.indices { waiting[place].send() }
+            }
+        }
         catchUpFeeds()
         for place in outgoing.indices { outgoing[place].send() }
     }
