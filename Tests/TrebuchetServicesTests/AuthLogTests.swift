@@ -35,6 +35,23 @@ import Testing
         await server.stop()
     }
 
+    @Test("the log names the party that deleted an account: its user or an operator", arguments: [false, true])
+    func deletions(byOperator: Bool) async throws {
+        let server = try await AuthServer()
+        let client = try await server.client()
+        let account = try await client.auth.signInAsGuest().user.id
+        if byOperator {
+            #expect(try await server.accounts.removeAccount(account))
+        } else {
+            try await client.auth.deleteAccount(code: nil)
+        }
+        let actor = byOperator ? "an operator" : "its user"
+        let lines = server.lines.entries
+        #expect(lines.contains("account \(account) was deleted by \(actor)"), "\(lines)")
+        await client.close()
+        await server.stop()
+    }
+
     @Test("a user cannot forge log lines")
     func injection() {
         let lines = Journal()

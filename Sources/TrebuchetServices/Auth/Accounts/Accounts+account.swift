@@ -86,8 +86,10 @@ extension Accounts {
                 log.storeFailed("the data of account \(asked.id) was not deleted: \(error)")
                 throw .notDeleted
             }
-            _ = try await delete(
-                asked.id, because: .accountDeleted, leaving: connection.session == asked.session ? connection : nil)
+            let own = connection.session == asked.session ? connection : nil
+            if try await delete(asked.id, because: .accountDeleted, leaving: own) {
+                log.deleted(asked.id, by: "its user")
+            }
         }
     }
 
@@ -108,7 +110,6 @@ extension Accounts {
             try await write(changes, in: turn)
             if let connection { connections.signOut(connection) }
             for session in account.sessions { connections.endSession(session, because: end, at: now()) }
-            log.deleted(id)
             return true
         }
     }

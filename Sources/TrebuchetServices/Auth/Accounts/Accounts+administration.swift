@@ -61,7 +61,9 @@ extension Accounts {
             log.storeFailed("the data of account \(id) was not deleted: \(error)")
             throw .notDeleted
         }
-        return try await delete(id, because: .accountDeleted)
+        guard try await delete(id, because: .accountDeleted) else { return false }
+        log.deleted(id, by: "an operator")
+        return true
     }
 
     /// Ends a session; returns false when there is none of the name.

@@ -29,7 +29,9 @@ struct AuthLog: Sendable {
         ends.logLine("session \(session) of \(account) has ended: \(why)")
     }
 
-    func deleted(_ account: String) { ends.logLine("account \(account) was deleted by its user") }
+    /// - Parameter actor: the party that deleted it: `its user` or `an operator`.
+    func deleted(_ account: String, by actor: String) { ends.logLine("account \(account) was deleted by \(actor)") }
+
     func storeFailed(_ why: String) { store.logLine(why) }
     func mailFailed(_ why: String) { mail.logLine(why) }
     func providerFailed(_ why: String) { providers.logLine(why) }
