@@ -478,6 +478,7 @@ let package = Package(
             name: "DocumentationSnippetTests",
             dependencies: [
                 "Trebuchet", "TrebuchetServices", "SharedState", "Loading", "QStream", "Relays", "StateMachines",
+                "TrebuchetStore", "TrebuchetCluster", "TrebuchetRedis", "TrebuchetTesting",
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]),
         // The last steps of the tutorials, linked from the catalogs, with the settings of a user's package.
