@@ -1,4 +1,4 @@
-# The server, in an image that has nothing to build with: docker build -t trebuchet .
+# The server, in an image without build tools: docker build -t trebuchet .
 # scripts/image runs these steps without a container engine.
 
 FROM swift:6.3-bookworm AS build
@@ -15,7 +15,7 @@ USER trebuchet
 WORKDIR /var/lib/trebuchet
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# No curl in the image: bash asks itself. Behind TLS of the server's own, give another check.
+# The image has no curl, so bash sends the request. A server with TLS needs another check.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8080 && printf 'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && head -1 <&3 | grep -q ' 200 '"]
 ENTRYPOINT ["trebuchet"]
 CMD ["serve", "--host", "0.0.0.0", "--port", "8080"]

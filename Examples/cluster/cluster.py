@@ -318,7 +318,7 @@ def main():
         threading.Thread(target=control.serve_forever, daemon=True).start()
         cluster.start()
         print(f"cluster: open http://localhost:{options.port}", flush=True)
-        print(f"cluster: logs in {folder}, the engine at {cluster.url}; Ctrl-C ends all", flush=True)
+        print(f"cluster: logs in {folder}, Redis at {cluster.url}; Ctrl-C ends all", flush=True)
         while not ended.is_set():
             cluster.start_asked(within=0.2)
             for each in (cluster.redis, cluster.nginx):

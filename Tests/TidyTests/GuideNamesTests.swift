@@ -12,8 +12,9 @@ import Testing
 
     @Test("the names of functions and settings in the guides are public")
     func pages() throws {
-        let names = try Self.publicNames()
-        #expect(names.isSuperset(of: ["withTestServer", "setFaults", "chunkBytes", "callsPerConnectionRate"]))
+        let names = try Names(Repository.current.get().files)
+        #expect(names.functions.isSuperset(of: ["withTestServer", "setFaults"]))
+        #expect(names.settings.isSuperset(of: ["chunkBytes", "callsPerConnectionRate"]))
         let guides = Repository.root.appending(path: "Docs/Guides")
         // The pages of the web client have names of JavaScript.
         let pages = try FileManager.default.contentsOfDirectory(atPath: guides.path)
@@ -34,55 +35,75 @@ import Testing
             ("```swift\nfunc add() {}\n```\nIt calls `add()` and `sub()`.", ["sub"]),
         ])
     func findings(text: String, unknown: [String]) {
-        #expect(Self.unknown(in: text, ["close", "chunkBytes"]) == unknown)
+        #expect(Self.unknown(in: text, Names(functions: ["close"], settings: ["chunkBytes"])) == unknown)
     }
 
-    /// Functions, which have a parenthesis, and settings, which are camel case and alone.
-    private static func unknown(in page: String, _ names: Set<String>) -> [String] {
-        let parts = page.components(separatedBy: "```")
-        let blocks = parts.enumerated().filter { $0.offset % 2 == 1 }.map(\.element).joined(separator: "\n")
-        let names = names.union(others).union(words(in: blocks[...]).map(String.init))
-        return parts.enumerated().filter { $0.offset % 2 == 0 }.flatMap { part in
+    /// The functions, which have a parenthesis, and the settings, which are alone and in camel case, that have no such declaration.
+    private static func unknown(in page: String, _ names: Names) -> [String] {
+        let parts = page.components(separatedBy: "```").enumerated()
+        let blocks = parts.filter { $0.offset % 2 == 1 }.map(\.element).joined(separator: "\n")
+        let known = others.union(Names.words(in: blocks))
+        return parts.filter { $0.offset % 2 == 0 }.flatMap { part in
             part.element.split(separator: "\n").flatMap { line in
                 line.split(separator: "`", omittingEmptySubsequences: false).enumerated()
                     .filter { $0.offset % 2 == 1 && !$0.element.contains("Tests") }
-                    .flatMap { candidates(in: $0.element) }
+                    .flatMap { unknown(inCode: String($0.element), names) }
             }
-        }.filter { !names.contains($0) && !$0.hasPrefix("observe") }
+        }.filter { !known.contains($0) && !$0.hasPrefix("observe") }
     }
 
-    private static func candidates(in code: Substring) -> [String] {
-        let words = words(in: code)
-        if words.count == 1, words[0].count == code.count, words[0].contains(where: \.isUppercase), isMember(words[0]) {
-            return [String(code)]
+    private static func unknown(inCode code: String, _ names: Names) -> [String] {
+        let words = Names.slices(of: code).filter { $0.first?.isLowercase == true && !$0.contains("_") }
+        if words.count == 1, words[0].count == code.count {
+            return code.contains(where: \.isUppercase) && !names.settings.contains(code) ? [code] : []
         }
-        return words.filter { $0.endIndex < code.endIndex && code[$0.endIndex] == "(" && isMember($0) }.map(String.init)
+        return words.filter { code[$0.endIndex...].hasPrefix("(") }.map(String.init).filter {
+            !names.functions.contains($0)
+        }
     }
+}
 
-    private static func isMember(_ word: Substring) -> Bool { word.first?.isLowercase == true && !word.contains("_") }
+private struct Names {
+    /// What public declarations, cases and requirements of protocols declare.
+    var functions: Set<String>
+    /// Also argument labels, and keys of JSON.
+    var settings: Set<String>
 
-    private static func words(in text: Substring) -> [Substring] {
-        text.split { !($0.isLetter || $0.isNumber || $0 == "_") }
-    }
+    init(functions: Set<String>, settings: Set<String>) { (self.functions, self.settings) = (functions, settings) }
 
-    private static func isLabel(_ word: Substring) -> Bool { word.base[word.endIndex...].hasPrefix(":") }
-
-    /// Every word of a public declaration, of a case and of a requirement of a protocol; argument labels; and words in quotes, as keys
-    /// of JSON.
-    private static func publicNames() throws -> Set<String> {
-        var names: Set<String> = []
-        for file in try Repository.current.get().files where file.path.hasPrefix("Sources/") {
+    init(_ files: [SourceText]) {
+        self.init(functions: [], settings: [])
+        let keywords: Set<String> = ["func", "var", "let", "case", "macro"]
+        for file in files where file.path.hasPrefix("Sources/") {
             var isInProtocol = false
             for (code, line) in zip(file.code, file.lines) {
-                let start = code.drop { $0 == " " }
-                if start.hasPrefix("public protocol") { isInProtocol = true }
+                if code.hasPrefix("public protocol") { isInProtocol = true }
                 if code == "}" { isInProtocol = false }
-                let words = words(in: code[...])
-                let isPublic = isInProtocol || start.hasPrefix("case ") || code.contains("public ")
-                names.formUnion((isPublic ? words : words.filter { isLabel($0) }).map(String.init))
-                if line.contains("\"") { names.formUnion(line.split(separator: "\"").map(String.init)) }
+                let words = Self.slices(of: code).map(String.init)
+                if words.first == "case" {
+                    functions.formUnion(words)
+                } else if isInProtocol || words.contains("public") || words.first == "extension" {
+                    for (keyword, name) in zip(words, words.dropFirst()) where keywords.contains(keyword) {
+                        functions.insert(name)
+                    }
+                }
+                settings.formUnion(
+                    Self.slices(of: code).filter { code[$0.endIndex...].hasPrefix(":") }.map(String.init))
+                if line.contains("\"") { settings.formUnion(line.split(separator: "\"").map(String.init)) }
             }
         }
-        return names
+        settings.formUnion(functions)
+    }
+
+    static func words(in text: String) -> Set<String> { Set(slices(of: text).map(String.init)) }
+
+    static func slices(of text: String) -> [Substring] {
+        text.utf8.split { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): false
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): false
+            default: true
+            }
+        }.map(Substring.init)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Trebuchet
 
 @testable import TrebuchetCLI
 
@@ -52,6 +53,35 @@ import Testing
         let nobody = try await trebuchet(folder, "sign-out", "--url", url)
         #expect(nobody.status == 1 && nobody.error.contains("not signed in"))
         #expect(await server.stop() == 0)
+    }
+
+    @Test("a session that is stored for the address of a server without sign-in is not used", arguments: [false, true])
+    func otherServer(requiresKeys: Bool) async throws {
+        let folder = NSTemporaryDirectory() + "trebuchet-\(UUID())"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let first = try await ServeProcess()
+        #expect(try await trebuchet(folder, "sign-in", "--url", first.url).status == 0)
+        #expect(await first.stop() == 0)
+        let access = AccessPolicy(
+            authenticate: requiresKeys ? AccessPolicy.apiKeys(["k-ada": Principal(id: "ada")]) : nil)
+        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: 0), access: access)
+        await server.expose(Counter(actorSystem: server.actorSystem), as: "counter")
+        let url = "ws://\(try await server.start())"
+        let credentials = folder + "/trebuchet/credentials/"
+        let old = try #require(try FileManager.default.contentsOfDirectory(atPath: credentials).first)
+        let new = "ws-127.0.0.1-\(try #require(server.address).port).json"
+        try FileManager.default.moveItem(atPath: credentials + old, toPath: credentials + new)
+
+        let call = try await trebuchet(folder, "call", "--url", url, "counter", "increment()")
+        #expect(call.error.contains("has no sign-in; the session stored for this URL is not used"), "\(call.error)")
+        if requiresKeys {
+            #expect(call.status == 1 && call.error.contains("responded with 401"), "\(call.error)")
+        } else {
+            #expect(call.status == 0 && call.output == "1\n", "\(call.error)")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: credentials) == [new], "the session stays")
+        await server.shutdown(drain: .zero)
     }
 
     @Test("sessions are listed and ended, the address is changed, and the account is deleted")

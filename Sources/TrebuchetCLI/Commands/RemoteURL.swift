@@ -84,10 +84,37 @@ struct RemoteURL {
         let credentials = try CredentialFile.store(for: url)
         // An invalid file is an error; the call must not silently be anonymous.
         _ = try credentials.load()
+        do {
+            return try await url.connectedBackend(credentials, arguments)
+        } catch let error as TransportError where error.code == .token && lacksSignIn(error.cause) {
+            // Another server listens at the address of an earlier one, as an app at the default port.
+            Console.error(
+                "trebuchet: \(url.host):\(url.port) has no sign-in; the session stored for this URL is not used")
+            return try await url.connectedBackend(InMemoryCredentialStore(), arguments)
+        }
+    }
+
+    /// Whether a session could not be renewed because the server has no `auth`, or refuses anonymous connections.
+    private static func lacksSignIn(_ error: (any Error)?) -> Bool {
+        switch error {
+        case let error as TrebuchetError: error.code == .actorNotFound
+        case let error as TransportError: (error.cause as? UnexpectedHTTPStatus)?.status == 401
+        default: false
+        }
+    }
+
+    private func connectedBackend(
+        _ credentials: any CredentialStore, _ arguments: ParsedArguments
+    ) async throws -> TrebuchetBackend {
         let backend = TrebuchetBackend(
-            transport: url.transport(arguments), credentials: credentials, options: TrebuchetClient.Options())
-        _ = try await url.connected(backend.client)
-        return backend
+            transport: transport(arguments), credentials: credentials, options: TrebuchetClient.Options())
+        do {
+            _ = try await connected(backend.client)
+            return backend
+        } catch {
+            await backend.client.close()
+            throw error
+        }
     }
 
     private func connected(_ client: TrebuchetClient) async throws -> TrebuchetClient {
