@@ -1,4 +1,5 @@
 package import Commands
+import Foundation
 
 /// `trebuchet bench`: the benchmarks.
 package enum BenchCommand {
@@ -9,7 +10,7 @@ package enum BenchCommand {
         subcommands: [
             rpc, fanout, idle, soak, relays, delta, qstream, echo, echoServer, bareEcho, BareFanout.command,
             autobahnClient, machines,
-            codec, store, transfers, cluster, takeover, spread, services,
+            codec, store, transfers, cluster, takeover, spread, services, ServicesServer.command,
         ],
         discussion: """
             Results depend on the machine and its load: compare them with the machine's own limit, measured in the same
@@ -183,28 +184,39 @@ package enum BenchCommand {
     private static let services = measure(
         "services", "cost of presence, topics and collection writes for server and members",
         [
-            OptionSpec("--part", "NAME", "presence, topics, collections or large (the first three)"),
+            OptionSpec("--part", "NAME", "presence, topics, collections, saturated or large (the first three)"),
             OptionSpec("--documents", "N", "documents of the large collection (100000)"),
             OptionSpec("--members", "N", "members of a room (1000)"),
             OptionSpec("--rate", "N", "presence: patches per second of all members (100)"),
-            OptionSpec("--size", "BYTES", "size of a patch or an event (100)"), seconds,
+            OptionSpec("--size", "BYTES", "size of a patch or an event (100)"),
+            OptionSpec("--data", "FOLDER", "saturated: folder of the files (that of temporary files)"), seconds,
         ],
         discussion: """
             Starts a server in a separate process with one reactor. Bytes are those of WebSocket frames. server_cores_percent is
             the processor time of that process divided by the elapsed time.
+
+            --part saturated sends durable writes over 64 connections, 8 at a time each, to a separate server with one reactor and
+            1,000 open queries that they do not affect; single sends one at a time. The baselines are the same load on a
+            persisted actor of that server (bank.transfer), and SQLite alone, as in 'bench transfers'.
 
             --part large fills a collection of a separate server, and reports for each step its duration and the longest time that
             another client waited for a response meanwhile.
             """
     ) { arguments in
         let part = arguments.string("--part")
-        if let part, !["presence", "topics", "collections", "large"].contains(part) {
-            throw UsageError("--part \(part): presence, topics, collections or large")
+        if let part, !["presence", "topics", "collections", "saturated", "large"].contains(part) {
+            throw UsageError("--part \(part): presence, topics, collections, saturated or large")
         }
         var report = BenchReport()
         if part == "large" {
             let documents = try arguments.int("--documents", in: 100...100_000) ?? 100_000
             try await LargeCollectionLoad(documents: documents).run(into: &report)
+            return report
+        }
+        if part == "saturated" {
+            let folder = arguments.string("--data") ?? FileManager.default.temporaryDirectory.path
+            let load = SaturatedCollectionLoad(folder: folder, seconds: try seconds(arguments))
+            try await load.run(into: &report)
             return report
         }
         let members = try arguments.int("--members", in: 2...1_000) ?? 1_000

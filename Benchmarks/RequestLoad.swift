@@ -6,8 +6,9 @@ import WebSockets
 
 /// Produces the messages of a load that vary; used on the load's reactor only.
 protocol RequestScript: AnyObject, Sendable {
-    /// Writes the next message of an in-flight slot before it is sent; `message` has the previous one of the slot.
-    func write(_ message: inout [UInt8], slot: Int)
+    /// Writes the next message of an in-flight slot of a connection before it is sent; `message` has the previous one of the
+    /// slot, of any connection.
+    func write(_ message: inout [UInt8], connection: Int, slot: Int)
 
     /// Processes a response.
     func read(_ answer: UnsafeRawBufferPointer)
@@ -54,14 +55,16 @@ final class RequestLoad: @unchecked Sendable {
     func run(url: String, subprotocols: [String], connections: Int, seconds: Double) async throws -> BenchReport {
         let group = try ReactorGroup.clients()
         let reactor = group.reactors[0]
-        for _ in 0..<connections {
+        for number in 0..<connections {
             let socket = try await WebSocketClient.connect(
                 to: url, subprotocols: subprotocols, limits: .wide, reactors: group
-            ) { _ in Connection(self) }
+            ) { _ in Connection(self, number) }
             await reactor.perform { self.sockets.append(socket) }
         }
         await reactor.perform {
-            for socket in self.sockets { for slot in 0..<self.inFlight { self.send(slot, on: socket) } }
+            for (number, socket) in self.sockets.enumerated() {
+                for slot in 0..<self.inFlight { self.send(slot, on: socket, number) }
+            }
         }
         let awake = isAwake ? reactor.keptAwake() : nil
         defer { awake?.cancel() }
@@ -110,8 +113,8 @@ final class RequestLoad: @unchecked Sendable {
         return latency
     }
 
-    fileprivate func send(_ slot: Int, on socket: WebSocket) {
-        script?.write(&messages[slot], slot: slot)
+    fileprivate func send(_ slot: Int, on socket: WebSocket, _ connection: Int) {
+        script?.write(&messages[slot], connection: connection, slot: slot)
         messages[slot].withUnsafeBytes { socket.send(.text, $0) }
     }
 
@@ -124,13 +127,15 @@ final class RequestLoad: @unchecked Sendable {
     /// One connection of the load.
     private final class Connection: WebSocketHandler {
         private let load: RequestLoad
+        private let number: Int
         /// The times when the in-flight messages were sent; responses arrive in their order.
         private var sent: [UInt64]
         private var next = 0
         private var isFirst = true
 
-        init(_ load: RequestLoad) {
+        init(_ load: RequestLoad, _ number: Int) {
             self.load = load
+            self.number = number
             sent = Array(repeating: MonotonicClock.now, count: load.inFlight)
         }
 
@@ -145,7 +150,7 @@ final class RequestLoad: @unchecked Sendable {
             let now = MonotonicClock.now
             load.answered(message, after: now &- sent[next])
             sent[next] = now
-            load.send(next, on: socket)
+            load.send(next, on: socket, number)
             next = next + 1 == sent.count ? 0 : next + 1
         }
 

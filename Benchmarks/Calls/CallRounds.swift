@@ -112,7 +112,7 @@ private final class AnswerCheck: RequestScript, @unchecked Sendable {
     /// The offset of the result's name in a response; all callIDs have the same length.
     private var place = -1
 
-    func write(_ message: inout [UInt8], slot: Int) {}
+    func write(_ message: inout [UInt8], connection: Int, slot: Int) {}
 
     func read(_ answer: UnsafeRawBufferPointer) {
         let name = "\"result\":" as StaticString

@@ -28,7 +28,7 @@ final class TransferScript: RequestScript, @unchecked Sendable {
     /// The initial messages, one for each in-flight slot.
     var messages: [[UInt8]] { heads }
 
-    func write(_ message: inout [UInt8], slot: Int) {
+    func write(_ message: inout [UInt8], connection: Int, slot: Int) {
         message.removeLast(message.count - heads[slot].count)
         message.append(contentsOf: String(Int.random(in: 0..<accounts, using: &random)).utf8)
         message.append(UInt8(ascii: ","))

@@ -262,7 +262,7 @@ private final class UnresponsivePeer: WebSocketHandler {
         #expect(try #require(figures["presence_bytes_per_second_member"]) > 0)
         #expect(try #require(figures["presence_server_cores_percent"]) > 0)
         let wrong = try await trebuchet("bench", "services", "--part", "mail")
-        #expect(wrong.status == 2 && wrong.error.contains("presence, topics, collections or large"))
+        #expect(wrong.status == 2 && wrong.error.contains("presence, topics, collections, saturated or large"))
     }
 
     @Test("bench codec decodes its encoded data, and prints the durations")

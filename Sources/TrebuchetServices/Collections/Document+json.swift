@@ -25,10 +25,13 @@ extension Document: DirectJSON {
         var expiresAt: Int?
         var origin: UInt32?
         try json.eachMember(depth: depth) { json, name in
+            if name == "fields", json.peek() == UInt8(ascii: "{") {
+                fields = try JSONObject(json: &json, depth: depth + 1)
+                return
+            }
             let value = try JSONValue(json: &json, depth: depth + 1)
             switch (name, value) {
             case ("id", .string(let text)): id = DocumentID(text)
-            case ("fields", .object(let object)): fields = object
             case ("creator", .string(let text)): creator = text
             case ("created", .integer(let number)): created = Int(number)
             case ("revision", .integer(let number)): revision = Int(number)
@@ -61,7 +64,7 @@ extension Document: DirectJSON {
         json.append(#"{"id":"# as StaticString)
         JSONString.append(id.text, to: &json)
         json.append(#","fields":"# as StaticString)
-        value.write(json: &json)
+        fields.write(json: &json)
         if let creator {
             json.append(#","creator":"# as StaticString)
             JSONString.append(creator, to: &json)

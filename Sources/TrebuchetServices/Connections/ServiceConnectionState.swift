@@ -33,6 +33,9 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
         self.maximumUses = maximumUses
     }
 
+    /// The party whose time its calls use: its host, or a loopback connection.
+    var party: CallerParty { host.map { .host($0) } ?? .connection(connection) }
+
     /// The principal and host whose quotas the connection uses.
     var holder: QuotaHolder { QuotaHolder(principal: connection.principal?.id, host: host) }
 
@@ -74,6 +77,12 @@ final class ServiceConnectionState<Followed: AnyObject & Sendable, Rate: Hashabl
 
     /// The registered actors that still exist.
     var registeredActors: [Followed] { usage.withLock { $0.registeredActors.values.compactMap(\.actor) } }
+}
+
+/// A party with which calls share time.
+enum CallerParty: Hashable, Sendable {
+    case host(CallerHost)
+    case connection(CallerConnection)
 }
 
 extension ServiceConnectionState: Hashable {

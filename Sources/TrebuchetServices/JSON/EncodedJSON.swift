@@ -9,11 +9,21 @@ struct EncodedJSON: Sendable, Hashable {
 
     init(_ value: JSONValue) { bytes = value.json }
 
+    init(canonical text: UnsafeRawBufferPointer) { bytes = Array(text) }
+
     var byteCount: Int { bytes.count }
 
     /// Decodes the value. Throws `ValueError` for JSON that is no `JSONValue`: a duplicate member name, or a number outside the
     /// range of `Double`.
     func value() throws -> JSONValue { try JSONValue(json: bytes) }
+
+    /// Appends the canonical text. Throws as `value()`.
+    func appendCanonical(to text: inout ByteBuffer) throws {
+        try bytes.withUnsafeBytes { bytes in
+            var json = JSONCursor(bytes)
+            try CanonicalJSON.append(&json, depth: 0, to: &text)
+        }
+    }
 
     /// The maximum nesting depth of arrays and objects.
     var depth: Int {

@@ -1,65 +1,173 @@
+internal import Bytes
+internal import Glibc
 internal import Platform
+internal import TrebuchetWire
 
 // trebuchet: TypeScript = { [name: string]: unknown }
 /// The members of a JSON object, with unique names. Names are compared by their bytes: composed and decomposed `é` are
 /// different names.
-public struct JSONObject: Sendable, Hashable {
-    private var members: [ByteText: JSONValue] = [:]
+///
+/// An object is its canonical JSON text in one buffer, with an index of its members: a value is found without decoding the
+/// others, and equal objects have equal texts. Reading a member decodes it; setting one copies the text.
+public struct JSONObject: Sendable {
+    /// The header, the index and the text; see ``JSONObjectParts``.
+    private let buffer: [UInt8]
+
+    private static let empty = Array("{}".utf8).withUnsafeBytes { JSONObject(canonical: $0) }
 
     /// An object without members, `{}`.
-    public init() {}
+    public init() { self = Self.empty }
 
-    /// The number of members.
-    public var count: Int { members.count }
-    /// True when there are no members.
-    public var isEmpty: Bool { members.isEmpty }
-    /// The names of the members, unordered.
-    public var names: [String] { members.keys.map(\.text) }
-    /// The values of the members, unordered.
-    public var values: some Collection<JSONValue> { members.values }
-
-    /// The member with this name, or nil when there is none. Setting nil removes the member; a member that is null is present.
-    public subscript(name: String) -> JSONValue? {
-        get { members[ByteText(name)] }
-        set { members[ByteText(name)] = newValue }
+    /// Creates an object from its canonical text.
+    init(canonical text: UnsafeRawBufferPointer) {
+        var index = JSONObjectIndex()
+        index.scan(text)
+        self.init(text, index)
     }
 
-    /// The members, sorted by the bytes of their names.
-    public var sorted: [(name: String, value: JSONValue)] {
-        members.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }
+    init(_ text: UnsafeRawBufferPointer, _ index: JSONObjectIndex) { buffer = index.buffer(text) }
+
+    /// Calls `body` with the members as text, which is valid during the call.
+    func withParts<Result>(_ body: (JSONObjectParts) throws -> Result) rethrows -> Result {
+        try buffer.withUnsafeBytes { try body(JSONObjectParts($0)) }
     }
 
-    /// Returns the members for which `isIncluded` is true.
-    public func keeping(where isIncluded: (_ name: String, _ value: JSONValue) throws -> Bool) rethrows -> JSONObject {
-        var kept = self
-        kept.members = try members.filter { try isIncluded($0.key.text, $0.value) }
-        return kept
+    /// Calls `body` with the canonical text.
+    func withText<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try withParts { try body($0.text) }
     }
-}
 
-extension JSONObject: Sequence {
-    /// Iterates over the members, unordered.
-    public struct Iterator: IteratorProtocol {
-        fileprivate var rest: Dictionary<ByteText, JSONValue>.Iterator
-
-        public mutating func next() -> (name: String, value: JSONValue)? {
-            rest.next().map { ($0.key.text, $0.value) }
+    /// Calls `body` with the canonical text of a member's value, nil when there is no such member.
+    func withText<Result>(
+        of name: String, _ body: (UnsafeRawBufferPointer?) throws -> Result
+    ) rethrows -> Result {
+        try JSONObjectParts.withCanonical(name) { name in
+            try withParts { parts in try body(parts.place(of: name).found.map { parts.value($0) }) }
         }
     }
 
-    /// Returns an unordered iterator over the members.
-    public func makeIterator() -> Iterator { Iterator(rest: members.makeIterator()) }
+    /// The number of members.
+    public var count: Int { withParts { $0.count } }
+    /// True when there are no members.
+    public var isEmpty: Bool { count == 0 }
+    /// The names of the members, sorted by their bytes.
+    public var names: [String] {
+        withParts { parts in (0..<parts.count).map { parts.decodedName($0) } }
+    }
+    /// The values of the members, in the order of their names.
+    public var values: some Collection<JSONValue> {
+        withParts { parts in (0..<parts.count).map { JSONValue(canonical: parts.value($0)) } }
+    }
+
+    /// True when a number may be equal to one with another text.
+    var hasWideNumbers: Bool { withParts { $0.hasWideNumbers } }
+
+    /// The number of bytes of the JSON text.
+    var byteCount: Int { withParts { $0.text.count } }
+
+    /// The member with this name, or nil when there is none. Setting nil removes the member; a member that is null is present.
+    public subscript(name: String) -> JSONValue? {
+        get { withText(of: name) { $0.map { JSONValue(canonical: $0) } } }
+        set {
+            var text = ByteBuffer()
+            newValue?.write(json: &text)
+            self = setting(name, newValue == nil ? nil : text.bytes)
+        }
+    }
+
+    /// Returns the object with a member replaced, added or removed.
+    private func setting(_ name: String, _ value: UnsafeRawBufferPointer?) -> JSONObject {
+        JSONObjectParts.withCanonical(name) { name in
+            withParts { parts in
+                let place = parts.place(of: name)
+                if place.found == nil, value == nil { return self }
+                var changed = JSONObjectBuilder(like: parts)
+                changed.append(parts, 0..<place.index)
+                if let value { changed.append(name, value) }
+                changed.append(parts, place.index + (place.found == nil ? 0 : 1)..<parts.count)
+                return changed.finish()
+            }
+        }
+    }
+
+    /// The members, sorted by the bytes of their names.
+    public var sorted: [(name: String, value: JSONValue)] { Array(self) }
+
+    /// Returns the members for which `isIncluded` is true.
+    public func keeping(where isIncluded: (_ name: String, _ value: JSONValue) throws -> Bool) rethrows -> JSONObject {
+        try withParts { parts in
+            var kept = JSONObjectBuilder(like: parts)
+            for index in 0..<parts.count
+            where try isIncluded(parts.decodedName(index), JSONValue(canonical: parts.value(index))) {
+                kept.append(parts, index..<index + 1)
+            }
+            return kept.finish()
+        }
+    }
+}
+
+extension JSONObject: Hashable {
+    public static func == (one: Self, other: Self) -> Bool {
+        one.withText { one in other.withText { one.hasSameBytes($0) } }
+    }
+
+    public func hash(into hasher: inout Hasher) { withText { hasher.combine(bytes: $0) } }
+}
+
+extension JSONObject: Sequence {
+    /// Iterates over the members in the order of their names.
+    public struct Iterator: IteratorProtocol {
+        fileprivate let object: JSONObject
+        fileprivate var index = 0
+
+        public mutating func next() -> (name: String, value: JSONValue)? {
+            defer { index += 1 }
+            return object.withParts { parts in
+                index < parts.count
+                    ? (parts.decodedName(index), JSONValue(canonical: parts.value(index))) : nil
+            }
+        }
+    }
+
+    /// Returns an iterator over the members in the order of their names.
+    public func makeIterator() -> Iterator { Iterator(object: self) }
+
+    /// The number of members.
+    public var underestimatedCount: Int { count }
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
     /// Creates an object. The last of several members with the same name is used.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
-        for (name, value) in elements { self[name] = value }
+        self.init(members: elements.map { (ByteText($0.0), $0.1) })
     }
 
     /// Creates an object. The last of several members with the same name is used.
     public init(_ members: some Sequence<(key: String, value: JSONValue)>) {
-        for (name, value) in members { self[name] = value }
+        self.init(members: members.map { (ByteText($0.key), $0.value) })
+    }
+
+    private init(members: [(name: ByteText, value: JSONValue)]) {
+        // Stable, so that the last of equal names follows the others.
+        let sorted = members.enumerated().sorted {
+            $0.element.name == $1.element.name
+                ? $0.offset < $1.offset : $0.element.name < $1.element.name
+        }
+        var text = ByteBuffer()
+        text.append(UInt8(ascii: "{"))
+        var isFirst = true
+        for (index, member) in sorted.enumerated() {
+            if index + 1 < sorted.count, sorted[index + 1].element.name == member.element.name {
+                continue
+            }
+            if !isFirst { text.append(UInt8(ascii: ",")) }
+            isFirst = false
+            JSONString.append(member.element.name.text, to: &text)
+            text.append(UInt8(ascii: ":"))
+            member.element.value.write(json: &text)
+        }
+        text.append(UInt8(ascii: "}"))
+        self.init(canonical: text.bytes)
     }
 }
 
@@ -73,4 +181,12 @@ extension JSONObject: Codable {
     }
 
     public func encode(to encoder: any Encoder) throws { try JSONValue.object(self).encode(to: encoder) }
+}
+
+extension UnsafeRawBufferPointer {
+    func hasSameBytes(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard let one = baseAddress, let other = other.baseAddress else { return true }
+        return one == other || memcmp(one, other, count) == 0
+    }
 }

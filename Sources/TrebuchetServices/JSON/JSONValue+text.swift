@@ -1,35 +1,32 @@
 package import Bytes
 package import TrebuchetWire
 
-/// The JSON text of a value: parsed in one pass, and written without white space and with sorted member names. Equal values
-/// have equal texts.
+/// The JSON text of a value: parsed in one pass, and written in the canonical form.
 extension JSONValue: DirectJSON {
     package init(json: inout JSONCursor, depth: Int) throws {
         switch json.peek() {
-        case UInt8(ascii: "{"): self = .object(try Self.object(&json, depth: depth))
+        case UInt8(ascii: "{"): self = .object(try JSONObject(json: &json, depth: depth))
         case UInt8(ascii: "["): self = .array(try [JSONValue](json: &json, depth: depth))
         case UInt8(ascii: "\""): self = .string(json.text(try json.string()))
         default: self = try Self.scalar(json.bytes(try json.value()))
         }
     }
 
-    private static func object(_ json: inout JSONCursor, depth: Int) throws -> JSONObject {
-        guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
-        try json.expect(UInt8(ascii: "{"))
-        var members = JSONObject()
-        var isFirst = true
-        while let range = try json.name(&isFirst) {
-            let name = json.text(range)
-            guard members[name] == nil else {
-                throw ValueError("duplicate member '\(name.prefix(bytes: 64))'")
-            }
-            members[name] = try JSONValue(json: &json, depth: depth + 1)
+    /// Reads a value from its canonical text.
+    init(canonical text: UnsafeRawBufferPointer) {
+        switch text.first {
+        case UInt8(ascii: "{"): self = .object(JSONObject(canonical: text))
+        case UInt8(ascii: "["):
+            var elements: [JSONValue] = []
+            CanonicalJSON.eachElement(of: text) { elements.append(JSONValue(canonical: $0)) }
+            self = .array(elements)
+        case UInt8(ascii: "\""): self = .string(CanonicalJSON.string(CanonicalJSON.inside(text)))
+        default: self = (try? Self.scalar(text)) ?? .null
         }
-        return members
     }
 
     /// Parses a number, `true`, `false` or `null`.
-    private static func scalar(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue {
+    static func scalar(_ bytes: UnsafeRawBufferPointer) throws -> JSONValue {
         switch bytes.first {
         case UInt8(ascii: "n"): return .null
         case UInt8(ascii: "t"): return .bool(true)
@@ -53,8 +50,7 @@ extension JSONValue: DirectJSON {
         case .bool(true): json.append("true" as StaticString)
         case .bool(false): json.append("false" as StaticString)
         case .integer(let integer): json.append(decimal: integer)
-        // JSON has no NaN and no infinity; most encoders write null.
-        case .number(let number): json.append(utf8: number.isFinite ? number.description : "null")
+        case .number(let number): json.append(utf8: Self.text(number))
         case .string(let text): JSONString.append(text, to: &json)
         case .array(let elements):
             json.append(UInt8(ascii: "["))
@@ -63,18 +59,17 @@ extension JSONValue: DirectJSON {
                 elements[index].write(json: &json)
             }
             json.append(UInt8(ascii: "]"))
-        case .object(let members):
-            json.append(UInt8(ascii: "{"))
-            var isFirst = true
-            for (name, value) in members.sorted {
-                if !isFirst { json.append(UInt8(ascii: ",")) }
-                isFirst = false
-                JSONString.append(name, to: &json)
-                json.append(UInt8(ascii: ":"))
-                value.write(json: &json)
-            }
-            json.append(UInt8(ascii: "}"))
+        case .object(let members): members.write(json: &json)
         }
+    }
+
+    /// 1.0 and 1 are one number, with one text. JSON has no NaN and no infinity; most encoders write null.
+    private static func text(_ number: Double) -> String {
+        guard number.isFinite else { return "null" }
+        guard let whole = Int64(exactly: number), whole.magnitude < 1 << 53 else {
+            return number.description
+        }
+        return String(whole)
     }
 
     var json: [UInt8] {
@@ -89,13 +84,10 @@ extension JSONValue: DirectJSON {
         case .null, .bool(true): 4
         case .bool(false): 5
         case .integer(let integer): integer.digitCount
-        case .number(let number): number.isFinite ? number.description.utf8.count : 4
+        case .number(let number): Self.text(number).utf8.count
         case .string(let text): JSONString.byteCount(text)
         case .array(let elements): elements.reduce(2 + max(0, elements.count - 1)) { $0 + $1.byteCount }
-        case .object(let members):
-            members.reduce(2 + max(0, members.count - 1)) {
-                $0 + JSONString.byteCount($1.name) + 1 + $1.value.byteCount
-            }
+        case .object(let members): members.byteCount
         }
     }
 
@@ -103,7 +95,7 @@ extension JSONValue: DirectJSON {
     var depth: Int {
         switch self {
         case .array(let elements): 1 + (elements.lazy.map(\.depth).max() ?? 0)
-        case .object(let members): 1 + (members.values.lazy.map(\.depth).max() ?? 0)
+        case .object(let members): members.depth
         default: 0
         }
     }
@@ -120,4 +112,27 @@ extension Int64 {
         while rest >= 10 { (count, rest) = (count + 1, rest / 10) }
         return count
     }
+}
+
+extension JSONObject: DirectJSON {
+    package init(json: inout JSONCursor, depth: Int) throws {
+        var text = ByteBuffer()
+        guard json.peek() == UInt8(ascii: "{") else { throw ValueError("expected an object") }
+        try CanonicalJSON.append(&json, depth: depth, to: &text)
+        self.init(canonical: text.bytes)
+    }
+
+    package func write(json: inout ByteBuffer) { withText { json.append($0) } }
+
+    /// The maximum nesting depth of arrays and objects, itself included.
+    var depth: Int {
+        withText { text in
+            var scan = CanonicalJSON.Scan()
+            _ = scan.end(ofValueAt: 0, text)
+            return scan.depth
+        }
+    }
+
+    /// Returns whether `depth` is greater than a limit.
+    func isDeeper(than limit: Int) -> Bool { withParts { $0.depth > limit } && depth > limit }
 }

@@ -69,9 +69,10 @@ extension JSONValue: Codable {
         }
         // Containers first: they fail fast for other values, and most values are objects.
         if let object = try? decoder.container(keyedBy: Name.self) {
-            var members = JSONObject()
-            for name in object.allKeys { members[name.stringValue] = try object.decode(JSONValue.self, forKey: name) }
-            self = .object(members)
+            let members = try object.allKeys.map { name in
+                (key: name.stringValue, value: try object.decode(JSONValue.self, forKey: name))
+            }
+            self = .object(JSONObject(members))
             return
         }
         if var array = try? decoder.unkeyedContainer() {

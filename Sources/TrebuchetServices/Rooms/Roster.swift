@@ -126,53 +126,45 @@ extension Roster: DeltaState {
 extension StateChanges {
     /// Adds the operations that turn `before` into `after`: changed members of objects, and whole values otherwise.
     fileprivate mutating func change(_ before: JSONValue, to after: JSONValue, at path: [String]) {
-        guard before != after else { return }
-        guard case .object(let old) = before, case .object(let new) = after else {
-            return replace(after, atPath: path)
+        if case .object(let old) = before, case .object(let new) = after {
+            change(old, to: new, at: path)
+        } else if before != after {
+            replace(after, atPath: path)
         }
-        for (name, _) in old.sorted where new[name] == nil { remove(atPath: path + [name]) }
-        for (name, value) in new.sorted {
-            if let present = old[name] {
-                change(present, to: value, at: path + [name])
+    }
+
+    private mutating func change(_ before: JSONObject, to after: JSONObject, at path: [String]) {
+        _ = before.eachDifference(to: after) { name, _, new in
+            if new == nil { remove(atPath: path + [CanonicalJSON.string(name)]) }
+            return true
+        }
+        _ = before.eachDifference(to: after) { name, old, new in
+            guard let new else { return true }
+            let path = path + [CanonicalJSON.string(name)]
+            if let old, CanonicalJSON.isObject(old), CanonicalJSON.isObject(new) {
+                change(JSONObject(canonical: old), to: JSONObject(canonical: new), at: path)
+            } else if old != nil {
+                replace(EncodedJSON(canonical: new), atPath: path)
             } else {
-                add(value, atPath: path + [name])
+                add(EncodedJSON(canonical: new), atPath: path)
             }
+            return true
         }
     }
 }
 
 extension JSONValue {
     /// Bytes of an operation in addition to its path and value.
-    private static let operationBytes = 64
+    fileprivate static let operationBytes = 64
 
     /// Returns whether the operations that turn this value into `other`, each with its full path, fit into `room` bytes.
     /// Subtracts their size from `room`, and stops once it is exceeded.
     fileprivate func patchFits(to other: JSONValue, at path: Int, within room: inout Int) -> Bool {
-        guard room >= 0 else { return false }
-        guard self != other else { return true }
         guard case .object(let old) = self, case .object(let new) = other else {
-            room -= Self.operationBytes + path + other.byteCount
+            if self != other { room -= Self.operationBytes + path + other.byteCount }
             return room >= 0
         }
-        for name in old.names where new[name] == nil {
-            room -= Self.operationBytes + path + Self.pathBytes(name)
-            guard room >= 0 else { return false }
-        }
-        for (name, value) in new {
-            let path = path + Self.pathBytes(name)
-            if let present = old[name] {
-                guard present.patchFits(to: value, at: path, within: &room) else { return false }
-            } else {
-                room -= Self.operationBytes + path + value.byteCount
-                guard room >= 0 else { return false }
-            }
-        }
-        return true
-    }
-
-    /// The bytes of a name in a JSON pointer, with `~` and `/` escaped.
-    private static func pathBytes(_ name: String) -> Int {
-        1 + JSONString.byteCount(name) + name.utf8.count { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }
+        return old.patchFits(to: new, at: path, within: &room)
     }
 
     /// Sets or removes the value at a path within objects; returns false when the path does not exist.
@@ -192,6 +184,24 @@ extension JSONValue {
         }
         self = .object(members)
         return true
+    }
+}
+
+extension JSONObject {
+    fileprivate func patchFits(to other: JSONObject, at path: Int, within room: inout Int) -> Bool {
+        eachDifference(to: other) { name, old, new in
+            let path = path + Self.pathBytes(name)
+            if let old, let new, CanonicalJSON.isObject(old), CanonicalJSON.isObject(new) {
+                return JSONObject(canonical: old).patchFits(to: JSONObject(canonical: new), at: path, within: &room)
+            }
+            room -= JSONValue.operationBytes + path + (new?.count ?? 0)
+            return room >= 0
+        }
+    }
+
+    /// The bytes of a name in a JSON pointer, with `~` and `/` escaped.
+    private static func pathBytes(_ name: UnsafeRawBufferPointer) -> Int {
+        3 + name.count + name.count { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }
     }
 }
 

@@ -1,4 +1,5 @@
 import Bytes
+import Platform
 import Testing
 import Trebuchet
 import TrebuchetWire
@@ -34,9 +35,12 @@ import TrebuchetWire
     func stored() throws {
         var window = MutationDeduplicationWindow()
         window.remember(MutationOutcome(number: 1, revision: 4), of: DocumentMutation(number: 1, command: .add("a")))
-        var buffer = ByteBuffer()
-        try ValueCoder().encode(window, into: &buffer)
-        let again = try ValueCoder().decode(MutationDeduplicationWindow.self, from: buffer.bytes)
+        var lines = ByteBuffer()
+        CollectionLogFormat.write(MutationWindowChange(window: window, known: nil), of: ByteText("client"), to: &lines)
+        var contents = CollectionContents()
+        var reader = CollectionLogLineReader(Array(lines.bytes))
+        #expect(try reader.read(10, into: &contents) == false)
+        let again = try #require(contents.clients[ByteText("client")])
         #expect(again == window)
         #expect(again.outcome(of: DocumentMutation(number: 1, command: .add("a")))?.error == nil)
         #expect(again.outcome(of: DocumentMutation(number: 1, command: .add("b")))?.error == .numberReused)
@@ -45,5 +49,45 @@ import TrebuchetWire
             try ValueCoder().decode(MutationDeduplicationWindow.self, from: $0)
         }
         #expect(before.outcome(of: DocumentMutation(number: 1, command: .add("b")))?.revision == 4)
+    }
+
+    @Test("a window has the last outcomes of a client, with their errors, in about the bytes of their JSON")
+    func bounded() throws {
+        var window = MutationDeduplicationWindow()
+        func mutation(_ number: Int) -> DocumentMutation { DocumentMutation(number: number, command: .add("a")) }
+        let many = JSONObject((0..<60).map { (key: "\($0)", value: .integer(1)) })
+        let error = CollectionError.conditionFailed(id: "a", revision: 3, found: many)
+        for number in 1...100 {
+            let failed = MutationOutcome(number: 2 * number, revision: number, error: error, index: 1)
+            window.remember(failed, of: mutation(2 * number))
+        }
+        #expect(window.last == 200 && window.revision == 0)
+        #expect(window.outcome(of: mutation(136))?.error == .outdated)
+        let kept = try #require(window.outcome(of: mutation(138)))
+        #expect(kept == MutationOutcome(number: 138, revision: 69, error: error, index: 1))
+        #expect(window.outcome(of: mutation(139))?.error == .outdated)
+        #expect(window.outcome(of: mutation(202)) == nil)
+        let bytes = try kept.json().count
+        #expect(window.byteCount < 32 * (bytes + 24))
+    }
+
+    /// Stored digests must stay valid: otherwise repeated writes of clients would be refused after an update of the server.
+    @Test(
+        "the digest of a command is the same in every version",
+        arguments: [
+            (
+                #"[{"create":{"id":"a","fields":{"id":"a","n":-1,"x":0.5,"e":{"é\n":[null,true,false,"\"",1e16]}},"expiresIn":60}}]"#,
+                2_321_081_556
+            ),
+            (
+                #"[{"increment":{"id":"a","field":"v","by":2,"if":{"v":1},"ifRevision":7}},{"check":{"id":"b","ifAbsent":true}}]"#,
+                566_682_865
+            ),
+            (#"[{"link":{"target":"t","id":"a","field":"tags","in":"others"}}]"#, 1_884_630_682),
+        ] as [(String, UInt32)])
+    func digests(commands: String, digest: UInt32) throws {
+        let mutation = try DocumentMutation(JSONValue(json: Array(#"{"number":1,"commands":\#(commands)}"#.utf8)))
+        #expect(mutation.digest == digest)
+        #expect(try DocumentMutation(mutation.value) == mutation)
     }
 }

@@ -56,15 +56,10 @@ extension DocumentCommand {
 
 extension Document {
     /// Sets fields; null removes one. Other fields stay, so the last of two writes to one field wins.
-    mutating func set(_ changes: JSONObject) {
-        for (name, value) in changes { fields[name] = value == .null ? nil : value }
-    }
+    mutating func set(_ changes: JSONObject) { fields = fields.setting(changes) }
 
     /// Changes parts of fields (RFC 7396).
-    mutating func merge(_ patch: JSONObject) {
-        guard case .object(let merged) = value.merging(.object(patch)) else { return }
-        fields = merged
-    }
+    mutating func merge(_ patch: JSONObject) { fields = fields.merging(patch) }
 
     mutating func incrementField(_ amount: JSONValue, to field: String) throws(CollectionError) {
         switch (fields[field] ?? .integer(0), amount) {

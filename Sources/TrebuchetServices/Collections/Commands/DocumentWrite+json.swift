@@ -5,10 +5,18 @@ internal import Bytes
 ///     {"update":{"id":"1","fields":{"done":true},"if":{"owner":"ada"}}}
 extension DocumentWrite {
     init(_ value: JSONValue) throws(CollectionError) {
-        guard case .object(let object) = value, object.count == 1, let (name, parameters) = object.sorted.first else {
+        self = try value.json.withUnsafeBytes { text in
+            Result { () throws(CollectionError) in try DocumentWrite(canonical: text) }
+        }.get()
+    }
+
+    init(canonical text: UnsafeRawBufferPointer) throws(CollectionError) {
+        let commands = CommandMembers.members(text)
+        guard let commands, commands.count == 1 else {
             throw .invalidDocument("a command must be an object with one member, the name of the command")
         }
-        var members = try CommandMembers(name, parameters)
+        let name = CanonicalJSON.string(commands[0].name)
+        var members = try CommandMembers(name, commands[0].value)
         let id = try members.id()
         let command: DocumentCommand
         switch name {
@@ -34,58 +42,97 @@ extension DocumentWrite {
     }
 
     var value: JSONValue {
-        var members: JSONObject = ["id": .string(command.id.text)]
+        var text = ByteBuffer()
+        append(to: &text)
+        return JSONValue(canonical: text.bytes)
+    }
+
+    /// Appends the canonical text.
+    func append(to text: inout ByteBuffer) {
+        text.append("{\"" as StaticString)
+        text.append(utf8: command.name)
+        text.append("\":{" as StaticString)
+        var isFirst = true
+        func append(_ name: StaticString, _ value: JSONValue?, to text: inout ByteBuffer) {
+            guard let value else { return }
+            text.append((isFirst ? "\"" : ",\"") as StaticString)
+            isFirst = false
+            text.append(name)
+            text.append("\":" as StaticString)
+            value.write(json: &text)
+        }
+        // In the order of the names.
+        var (amount, duration, field, fields): (JSONValue?, Duration?, String?, JSONObject?)
+        var (target, collection): (JSONValue?, String?)
         switch command {
-        case .create(_, let fields, let duration):
-            members["fields"] = .object(fields)
-            members["expiresIn"] = duration.map { JSONValue($0.seconds) }
-        case .update(_, let fields): members["fields"] = .object(fields)
-        case .merge(_, let fields): members["fields"] = .object(fields)
-        case .increment(_, let field, let amount):
-            (members["field"], members["by"]) = (.string(field), amount)
-        case .link(_, let field, let target, let collection):
-            (members["field"], members["target"]) = (.string(field), target)
-            members["in"] = collection.map { .string($0) }
-        case .unlink(_, let field, let target):
-            (members["field"], members["target"]) = (.string(field), target)
-        case .expire(_, let duration):
-            members["expiresIn"] = duration.map { JSONValue($0.seconds) }
+        case .create(_, let members, let lifetime): (fields, duration) = (members, lifetime)
+        case .update(_, let members), .merge(_, let members): fields = members
+        case .increment(_, let name, let number): (field, amount) = (name, number)
+        case .link(_, let name, let value, let other): (field, target, collection) = (name, value, other)
+        case .unlink(_, let name, let value): (field, target) = (name, value)
+        case .expire(_, let lifetime): duration = lifetime
         case .delete, .check: break
         }
+        append("by", amount, to: &text)
+        append("expiresIn", duration.map { JSONValue($0.seconds) }, to: &text)
+        append("field", field.map { .string($0) }, to: &text)
+        append("fields", fields.map { .object($0) }, to: &text)
+        append("id", .string(command.id.text), to: &text)
         if let condition {
-            if !condition.fields.isEmpty { members["if"] = .object(condition.fields) }
-            members["ifRevision"] = condition.revision.map { .integer(Int64($0)) }
-            if condition.isAbsent { members["ifAbsent"] = .bool(true) }
+            append("if", condition.fields.isEmpty ? nil : .object(condition.fields), to: &text)
+            append("ifAbsent", condition.isAbsent ? .bool(true) : nil, to: &text)
+            append("ifRevision", condition.revision.map { .integer(Int64($0)) }, to: &text)
         }
-        return .object([command.name: .object(members)])
+        append("in", collection.map { .string($0) }, to: &text)
+        append("target", target, to: &text)
+        text.append("}}" as StaticString)
     }
 }
 
-/// The members of a command. Unknown members are an error, because a misspelled condition must not be ignored.
+/// The members of a command as text. Unknown members are an error, because a misspelled condition must not be ignored.
 private struct CommandMembers {
-    private let command: String
-    private var members: JSONObject
+    typealias Member = (name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)
 
-    init(_ command: String, _ value: JSONValue) throws(CollectionError) {
-        guard case .object(let members) = value else {
+    private let command: String
+    private var members: [Member]
+
+    /// Returns the members of an object; nil for any other value.
+    static func members(_ text: UnsafeRawBufferPointer) -> [Member]? {
+        guard CanonicalJSON.isObject(text) else { return nil }
+        var members: [Member] = []
+        CanonicalJSON.eachMember(of: text) { members.append(($0, $1)) }
+        return members
+    }
+
+    init(_ command: String, _ text: UnsafeRawBufferPointer) throws(CollectionError) {
+        guard let members = Self.members(text) else {
             throw .invalidDocument("the command '\(command.prefix(bytes: 32))' requires an object")
         }
         self.command = command
         self.members = members
     }
 
-    private mutating func removeValue(_ name: String) -> JSONValue? {
-        defer { members[name] = nil }
-        return members[name] == .null ? nil : members[name]
+    /// Returns the text of a member; nil when it is missing or null.
+    private mutating func removeText(_ name: StaticString) -> UnsafeRawBufferPointer? {
+        let name = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        guard let index = members.firstIndex(where: { $0.name.hasSameBytes(name) }) else { return nil }
+        let value = members.remove(at: index).value
+        return CanonicalJSON.isNull(value) ? nil : value
+    }
+
+    private mutating func removeValue(_ name: StaticString) -> JSONValue? {
+        removeText(name).map { JSONValue(canonical: $0) }
     }
 
     private func error(_ expected: String) -> CollectionError {
         .invalidDocument("the command '\(command)' requires \(expected)")
     }
 
-    mutating func value(_ name: String) throws(CollectionError) -> JSONValue {
-        guard members[name] != nil else { throw error("a member '\(name)'") }
-        return removeValue(name) ?? .null
+    mutating func value(_ name: StaticString) throws(CollectionError) -> JSONValue {
+        let count = members.count
+        let value = removeValue(name)
+        guard members.count < count else { throw error("a member '\(name)'") }
+        return value ?? .null
     }
 
     mutating func id() throws(CollectionError) -> DocumentID {
@@ -94,16 +141,18 @@ private struct CommandMembers {
     }
 
     mutating func fields() throws(CollectionError) -> JSONObject {
-        guard case .object(let fields)? = removeValue("fields") else { throw error("'fields', an object") }
-        return fields
+        guard let fields = removeText("fields"), CanonicalJSON.isObject(fields) else {
+            throw error("'fields', an object")
+        }
+        return JSONObject(canonical: fields)
     }
 
-    mutating func text(_ name: String) throws(CollectionError) -> String {
+    mutating func text(_ name: StaticString) throws(CollectionError) -> String {
         guard case .string(let text)? = removeValue(name) else { throw error("'\(name)', a string") }
         return text
     }
 
-    mutating func number(_ name: String) throws(CollectionError) -> JSONValue {
+    mutating func number(_ name: StaticString) throws(CollectionError) -> JSONValue {
         switch removeValue(name) {
         case .integer(let number)?: return .integer(number)
         case .number(let number)?: return .number(number)
@@ -153,37 +202,51 @@ private struct CommandMembers {
     }
 
     func expectEnd() throws(CollectionError) {
-        if let other = members.sorted.first {
-            throw .invalidDocument("the command '\(command)' has an unknown member '\(other.name.prefix(bytes: 32))'")
-        }
+        guard let other = members.first else { return }
+        let name = CanonicalJSON.string(other.name).prefix(bytes: 32)
+        throw .invalidDocument("the command '\(command)' has an unknown member '\(name)'")
     }
 }
 
 extension DocumentMutation {
     /// Decodes `{"number":7,"command":{…}}`, or `{"number":7,"commands":[{…},{…}]}` for several commands at once.
     init(_ value: JSONValue) throws(CollectionError) {
-        let number = try Self.number(of: value)
-        guard case .object(let object) = value else { throw .invalidDocument("a mutation must be an object") }
-        switch (object["command"], object["commands"], object.count) {
-        case (let command?, nil, 2): self.init(number: number, writes: [try DocumentWrite(command)])
-        case (nil, .array(let commands)?, 2):
-            guard (1...CollectionLimits.commandsPerTransaction).contains(commands.count) else {
+        self = try value.json.withUnsafeBytes { text in
+            Result { () throws(CollectionError) in try DocumentMutation(canonical: text) }
+        }.get()
+    }
+
+    init(canonical text: UnsafeRawBufferPointer) throws(CollectionError) {
+        let number = try Self.number(canonical: text)
+        let (command, commands) = (Self.member("command", of: text), Self.member("commands", of: text))
+        var count = 0
+        CanonicalJSON.eachMember(of: text) { _, _ in count += 1 }
+        switch (command, commands, count) {
+        case (let command?, nil, 2): self.init(number: number, writes: [try DocumentWrite(canonical: command)])
+        case (nil, let commands?, 2) where JSONOrder.kind(commands) == .array:
+            var texts: [UnsafeRawBufferPointer] = []
+            CanonicalJSON.eachElement(of: commands) { texts.append($0) }
+            guard (1...CollectionLimits.commandsPerTransaction).contains(texts.count) else {
                 throw .tooManyCommands(limit: CollectionLimits.commandsPerTransaction)
             }
             var writes: [DocumentWrite] = []
-            for command in commands { writes.append(try DocumentWrite(command)) }
+            for text in texts { writes.append(try DocumentWrite(canonical: text)) }
             self.init(number: number, writes: writes)
         default: throw .invalidDocument("a mutation requires a number, and a 'command' or an array of 'commands'")
         }
     }
 
+    private static func member(_ name: StaticString, of text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        CanonicalJSON.member(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), of: text)
+    }
+
     /// The nesting depth of a document inside the mutation.
     static let depth = 4
 
-    static func number(of value: JSONValue) throws(CollectionError) -> Int {
-        guard case .object(let object) = value, case .integer(let number)? = object["number"], number > 0 else {
-            throw .invalidDocument("the number of a mutation must be at least 1")
-        }
+    static func number(canonical text: UnsafeRawBufferPointer) throws(CollectionError) -> Int {
+        guard let number = member("number", of: text), case .integer(let number) = JSONValue(canonical: number),
+            number > 0
+        else { throw .invalidDocument("the number of a mutation must be at least 1") }
         return Int(number)
     }
 

@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Platform
 
 /// A command with its condition.
@@ -30,7 +31,12 @@ struct DocumentMutation: Sendable, Hashable {
     /// Distinguishes the mutation from another one of its client with the same number.
     var digest: UInt32 {
         var digest = StableDigest()
-        for write in writes { digest.combine(write.value) }
+        var text = ByteBuffer()
+        for write in writes {
+            text.removeAll()
+            write.append(to: &text)
+            digest.combine(canonical: text.bytes)
+        }
         return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 
@@ -38,8 +44,9 @@ struct DocumentMutation: Sendable, Hashable {
     var byteCount: Int { writes.reduce(32) { $0 + $1.byteCount } }
 }
 
+// trebuchet: as declared
 /// The outcome of a mutation.
-struct MutationOutcome: Codable, Sendable, Hashable {
+struct MutationOutcome: Sendable, Hashable {
     let number: Int
     /// The number of the write; that of the last write when nothing changed.
     let revision: Int

@@ -67,16 +67,12 @@ extension JSONValue {
 }
 
 extension JSONObject {
+    private static let serverTimeName = Array(#""$serverTime":"#.utf8)
+
     /// Returns the object with all placeholders replaced by the time, in milliseconds since 1970.
     func settingServerTime(_ time: Int) -> JSONObject {
-        var set = self
-        for (name, value) in self {
-            switch value {
-            case .array, .object: set[name] = value.settingServerTime(time)
-            default: break
-            }
-        }
-        return set
+        guard withText({ CanonicalJSON.contains(Self.serverTimeName, in: $0) }) else { return self }
+        return JSONObject(map { (key: $0.name, value: $0.value.settingServerTime(time)) })
     }
 }
 

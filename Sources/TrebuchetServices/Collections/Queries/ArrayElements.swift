@@ -1,20 +1,30 @@
-/// Caches the elements of arrays in a document for `contains` conditions, so that a long array is scanned once for any number
-/// of them. Pure.
+/// Caches the elements of arrays in a document for `contains` conditions, so that an array is decoded once for any number of
+/// them. Pure.
 struct ArrayElements {
-    /// Shorter arrays are scanned each time.
-    private static let shortest = 16
-
-    private var sets: [FieldPath: Set<JSONValue>] = [:]
+    /// The elements of a field's array; empty after the first condition, which reads the array without decoding it.
+    private var sets: [FieldPath: Set<JSONValue>?] = [:]
 
     /// - Parameter document: the same document in each call.
-    mutating func contain(_ value: JSONValue, in field: FieldPath, of document: Document) -> Bool {
-        if let set = sets[field] { return set.contains(JSONOrder.identity(value)) }
-        guard case .array(let elements)? = field.value(in: document) else { return false }
-        guard elements.count >= Self.shortest else {
-            return elements.contains { JSONOrder.areEqual($0, value) }
+    mutating func contain(_ operand: ConditionOperand, in field: FieldPath, of document: Document)
+        -> Bool
+    {
+        guard let known = sets[field] else {
+            sets[field] = .some(nil)
+            let isExact = !document.fields.hasWideNumbers
+            return field.withText(in: document) { text in
+                guard let text, JSONOrder.kind(text) == .array else { return false }
+                return CanonicalJSON.firstElement(text) {
+                    operand.isEqual(to: $0, isExact: isExact) ? true : nil
+                } ?? false
+            }
+        }
+        if let known { return known.contains(operand.identity) }
+        guard case .array(let elements)? = field.value(in: document) else {
+            sets[field] = .some([])
+            return false
         }
         let set = Set(elements.lazy.map { JSONOrder.identity($0) })
-        sets[field] = set
-        return set.contains(JSONOrder.identity(value))
+        sets[field] = .some(set)
+        return set.contains(operand.identity)
     }
 }

@@ -120,10 +120,10 @@ extension [QueryOrder] {
     /// Returns whether one document comes before another; no two are at the same position.
     func precedes(_ one: Document, _ other: Document) -> Bool {
         for order in self {
-            switch JSONOrder.comparePlaces(order.path.value(in: one), order.path.value(in: other)) {
-            case 0: continue
-            case let sign: return (sign < 0) != order.isDescending
+            let sign = order.path.withText(in: one) { one in
+                order.path.withText(in: other) { JSONOrder.comparePlaces(one, $0) }
             }
+            if sign != 0 { return (sign < 0) != order.isDescending }
         }
         guard one.created == other.created else { return one.created < other.created }
         return one.id < other.id

@@ -93,16 +93,28 @@ struct FieldPath: Sendable {
                 + "the beginning of a name must be escaped with a backslash")
     }
 
+    /// Calls `body` with the canonical text of the value; nil when it is missing.
+    func withText<Result>(
+        in document: Document, _ body: (UnsafeRawBufferPointer?) throws -> Result
+    ) rethrows -> Result {
+        guard case .field(let names) = location else {
+            guard let json = value(in: document)?.json else { return try body(nil) }
+            return try json.withUnsafeBytes { try body($0) }
+        }
+        return try document.fields.withText(of: names[0]) { value in
+            var value = value
+            for name in names.dropFirst() {
+                guard let object = value else { break }
+                value = JSONObjectParts.withCanonical(name) { CanonicalJSON.member($0, of: object) }
+            }
+            return try body(value)
+        }
+    }
+
     /// Returns the value; nil when it is missing.
     func value(in document: Document) -> JSONValue? {
         switch location {
-        case .field(let names):
-            var value = document.fields[names[0]]
-            for name in names.dropFirst() {
-                guard case .object(let members)? = value else { return nil }
-                value = members[name]
-            }
-            return value
+        case .field: return withText(in: document) { $0.map { JSONValue(canonical: $0) } }
         case .creator: return document.creator.map { .string($0) }
         case .created: return .integer(Int64(document.created))
         case .revision: return .integer(Int64(document.revision))

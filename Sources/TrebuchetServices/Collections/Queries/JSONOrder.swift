@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Platform
 
 /// A total order of JSON values, missing ones first. Numbers are compared as numbers, strings by their bytes.
 enum JSONOrder {
@@ -24,16 +25,18 @@ enum JSONOrder {
         }
     }
 
-    /// Returns whether `compare` returns 0. The cost is linear in the size of the smaller value: members of objects are looked
-    /// up, not sorted.
+    /// Returns whether `compare` returns 0. Objects are compared by their texts.
     static func areEqual(_ one: JSONValue?, _ other: JSONValue?) -> Bool {
         switch (one ?? .null, other ?? .null) {
         case (.string(let one), .string(let other)): one.utf8.count == other.utf8.count && compare(one, other) == 0
         case (.array(let one), .array(let other)):
             one.count == other.count && zip(one, other).allSatisfy { areEqual($0, $1) }
         case (.object(let one), .object(let other)):
-            one.count == other.count
-                && one.allSatisfy { name, value in other[name].map { areEqual(value, $0) } ?? false }
+            one == other
+                || (one.hasWideNumbers || other.hasWideNumbers) && one.count == other.count
+                    && zip(one, other).allSatisfy { one, other in
+                        one.name.isSameBytes(as: other.name) && areEqual(one.value, other.value)
+                    }
         case (.array, _), (.object, _), (_, .array), (_, .object): false
         case (let one, let other): compare(one, other) == 0
         }
@@ -63,7 +66,8 @@ enum JSONOrder {
         case nil: .null
         case .number(let number)?: Int64(exactly: number).map { .integer($0) } ?? .number(number)
         case .array(let elements)?: .array(elements.map { identity($0) })
-        case .object(let members)?: .object(JSONObject(members.map { (key: $0.name, value: identity($0.value)) }))
+        case .object(let members)? where members.hasWideNumbers:
+            .object(JSONObject(members.map { (key: $0.name, value: identity($0.value)) }))
         case let value?: value
         }
     }

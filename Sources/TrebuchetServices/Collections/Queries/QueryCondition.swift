@@ -20,11 +20,21 @@ public struct QueryCondition: Sendable {
     public static let maximumListCount = 64
 
     let kind: Kind
+    /// The text of the compared value; for `in`, that of each.
+    private let operands: [ConditionOperand]
 
-    init(_ kind: Kind) { self.kind = kind }
+    init(_ kind: Kind) {
+        self.kind = kind
+        operands =
+            switch kind {
+            case .field(_, .isIn, .array(let values)): values.map { ConditionOperand($0) }
+            case .field(_, _, let value): [ConditionOperand(value)]
+            case .any: []
+            }
+    }
 
     private init(_ field: String, _ comparison: Comparison, _ value: JSONValue) {
-        kind = .field(FieldPath(field), comparison, value)
+        self.init(.field(FieldPath(field), comparison, value))
     }
 
     /// The field has the value. Null is equal to a missing field.
@@ -63,29 +73,30 @@ public struct QueryCondition: Sendable {
         case .any(let groups):
             for group in groups where group.allMatch(document, &elements) { return true }
             return false
-        case .field(let field, .contains, let value): return elements.contain(value, in: field, of: document)
-        case .field(let field, let comparison, let value):
-            return Self.compare(field.value(in: document), comparison, value)
+        case .field(let field, .contains, _):
+            return elements.contain(operands[0], in: field, of: document)
+        case .field(let field, let comparison, _):
+            let isExact = !document.fields.hasWideNumbers
+            return field.withText(in: document) { compare($0, comparison, isExact: isExact) }
         }
     }
 
-    private static func compare(_ present: JSONValue?, _ comparison: Comparison, _ value: JSONValue) -> Bool {
+    /// - Parameter isExact: whether no number of the value may have another text.
+    private func compare(
+        _ present: UnsafeRawBufferPointer?, _ comparison: Comparison, isExact: Bool
+    ) -> Bool {
+        guard let operand = operands.first else { return false }
         switch comparison {
-        case .equal: return JSONOrder.areEqual(present, value)
-        case .notEqual: return !JSONOrder.areEqual(present, value)
-        case .isIn:
-            guard case .array(let values) = value else { return false }
-            return values.contains { JSONOrder.areEqual(present, $0) }
-        case .contains:
-            guard case .array(let elements)? = present else { return false }
-            return elements.contains { JSONOrder.areEqual($0, value) }
-        case .prefix:
-            guard case .string(let text)? = present, case .string(let start) = value else { return false }
-            return text.utf8.starts(with: start.utf8)
-        case .less: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) < 0
-        case .lessOrEqual: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) <= 0
-        case .greater: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) > 0
-        case .greaterOrEqual: return JSONOrder.areComparable(present, value) && JSONOrder.compare(present, value) >= 0
+        case .equal: return operand.isEqual(to: present, isExact: isExact)
+        case .notEqual: return !operand.isEqual(to: present, isExact: isExact)
+        case .isIn: return operands.contains { $0.isEqual(to: present, isExact: isExact) }
+        // See `ArrayElements`.
+        case .contains: return false
+        case .prefix: return operand.isPrefix(of: present)
+        case .less: return operand.order(after: present).map { $0 < 0 } ?? false
+        case .lessOrEqual: return operand.order(after: present).map { $0 <= 0 } ?? false
+        case .greater: return operand.order(after: present).map { $0 > 0 } ?? false
+        case .greaterOrEqual: return operand.order(after: present).map { $0 >= 0 } ?? false
         }
     }
 

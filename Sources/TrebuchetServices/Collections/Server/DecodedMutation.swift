@@ -1,3 +1,4 @@
+internal import Bytes
 internal import Trebuchet
 
 /// A mutation of a client, decoded after its rate and size were checked.
@@ -31,16 +32,16 @@ enum DecodedMutation {
             guard encoded.depth <= CollectionLimits.maximumDepth + DocumentMutation.depth else {
                 throw .tooDeep(limit: CollectionLimits.maximumDepth)
             }
-            let value: JSONValue
+            var text = ByteBuffer()
             do {
-                value = try encoded.value()
+                try encoded.appendCanonical(to: &text)
             } catch {
                 throw .invalidDocument("\(error)")
             }
-            let number = try DocumentMutation.number(of: value)
+            let number = try DocumentMutation.number(canonical: text.bytes)
             let mutation: DocumentMutation
             do throws(CollectionError) {
-                mutation = try DocumentMutation(value)
+                mutation = try DocumentMutation(canonical: text.bytes)
             } catch {
                 read.append(.refused(MutationOutcome(number: number, revision: revision, error: error)))
                 continue

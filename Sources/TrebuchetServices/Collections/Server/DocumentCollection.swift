@@ -18,6 +18,8 @@ distributed actor DocumentCollection: ServiceActor {
     let host: CollectionHost
     var table: DocumentTable
     let queries: OpenQueries
+    /// The turns of calls that read.
+    private let turns = FairTurns<CallerParty>()
     /// The last write that is in the store.
     var revision: Int
     /// The last write that all results include.
@@ -30,16 +32,16 @@ distributed actor DocumentCollection: ServiceActor {
     var copying: Task<Void, Never>?
     /// The number of failed batches.
     var failures = 0
-    private(set) var isClosed = false
+    var isClosed = false
     /// True once another node owns the collection.
     var hasMoved = false
     /// True while the deactivation of the unused collection is in progress.
-    private var isDeactivating = false
+    var isDeactivating = false
     /// The number of calls, to detect calls during a wait.
     var calls = 0
-    private var restsAlready = false
+    var restsAlready = false
     /// True while a commit reads documents of other collections. Later commits wait for it, to keep the order of arrival.
-    private var isReadingOthers = false
+    var isReadingOthers = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
     /// The time of the timer, in milliseconds since 1970.
     var alarm: Int?
@@ -192,7 +194,9 @@ distributed actor DocumentCollection: ServiceActor {
         let key = OpenQuery.Key(query: query, reader: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
-        while queries.query(key) == nil, !queries.prepare(MatchList.Key(query, for: reader)) { await Task.yield() }
+        await takeTurns(caller) {
+            queries.query(key) != nil || queries.prepare(MatchList.Key(query, for: reader))
+        }
         guard !isClosed else { throw .closed }
         // Queries that were opened as another principal, with other roles, or under other rules.
         for other in queries.queries(of: caller) where other.key.query == query && other.key != key {
@@ -210,7 +214,7 @@ distributed actor DocumentCollection: ServiceActor {
         }
         watchForExpiry()
         if opened.isNew {
-            await openQuery(opened.query)
+            await openQuery(opened.query, for: caller)
         } else if !opened.query.isReady {
             await opened.query.waitUntilFound()
         }
@@ -219,9 +223,9 @@ distributed actor DocumentCollection: ServiceActor {
     }
 
     /// Evaluates a query, and lets clients observe its result.
-    private func openQuery(_ query: OpenQuery) async {
+    private func openQuery(_ query: OpenQuery, for caller: CollectionConnectionState) async {
         // Each part in a separate turn; the result includes concurrent writes.
-        while !query.isRemoved, !queries.continueScan(query.list) { await Task.yield() }
+        await takeTurns(caller) { query.isRemoved || queries.continueScan(query.list) }
         guard !query.isRemoved else { return }
         let view = queries.setFirstResult(query, revision: revision) { result in
             actorSystem.withLoop(of: id) {
@@ -241,21 +245,38 @@ distributed actor DocumentCollection: ServiceActor {
         guard !isClosed else { throw .closed }
         calls += 1
         defer { closeIfUnused() }
-        let (query, reader, mayRead) = try read(query, for: caller)
+        try host.consumeRead(of: caller)
+        // A waiting call has its text only.
+        await takeTurns(caller) { true }
+        try checkOpen()
+        let (query, reader, mayRead) = try decode(query, for: caller)
         expire()
         var window = try QueryWindow(query, maximumBytes: host.limits.pageBytes)
         let key = MatchList.Key(query, for: reader)
         queries.reading += 1
         defer { queries.reading -= 1 }
-        while !queries.prepare(key) { await Task.yield() }
+        if !queries.prepare(key) { await takeTurns(caller) { queries.prepare(key) } }
         let list = queries.acquireList(key, mayRead: mayRead)
         defer { releaseList(list) }
-        while !queries.continueScan(list) { await Task.yield() }
+        await takeTurns(caller) { queries.continueScan(list) }
         // The lists of a collection that has ended meanwhile are empty.
         try checkOpen()
         let documents = window.computeFirstWindow(in: list.rows)
         let cursor = window.hasMore ? documents.last.map { QueryCursor(behind: $0, in: query.order).text } : nil
         return QueryPage(documents: documents, cursor: cursor, count: window.matches, revision: revision)
+    }
+
+    /// Calls `body` in turns of the party until it returns true, or until the collection has ended.
+    private func takeTurns(_ caller: CollectionConnectionState, _ body: () -> Bool) async {
+        let party = caller.party
+        while true {
+            await turns.begin(party)
+            let start = MonotonicClock.now
+            let isDone = isClosed || body()
+            turns.end(party, after: MonotonicClock.now - start)
+            if isDone { return }
+            await Task.yield()
+        }
     }
 
     /// Releases a list, which stays available for the next page.
@@ -280,6 +301,14 @@ distributed actor DocumentCollection: ServiceActor {
         query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
     ) {
         try host.consumeRead(of: caller)
+        return try decode(query, for: caller)
+    }
+
+    private func decode(_ query: EncodedJSON, for caller: CollectionConnectionState)
+        throws(CollectionError) -> (
+            query: CollectionQuery, reader: CollectionReader?, mayRead: @Sendable (Document) -> Bool
+        )
+    {
         let query = try CollectionQuery(sent: query).canonical
         let (name, principal) = (name, caller.connection.principal)
         let (reader, rules) = host.reading(principal, in: name)
@@ -327,72 +356,6 @@ distributed actor DocumentCollection: ServiceActor {
             await self?.whenLocal { collection in
                 body(collection)
                 collection.closeIfUnused()
-            }
-        }
-    }
-
-    var isUnused: Bool {
-        !isClosed && !isWriting && copying == nil && !isReadingOthers && next.isEmpty && !table.hasUnwritten
-            && queries.isEmpty
-    }
-
-    /// Deactivates the collection without readers and commands: at once when it has no documents, else after a time.
-    func closeIfUnused() {
-        // Deletes documents that had expired before the collection was loaded.
-        startWriting()
-        guard isUnused else { return }
-        guard table.isEmpty else { return becomeIdle() }
-        close()
-    }
-
-    private func close() {
-        guard !isDeactivating else { return }
-        isDeactivating = true
-        Task { await host.deactivateCollection(self, name) }
-    }
-
-    /// Reports whether the collection was deactivated or a caller has started to use it again.
-    func deactivationDidFinish(_ goes: Bool) {
-        isDeactivating = false
-        // Otherwise a call in progress checks for the deactivation at its end.
-        if goes { endAll() }
-    }
-
-    /// Throws when the collection has ended while its caller was suspended. Its table is empty then.
-    func checkOpen() throws(CollectionError) {
-        guard !isClosed else { throw .closed }
-    }
-
-    private var lost: CollectionError {
-        .unknownOutcome("collection '\(name)' moved to another node during the write")
-    }
-
-    /// Ends the collection. A commit whose batch the store has not acknowledged fails.
-    func endAll() {
-        isClosed = true
-        timer?.cancel()
-        current?.fail(lost)
-        next.fail(.closed)
-        // Freed outside the reactor, because that takes long for many documents.
-        let (table, lists) = (table, queries.removeAll())
-        self.table = DocumentTable(limits: host.limits)
-        Task.detached { withExtendedLifetime((table, lists)) {} }
-    }
-
-    /// Deactivates the collection when the call that has activated it was not executed.
-    func closeIfUncalled() { if calls == 0 { closeIfUnused() } }
-
-    func becomeIdle() {
-        host.markIdle(name)
-        guard !restsAlready else { return }
-        restsAlready = true
-        let (time, before, clock) = (host.limits.idleTime, calls, host.clock)
-        Task { [weak self] in
-            try? await clock.sleep(time)
-            await self?.whenLocal { collection in
-                collection.restsAlready = false
-                guard collection.isUnused else { return }
-                if collection.calls == before { collection.close() } else { collection.becomeIdle() }
             }
         }
     }

@@ -127,7 +127,7 @@ struct DocumentTable: Sendable {
         isThere: (LinkTarget) -> Bool = { _ in false }, check: ChangeCheck? = nil,
         may: (CollectionAction, Document) -> Bool
     ) -> MutationOutcome {
-        let client = ByteText(client)
+        let (client, party) = (ByteText(client), MutationParty(host: origin, principal: creator))
         if let outcome = clients.outcome(of: mutation, by: client) { return outcome }
         time = CollectionClock.advance(time, to: now)
         for write in mutation.writes { expireIfDue(write.command.id) }
@@ -144,11 +144,11 @@ struct DocumentTable: Sendable {
             let outcome = MutationOutcome(
                 number: mutation.number, revision: revision, error: error,
                 index: mutation.writes.count > 1 ? index : nil)
-            remember(outcome, of: mutation, by: client, isWritten: false)
+            remember(outcome, of: mutation, by: client, party, isWritten: false)
             return outcome
         }
         let outcome = MutationOutcome(number: mutation.number, revision: revision)
-        remember(outcome, of: mutation, by: client, isWritten: revision > savepoint.revision)
+        remember(outcome, of: mutation, by: client, party, isWritten: revision > savepoint.revision)
         return outcome
     }
 
@@ -241,13 +241,12 @@ struct DocumentTable: Sendable {
         var document = document
         document?.revision = revision + 1
         document?.updatedAt = time
-        document?.count()
         if let document {
             let size = document.byteCount
             guard size <= limits.documentBytes else {
                 throw .documentTooLarge(id: id.text, bytes: size, limit: limits.documentBytes)
             }
-            guard document.depth <= CollectionLimits.maximumDepth else {
+            guard !document.fields.isDeeper(than: CollectionLimits.maximumDepth) else {
                 throw .tooDeep(limit: CollectionLimits.maximumDepth)
             }
             try shares.check(before, with: document, limits)
@@ -287,11 +286,12 @@ struct DocumentTable: Sendable {
     }
 
     private mutating func remember(
-        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, isWritten: Bool
+        _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, _ party: MutationParty?,
+        isWritten: Bool
     ) {
         if isEntry { nextBytes += Self.mutationOverhead }
         clients.remember(
-            outcome, of: mutation, by: client,
+            outcome, of: mutation, by: client, party: party,
             isWritten ? .written : unwritten.isEmpty ? .unwritten : .uncertain, most: limits.deduplicatedClients)
     }
 

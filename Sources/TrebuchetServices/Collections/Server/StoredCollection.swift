@@ -170,7 +170,7 @@ final class StoredCollection: Sendable {
         var after = before
         do {
             var writes = before.isBegun ? [] : try await startLog(contents, &after)
-            for bytes in try Self.entries(batch) {
+            for bytes in Self.entries(batch) {
                 writes.append(
                     .append(LogEntry(version: after.number + 1, baseVersion: after.number, bytes: bytes), key))
                 after.number += 1
@@ -213,7 +213,7 @@ final class StoredCollection: Sendable {
     }
 
     /// Returns the changes of a batch, in entries of about a slice.
-    private static func entries(_ batch: DocumentTable.Batch) throws -> [[UInt8]] {
+    private static func entries(_ batch: DocumentTable.Batch) -> [[UInt8]] {
         var entries: [[UInt8]] = []
         var lines = ByteBuffer()
         CollectionLogFormat.write(revision: batch.revision, time: batch.time, to: &lines)
@@ -226,7 +226,7 @@ final class StoredCollection: Sendable {
             if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
         }
         for (client, change) in batch.clients {
-            try CollectionLogFormat.write(change, of: client, to: &lines)
+            CollectionLogFormat.write(change, of: client, to: &lines)
             if lines.count >= sliceBytes { cut(&lines, behind: batch, into: &entries) }
         }
         return entries + [Array(lines.bytes)]
@@ -312,7 +312,7 @@ final class StoredCollection: Sendable {
         var lines = SnapshotLines(contents)
         var parts = 0
         while true {
-            var slice = try lines.next(Self.sliceBytes)
+            var slice = lines.next(Self.sliceBytes)
             if endsInSlice || !lines.isAtEnd {
                 guard isWanted() else { throw CancellationError() }
                 try await put([StateWrite(key, .snapshotPart(slice, index: parts, number: place.number))])

@@ -41,7 +41,7 @@ enum CollectionLogFormat {
         lines.append(UInt8(ascii: "\n"))
     }
 
-    static func write(_ change: MutationWindowChange, of name: ByteText, to lines: inout ByteBuffer) throws {
+    static func write(_ change: MutationWindowChange, of name: ByteText, to lines: inout ByteBuffer) {
         lines.append(client)
         JSONString.append(name.text, to: &lines)
         if let window = change.window {
@@ -50,35 +50,10 @@ enum CollectionLogFormat {
                 lines.append(decimal: Int64(known))
             }
             lines.append(#","outcomes":["# as StaticString)
-            var isFirst = true
-            for (outcome, digest) in window.outcomes(after: change.known ?? 0) {
-                if !isFirst { lines.append(UInt8(ascii: ",")) }
-                isFirst = false
-                try write(outcome, digest, to: &lines)
-            }
+            window.write(after: change.known ?? 0, to: &lines)
             lines.append(UInt8(ascii: "]"))
         }
         lines.append("}\n" as StaticString)
-    }
-
-    private static func write(_ outcome: MutationOutcome, _ digest: UInt32?, to lines: inout ByteBuffer) throws {
-        lines.append(#"{"number":"# as StaticString)
-        lines.append(decimal: Int64(outcome.number))
-        lines.append(#","revision":"# as StaticString)
-        lines.append(decimal: Int64(outcome.revision))
-        if let digest {
-            lines.append(#","digest":"# as StaticString)
-            lines.append(decimal: Int64(digest))
-        }
-        if let error = outcome.error {
-            lines.append(#","error":"# as StaticString)
-            try JSONValue(encoding: error).write(json: &lines)
-        }
-        if let index = outcome.index {
-            lines.append(#","index":"# as StaticString)
-            lines.append(decimal: Int64(index))
-        }
-        lines.append(UInt8(ascii: "}"))
     }
 }
 
@@ -140,19 +115,8 @@ struct CollectionLogLineReader {
         }
         if members["after"] == nil { contents.clients[client] = nil }
         for outcome in outcomes {
-            let (outcome, digest) = try readOutcome(outcome)
-            contents.clients[client, default: MutationDeduplicationWindow()].remember(outcome, digest: digest)
+            try contents.clients[client, default: MutationDeduplicationWindow()].remember(stored: outcome)
         }
-    }
-
-    private static func readOutcome(_ value: JSONValue) throws -> (MutationOutcome, digest: UInt32?) {
-        guard case .object(let members) = value, let number = members.number("number"),
-            let revision = members.number("revision")
-        else { throw ValueError("an outcome requires the numbers number and revision") }
-        let outcome = MutationOutcome(
-            number: Int(number), revision: Int(revision), error: try members["error"]?.decode(CollectionError.self),
-            index: members.number("index").map { Int($0) })
-        return (outcome, members.number("digest").flatMap { UInt32(exactly: $0) })
     }
 }
 

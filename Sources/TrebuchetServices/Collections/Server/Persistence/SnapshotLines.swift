@@ -20,7 +20,7 @@ struct SnapshotLines {
     }
 
     /// Returns the next slice, which has `size` bytes or slightly more; the last one may be smaller or empty.
-    mutating func next(_ size: Int) throws -> [UInt8] {
+    mutating func next(_ size: Int) -> [UInt8] {
         var lines = ByteBuffer()
         defer { byteCount += lines.count }
         if byteCount == 0 {
@@ -35,7 +35,8 @@ struct SnapshotLines {
                 isAtEnd = true
                 break
             }
-            try CollectionLogFormat.write(MutationWindowChange(window: window, known: nil), of: client, to: &lines)
+            CollectionLogFormat.write(
+                MutationWindowChange(window: window, known: nil), of: client, to: &lines)
         }
         return Array(lines.bytes)
     }

@@ -76,7 +76,7 @@ final class MatchList {
             }
             if let row {
                 var elements = ArrayElements()
-                if matches(row, &elements) { rows.insert(row, at: position(of: row)) }
+                if matches(row, &elements) { insert(row) }
             }
             if slice.isOver(after: row) { return isComplete }
         }
@@ -89,16 +89,17 @@ final class MatchList {
         guard let slot = (before ?? after)?.slot, !isAhead(slot) else { return nil }
         var change = Change()
         if let before {
-            let place = position(of: before)
+            let place = position(of: before, sortKey(of: before))
             if rows.row(at: place) === before {
                 change.removed = (before, rows.index(of: place))
                 rows.remove(at: place)
             }
         }
         if let after, matches(after, &elements) {
-            let place = position(of: after)
+            let sortKey = sortKey(of: after)
+            let place = position(of: after, sortKey)
             change.inserted = (after, rows.index(of: place))
-            rows.insert(after, at: place)
+            rows.insert(after, key: sortKey, at: place)
         }
         return change.removed == nil && change.inserted == nil ? nil : change
     }
@@ -122,7 +123,14 @@ final class MatchList {
         key.conditions.allMatch(row.document, &elements) && mayRead(row.document)
     }
 
-    private func position(of row: DocumentRow) -> RowList.Position {
-        rows.position { key.order.precedes($0.document, row.document) }
+    private func sortKey(of row: DocumentRow) -> SortKey { SortKey(row.document, in: key.order) }
+
+    private func position(of row: DocumentRow, _ sortKey: SortKey) -> RowList.Position {
+        rows.position(of: sortKey) { key.order.precedes($0.document, row.document) }
+    }
+
+    private func insert(_ row: DocumentRow) {
+        let sortKey = sortKey(of: row)
+        rows.insert(row, key: sortKey, at: position(of: row, sortKey))
     }
 }

@@ -12,7 +12,17 @@ struct MatchLists {
         fileprivate let fields: [FieldPath: FieldIndex]
     }
 
+    /// A change that some lists do not include yet.
+    private struct UnappliedChange {
+        let before: DocumentRow?
+        let after: DocumentRow?
+        /// The numbers of these lists.
+        var lists: [Int]
+        var elements = ArrayElements()
+    }
+
     private(set) var rows: DocumentRows
+    private var unapplied: UnappliedChange?
     private var lists: [MatchList.Key: MatchList] = [:]
     private var byNumber: [Int: MatchList] = [:]
     private var index = QueryIndex()
@@ -80,8 +90,18 @@ struct MatchLists {
 
     func continueScan(_ list: MatchList, _ slice: inout ScanSlice) -> Bool { list.continueScan(rows, &slice) }
 
+    /// True while some lists do not include a change that others include.
+    var isApplying: Bool { unapplied != nil }
+
     /// Applies a change to all lists, and calls `body` with those that it affects.
     mutating func apply(_ change: DocumentChange, _ body: (MatchList, MatchList.Change) -> Void) {
+        beginApplying(change)
+        var slice = ScanSlice()
+        while !continueApplying(&slice, body) {}
+    }
+
+    /// Begins to apply a change; ``continueApplying(_:_:)`` must complete it before the next one, and before a scan.
+    mutating func beginApplying(_ change: DocumentChange) {
         let (before, after) = rows.apply(change)
         // By index, because a `for` loop would copy the value that is changed.
         var place = fields.startIndex
@@ -92,17 +112,31 @@ struct MatchLists {
         var touched: Set<Int> = []
         if let before { index.find(before.document, &touched) }
         if let after { index.find(after.document, &touched) }
-        var elements = ArrayElements()
-        for number in touched {
-            if let list = byNumber[number], let change = list.apply(before, after, &elements) { body(list, change) }
+        unapplied = UnappliedChange(before: before, after: after, lists: Array(touched))
+    }
+
+    /// Applies the change for a time slice, and calls `body` with the lists that it affects; returns true when all include it.
+    mutating func continueApplying(
+        _ slice: inout ScanSlice, _ body: (MatchList, MatchList.Change) -> Void
+    ) -> Bool {
+        guard var change = unapplied else { return true }
+        unapplied = nil
+        while let number = change.lists.popLast() {
+            guard let list = byNumber[number] else { continue }
+            if let change = list.apply(change.before, change.after, &change.elements) { body(list, change) }
+            if slice.isOver(after: change.after), !change.lists.isEmpty {
+                unapplied = change
+                return false
+            }
         }
+        return true
     }
 
     /// Empties the lists and returns their data, which can be freed elsewhere because that takes a while.
     mutating func removeAll() -> DiscardedLists {
         let all = DiscardedLists(rows: rows, lists: lists.values.map(\.rows), fields: fields)
         (rows, lists, byNumber, fields, fieldUses) = (DocumentRows([]), [:], [:], [:], [:])
-        index = QueryIndex()
+        (index, unapplied) = (QueryIndex(), nil)
         return all
     }
 

@@ -219,6 +219,8 @@ final class OpenQueries {
     /// list is of one revision.
     func continueScan(_ list: MatchList) -> Bool {
         var slice = ScanSlice()
+        // A list must not be scanned between the two states of a document.
+        if lists.isApplying, !goOnShowing(slice) { return false }
         return lists.continueScan(list, &slice) && goOnShowing(slice)
     }
 
@@ -274,9 +276,11 @@ final class OpenQueries {
     /// Applies noted changes to the affected results for a time slice; returns true when all are applied. Each result shows
     /// changes that were noted together in one turn, so a reader sees all or none of a transaction.
     func goOnShowing(_ slice: ScanSlice = ScanSlice()) -> Bool {
+        var slice = slice
         while !unshown.isEmpty {
             while unshown[0].next < unshown[0].changes.count {
-                applyChange(unshown[0].changes[unshown[0].next])
+                if !lists.isApplying { lists.beginApplying(unshown[0].changes[unshown[0].next]) }
+                guard continueApplying(&slice) else { return false }
                 unshown[0].next += 1
                 if slice.isOver { return false }
             }
@@ -290,9 +294,9 @@ final class OpenQueries {
         return unshown.isEmpty
     }
 
-    private func applyChange(_ change: DocumentChange) {
+    private func continueApplying(_ slice: inout ScanSlice) -> Bool {
         let byList = byList
-        lists.apply(change) { list, change in
+        return lists.continueApplying(&slice) { list, change in
             for query in byList[list.number] ?? [] where query.view != nil {
                 guard let change = query.window.apply(change, in: list.rows) else { continue }
                 if query.unpublished == nil { unpublished.append(query) }
