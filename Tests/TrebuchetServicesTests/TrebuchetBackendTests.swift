@@ -12,7 +12,7 @@ import TrebuchetServices
             #expect(TrebuchetBackend.current === first)
             second.withCurrent { #expect(TrebuchetBackend.current === second) }
         }
-        await second.scope {
+        await second.withCurrent {
             await Task.yield()
             #expect(TrebuchetBackend.current === second)
         }

@@ -101,7 +101,7 @@ public final class TrebuchetBackend: Sendable {
     }
 
     /// Runs `body` with this backend as the one of its keys.
-    public func scope<Result>(
+    public func withCurrent<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
         try await Self.$scoped.withValue(self, operation: body)
