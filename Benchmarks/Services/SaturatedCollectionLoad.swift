@@ -83,7 +83,7 @@ struct SaturatedCollectionLoad {
         let script = CommitScript(connections: connections, inFlight: inFlight)
         let load = RequestLoad(messages: Array(repeating: [], count: inFlight), script: script)
         try await measure(name, load, connections, server, into: &report)
-        guard script.failed == 0 else { throw UsageError("\(name): \(script.failed) writes failed") }
+        if let failure = script.failure { throw UsageError("\(name): \(script.failed) writes failed: \(failure)") }
     }
 
     private func transfer(
@@ -127,6 +127,8 @@ private final class CommitScript: RequestScript, @unchecked Sendable {
     /// The last number of each client.
     private var numbers: [Int]
     private(set) var failed = 0
+    /// The first response with an error.
+    private(set) var failure: String?
 
     init(connections: Int, inFlight: Int) {
         self.inFlight = inFlight
@@ -155,6 +157,8 @@ private final class CommitScript: RequestScript, @unchecked Sendable {
     func read(_ answer: UnsafeRawBufferPointer) {
         // An outcome without an error ends with its revision.
         let end = answer.suffix(5)
-        if !end.dropFirst().elementsEqual("}]}}".utf8) || end.first == UInt8(ascii: "}") { failed += 1 }
+        guard !end.dropFirst().elementsEqual("}]}}".utf8) || end.first == UInt8(ascii: "}") else { return }
+        failed += 1
+        if failure == nil { failure = String(decoding: answer.prefix(300), as: UTF8.self) }
     }
 }

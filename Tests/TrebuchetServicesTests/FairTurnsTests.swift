@@ -19,6 +19,29 @@ import Testing
             }
         }
 
+        private(set) var turnCount = 0
+
+        /// Takes turns until the work is cancelled.
+        func run(_ party: String) async {
+            await turns.begin(party)
+            while !isStopped {
+                turnCount += 1
+                await turns.yield(party, after: 2_000_000)
+            }
+            turns.end(party, after: 0)
+        }
+
+        private var isStopped = false
+
+        func stop() { isStopped = true }
+
+        /// Returns the number of turns between two turns of the actor.
+        func turnsInBetween() async -> Int {
+            let before = turnCount
+            await Task.yield()
+            return turnCount - before
+        }
+
         func block() async {
             await turns.begin("first")
         }
@@ -42,6 +65,17 @@ import Testing
         let order = await work.order
         #expect(order.count == 101)
         #expect(order.prefix(2).contains("one"), "\(order.prefix(10))")
+    }
+
+    @Test("work that takes no turns waits for few of them, however many calls do", arguments: [1, 100])
+    func others(parties: Int) async {
+        let work = Work()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<200 { group.addTask { await work.run("\(number % parties)") } }
+            while await work.turnCount < 1_000 { await Task.yield() }
+            for _ in 0..<20 { #expect(await work.turnsInBetween() <= 3) }
+            await work.stop()
+        }
     }
 
     @Test("time counts, not turns: a party with short turns has more of them")

@@ -31,6 +31,10 @@ package struct QueuedCall {
 package protocol CallQueueOwner: AnyObject {
     /// Reports that a call has ended in the queue's task.
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome)
+    /// Reports that a call has ended in the queue's task, and that its response waits; ``respond(to:_:)`` follows.
+    func didHold(_ call: borrowing QueuedCall)
+    /// Sends the response of a call that has waited.
+    func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome)
     /// Detaches a call that has suspended or needs a separate task. Returns the object that represents the call from now on and
     /// the completion for its outcome.
     func detach(_ call: borrowing QueuedCall) -> (call: any CancellableCall, completion: CallCompletion)
@@ -51,6 +55,10 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         var task: Task<Void, Never>?
         /// Set after the current call has suspended.
         var completion: CallCompletion?
+        /// Distinguishes the task from others.
+        var identity: UnsafeCurrentTask?
+        /// Set while the response of the current call is to be held.
+        var gate: (gate: ResponseGate, result: (() throws -> _CallResult)?)?
     }
 
     /// The time slice of one task in a turn in nanoseconds, the same as for connections.
@@ -69,7 +77,10 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
     @exclusivity(unchecked) private var current: QueuedCall?
     @exclusivity(unchecked) private var isBeingChecked = false
 
-    package init(_ states: SystemShard) { self.states = states }
+    package init(_ states: SystemShard) {
+        self.states = states
+        states.callQueue = self
+    }
 
     package var isEmpty: Bool { calls.isEmpty }
 
@@ -124,6 +135,7 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
         // The calls of this task were moved to separate tasks behind it.
         guard self.run === run else { return }
         let began = MonotonicClock.now
+        run.identity = withUnsafeCurrentTask { $0 }
         while let call = dequeue() {
             current = call
             if !isBeingChecked {
@@ -131,15 +143,46 @@ package final class CallQueue: EndOfTurnTask, @unchecked Sendable {
                 states.reactor.atEndOfTurn(self)
             }
             let outcome = await Self.outcome(of: call, at: began, isolation: isolation)
-            if let completion = run.completion { return completion(outcome) }
-            current = nil
-            call.owner.didRun(call, outcome)
+            if run.gate != nil {
+                hold(call, outcome, of: run)
+                if run.completion != nil { return }
+            } else {
+                if let completion = run.completion { return completion(outcome) }
+                current = nil
+                call.owner.didRun(call, outcome)
+            }
             // A cancelled task remains cancelled, so further calls need another task.
             if Task.isCancelled || MonotonicClock.now &- began > Self.slice { break }
         }
         guard self.run === run else { return }
         self.run = nil
         if !isEmpty { start() }
+    }
+
+    /// Holds the response of the current call until a gate opens, if the current task is that of the queue; see
+    /// ``SystemShard/holdResponse(until:result:)``.
+    func holdResponse(until gate: ResponseGate, result: (() throws -> _CallResult)?) -> Bool {
+        guard current != nil, let run, let identity = run.identity, withUnsafeCurrentTask(body: { $0 == identity })
+        else { return false }
+        run.gate = (gate, result)
+        return true
+    }
+
+    @inline(never)
+    private func hold(_ call: QueuedCall, _ outcome: CallOutcome, of run: Run) {
+        guard let (gate, result) = run.gate else { return }
+        run.gate = nil
+        let respond: (CallOutcome) -> Void
+        if let completion = run.completion {
+            respond = completion
+        } else {
+            current = nil
+            call.owner.didHold(call)
+            respond = { call.owner.respond(to: call, $0) }
+        }
+        gate.hold(
+            ResponseGate.Entry(
+                outcome: outcome, result: result, deadline: call.deadline, limit: call.limit, respond: respond))
     }
 
     private static func outcome(

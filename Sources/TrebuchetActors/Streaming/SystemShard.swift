@@ -14,6 +14,8 @@ package final class SystemShard: EndOfTurnTask, @unchecked Sendable {
     /// The server's shard on this reactor, until it has shut down. Set before the server listens. Read and written in one step,
     /// so access needs no exclusivity check.
     @exclusivity(unchecked) package var server: AnyObject?
+    /// The `CallQueue` of this reactor.
+    weak var callQueue: AnyObject?
     /// The budget in which large versions of states are counted while they are needed. Set before actors are exposed.
     package var memory: MemoryBudget?
     /// `ServerLimits.resumeTime`. Set before actors are exposed.

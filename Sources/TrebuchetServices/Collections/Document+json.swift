@@ -6,16 +6,12 @@ extension Document: DirectJSON {
     /// The number of bytes of its JSON as an element of an array.
     var encodedByteCount: Int {
         let names = #"{"id":,"fields":,"created":,"revision":,"createdAt":,"updatedAt":},"#.utf8.count
-        let numbers = [created, revision, createdAt, updatedAt].reduce(0) { $0 + Self.digits($1) }
+        let numbers =
+            Int64(created).digitCount + Int64(revision).digitCount + Int64(createdAt).digitCount
+            + Int64(updatedAt).digitCount
         let creator = creator.map { #","creator":"#.utf8.count + JSONString.byteCount($0) } ?? 0
-        let expiry = expiresAt.map { #","expiresAt":"#.utf8.count + Self.digits($0) } ?? 0
+        let expiry = expiresAt.map { #","expiresAt":"#.utf8.count + Int64($0).digitCount } ?? 0
         return byteCount + names + numbers + creator + expiry
-    }
-
-    private static func digits(_ number: Int) -> Int {
-        var (count, rest) = (number < 0 ? 2 : 1, number.magnitude)
-        while rest >= 10 { (count, rest) = (count + 1, rest / 10) }
-        return count
     }
 
     package init(json: inout JSONCursor, depth: Int) throws {

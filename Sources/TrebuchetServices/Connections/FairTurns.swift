@@ -1,6 +1,9 @@
 /// Shares the time of an actor between parties whose calls take many turns: the party that has used the least time gets the next
 /// turn, however many calls it has. A party that was idle begins with the time of the others.
 ///
+/// One call has the turns until it waits for the next one or ends. The others wait here and not in the queue of the actor, so
+/// that calls which take no turns wait for one turn at most. The calls of a party end in the order in which they began.
+///
 /// It is used in the isolation of its actor only.
 final class FairTurns<Party: Hashable & Sendable> {
     private struct Usage {
@@ -19,7 +22,8 @@ final class FairTurns<Party: Hashable & Sendable> {
     /// The time of the party with the last turn, when that began.
     private var least: UInt64 = 0
 
-    /// Returns when the party has a turn; ``end(_:after:)`` must follow in the same turn of the actor.
+    /// Returns when the party has a turn; ``yield(_:after:isolation:)`` or ``end(_:after:)`` must follow in the same turn of the
+    /// actor.
     func begin(_ party: Party, isolation: isolated (any Actor)? = #isolation) async {
         guard isTaken else {
             isTaken = true
@@ -32,24 +36,53 @@ final class FairTurns<Party: Hashable & Sendable> {
         }
     }
 
-    /// Ends a turn, and gives the next one to a waiting call.
-    func end(_ party: Party, after nanoseconds: UInt64) {
-        let time = max(parties[party]?.time ?? 0, least) + nanoseconds
-        parties[party, default: Usage(time: time)].time = time
-        var next: (party: Party, time: UInt64)?
-        for (party, usage) in parties where !usage.waiting.isEmpty && usage.time < next?.time ?? .max {
-            next = (party, usage.time)
+    /// Ends a turn, and returns when the call has the next one.
+    func yield(_ party: Party, after nanoseconds: UInt64, isolation: isolated (any Actor)? = #isolation) async {
+        charge(party, nanoseconds)
+        // The turn stays taken meanwhile. The other calls of the party wait until this one ends: what it has built takes memory.
+        guard let next = nextParty(besides: party), next != party else { return await Task.yield() }
+        await withCheckedContinuation {
+            parties[party]?.waiting.insert($0, at: 0)
+            resumeCall(of: next)
         }
-        guard let next else {
+    }
+
+    /// Ends the last turn of a call, and gives the next one to a waiting call.
+    func end(_ party: Party, after nanoseconds: UInt64) {
+        charge(party, nanoseconds)
+        guard let next = nextParty() else {
             isTaken = false
+            let time = parties[party]?.time ?? 0
             least = max(least, time - min(time, Self.maximumDebt))
             parties = parties.filter { $0.value.time > least }
             return
         }
+        resumeCall(of: next)
+    }
+
+    private func charge(_ party: Party, _ nanoseconds: UInt64) {
+        let time = max(parties[party]?.time ?? 0, least) + nanoseconds
+        parties[party, default: Usage(time: time)].time = time
+    }
+
+    /// Returns the party that has used the least time; nil when none waits.
+    ///
+    /// - Parameter own: a party that counts as waiting.
+    private func nextParty(besides own: Party? = nil) -> Party? {
+        var next: (party: Party, time: UInt64)?
+        for (party, usage) in parties
+        where (!usage.waiting.isEmpty || party == own) && usage.time < next?.time ?? .max {
+            next = (party, usage.time)
+        }
+        guard let next else { return nil }
         least = max(least, next.time)
+        return next.party
+    }
+
+    private func resumeCall(of party: Party) {
         if parties.count > Self.maximumIdleParties {
             parties = parties.filter { !$0.value.waiting.isEmpty }
         }
-        parties[next.party]?.waiting.removeFirst().resume()
+        parties[party]?.waiting.removeFirst().resume()
     }
 }

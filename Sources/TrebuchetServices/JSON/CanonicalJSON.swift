@@ -158,18 +158,33 @@ enum CanonicalJSON {
         isObject(object) ? firstMember(object) { $0.hasSameBytes(name) ? $1 : nil } : nil
     }
 
-    /// Returns whether the text has these bytes anywhere.
-    static func contains(_ bytes: [UInt8], in text: UnsafeRawBufferPointer) -> Bool {
-        var rest = text
-        while rest.count >= bytes.count,
-            let found = memchr(rest.baseAddress.unsafelyUnwrapped, Int32(bytes[0]), rest.count)
-        {
-            rest = UnsafeRawBufferPointer(
-                rebasing: rest[(UnsafeRawPointer(found) - rest.baseAddress.unsafelyUnwrapped)...])
-            if rest.starts(with: bytes) { return true }
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst())
+    /// Returns the index of the first occurrence of these bytes.
+    ///
+    /// - Parameter anchor: the index of the byte that is rarest in texts.
+    static func firstIndex(of bytes: [UInt8], anchor: Int, in text: UnsafeRawBufferPointer) -> Int? {
+        guard let base = text.baseAddress else { return nil }
+        var at = anchor
+        while at < text.count, let found = memchr(base + at, Int32(bytes[anchor]), text.count - at) {
+            let start = UnsafeRawPointer(found) - base - anchor
+            if start + bytes.count <= text.count, memcmp(base + start, bytes, bytes.count) == 0 { return start }
+            at = start + anchor + 1
         }
-        return false
+        return nil
+    }
+
+    /// Returns the number of members of all objects in a value.
+    static func memberCount(_ text: UnsafeRawBufferPointer) -> Int {
+        var (at, count) = (0, 0)
+        while at < text.count {
+            switch text[at] {
+            case UInt8(ascii: "\""): at = endOfString(at, text)
+            case UInt8(ascii: ":"):
+                count += 1
+                at += 1
+            default: at += 1
+            }
+        }
+        return count
     }
 
     static let null = Array("null".utf8)
@@ -177,19 +192,52 @@ enum CanonicalJSON {
     static func isNull(_ value: UnsafeRawBufferPointer) -> Bool { value[0] == UInt8(ascii: "n") }
     static func isObject(_ value: UnsafeRawBufferPointer) -> Bool { value[0] == UInt8(ascii: "{") }
 
-    /// Returns whether the value or one of its members is null. Array elements do not count: a merge patch replaces arrays as a
-    /// whole.
-    static func hasNull(_ value: UnsafeRawBufferPointer) -> Bool {
-        isNull(value) || isObject(value) && firstMember(value) { hasNull($1) ? true : nil } == true
-    }
-
     // MARK: Writing
 
     /// Reads any JSON value and appends its canonical text. Throws `EnvelopeError` or `ValueError`: also for a duplicate member
     /// name, and for a number outside the range of `Double`.
     static func append(_ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer) throws {
+        let start = text.count
+        var isSorted = true
+        try append(&json, depth: depth, to: &text, isSorted: &isSorted)
+        if !isSorted { try sortMembers(of: &text, from: start) }
+    }
+
+    /// Appends the text of a value whose outer objects keep the order and the duplicates of their members. Sorting them would cost
+    /// more than looking for the few members of each.
+    ///
+    /// - Parameter levels: the number of levels of objects and arrays whose objects are not sorted.
+    static func append(_ json: inout JSONCursor, depth: Int, unsortedLevels levels: Int, to text: inout ByteBuffer)
+        throws
+    {
+        let isObject = json.peek() == UInt8(ascii: "{")
+        guard levels > 0, isObject || json.peek() == UInt8(ascii: "[") else {
+            return try append(&json, depth: depth, to: &text)
+        }
+        guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
+        try json.expect(isObject ? UInt8(ascii: "{") : UInt8(ascii: "["))
+        text.append(isObject ? UInt8(ascii: "{") : UInt8(ascii: "["))
+        let start = text.count
+        var isFirst = true
+        while true {
+            let name = isObject ? try json.name(&isFirst) : nil
+            guard try isObject ? name != nil : json.hasElement(&isFirst) else { break }
+            if text.count > start { text.append(UInt8(ascii: ",")) }
+            if let name {
+                appendString(name, of: json, to: &text)
+                text.append(UInt8(ascii: ":"))
+            }
+            try append(&json, depth: depth + 1, unsortedLevels: levels - 1, to: &text)
+        }
+        text.append(isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
+    }
+
+    /// - Parameter isSorted: set to false when the members of an object are not in the order of their names.
+    private static func append(
+        _ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer, isSorted: inout Bool
+    ) throws {
         switch json.peek() {
-        case UInt8(ascii: "{"): try appendObject(&json, depth: depth, to: &text)
+        case UInt8(ascii: "{"): try appendObject(&json, depth: depth, to: &text, isSorted: &isSorted)
         case UInt8(ascii: "["):
             guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
             try json.expect(UInt8(ascii: "["))
@@ -199,7 +247,7 @@ enum CanonicalJSON {
             while try json.hasElement(&isFirst) {
                 if separates { text.append(UInt8(ascii: ",")) }
                 separates = true
-                try append(&json, depth: depth + 1, to: &text)
+                try append(&json, depth: depth + 1, to: &text, isSorted: &isSorted)
             }
             text.append(UInt8(ascii: "]"))
         case UInt8(ascii: "\""): appendString(try json.string(), of: json, to: &text)
@@ -214,7 +262,7 @@ enum CanonicalJSON {
         }
     }
 
-    private static func appendString(
+    static func appendString(
         _ range: ByteRange, of json: JSONCursor, to text: inout ByteBuffer
     ) {
         let bytes = json.bytes(range)
@@ -232,15 +280,13 @@ enum CanonicalJSON {
         return all < 0x80
     }
 
-    private static func appendObject(_ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer)
-        throws
-    {
+    private static func appendObject(
+        _ json: inout JSONCursor, depth: Int, to text: inout ByteBuffer, isSorted: inout Bool
+    ) throws {
         guard depth < JSONCursor.maximumDepth else { throw json.tooDeep() }
         try json.expect(UInt8(ascii: "{"))
-        let start = text.count
         text.append(UInt8(ascii: "{"))
         var isFirst = true
-        var isSorted = true
         var last: Range<Int>?
         while let range = try json.name(&isFirst) {
             if last != nil { text.append(UInt8(ascii: ",")) }
@@ -255,33 +301,53 @@ enum CanonicalJSON {
             }
             last = name
             text.append(UInt8(ascii: ":"))
-            try append(&json, depth: depth + 1, to: &text)
+            try append(&json, depth: depth + 1, to: &text, isSorted: &isSorted)
         }
         text.append(UInt8(ascii: "}"))
-        if !isSorted { try sortMembers(of: &text, from: start) }
     }
 
-    /// Sorts the members of the object at the end of a text.
+    /// Sorts the members of all objects in the value at the end of a text.
     private static func sortMembers(of text: inout ByteBuffer, from start: Int) throws {
-        let object = Array(text.bytes[start...])
-        try object.withUnsafeBytes { object in
-            var members: [(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer)] = []
-            eachMember(of: object) { members.append(($0, $1)) }
-            members.sort { compareNames($0.name, $1.name) < 0 }
-            text.truncate(to: start + 1)
-            for (index, member) in members.enumerated() {
-                if index > 0 {
-                    guard !members[index - 1].name.hasSameBytes(member.name) else {
-                        throw ValueError("duplicate member '\(string(member.name).prefix(bytes: 64))'")
-                    }
-                    text.append(UInt8(ascii: ","))
-                }
-                text.append(UInt8(ascii: "\""))
-                text.append(member.name)
-                text.append("\":" as StaticString)
-                text.append(member.value)
-            }
-            text.append(UInt8(ascii: "}"))
+        let value = Array(text.bytes[start...])
+        text.truncate(to: start)
+        try value.withUnsafeBytes { value in
+            try appendSorted(value, at: 0, JSONOutline(value), container: 0, to: &text)
         }
+    }
+
+    /// - Parameter container: the number of the next container at or behind the value.
+    private static func appendSorted(
+        _ text: UnsafeRawBufferPointer, at start: Int, _ outline: JSONOutline, container: Int,
+        to sorted: inout ByteBuffer
+    ) throws {
+        let isObject = text[start] == UInt8(ascii: "{")
+        guard isObject || text[start] == UInt8(ascii: "[") else {
+            let end = outline.end(ofValueAt: start, text, container: container).end
+            return sorted.append(UnsafeRawBufferPointer(rebasing: text[start..<end]))
+        }
+        var parts: [(name: UnsafeRawBufferPointer, value: Int, container: Int)] = []
+        var (at, next) = (start + 1, container + 1)
+        while at < outline.containers[container].end - 1 {
+            if text[at] == UInt8(ascii: ",") { at += 1 }
+            let value = isObject ? endOfString(at, text) + 1 : at
+            let name = isObject ? at + 1..<value - 2 : at..<at
+            parts.append((UnsafeRawBufferPointer(rebasing: text[name]), value, next))
+            (at, next) = outline.end(ofValueAt: value, text, container: next)
+        }
+        if isObject { parts.sort { compareNames($0.name, $1.name) < 0 } }
+        sorted.append(text[start])
+        for (index, part) in parts.enumerated() {
+            if index > 0 { sorted.append(UInt8(ascii: ",")) }
+            if isObject {
+                guard index == 0 || !parts[index - 1].name.hasSameBytes(part.name) else {
+                    throw ValueError("duplicate member '\(string(part.name).prefix(bytes: 64))'")
+                }
+                sorted.append(UInt8(ascii: "\""))
+                sorted.append(part.name)
+                sorted.append("\":" as StaticString)
+            }
+            try appendSorted(text, at: part.value, outline, container: part.container, to: &sorted)
+        }
+        sorted.append(isObject ? UInt8(ascii: "}") : UInt8(ascii: "]"))
     }
 }

@@ -17,17 +17,12 @@ struct EncodedJSON: Sendable, Hashable {
     /// range of `Double`.
     func value() throws -> JSONValue { try JSONValue(json: bytes) }
 
-    /// Appends the canonical text. Throws as `value()`.
-    func appendCanonical(to text: inout ByteBuffer) throws {
-        try bytes.withUnsafeBytes { bytes in
-            var json = JSONCursor(bytes)
-            try CanonicalJSON.append(&json, depth: 0, to: &text)
-        }
-    }
-
     /// The maximum nesting depth of arrays and objects.
-    var depth: Int {
-        var (depth, deepest, isText, isEscaped) = (0, 0, false, false)
+    var depth: Int { nesting.depth }
+
+    /// The maximum nesting depth of arrays and objects, and the number of members of all objects.
+    var nesting: (depth: Int, members: Int) {
+        var (depth, deepest, members, isText, isEscaped) = (0, 0, 0, false, false)
         for byte in bytes {
             if isText {
                 if isEscaped {
@@ -45,10 +40,11 @@ struct EncodedJSON: Sendable, Hashable {
                 depth += 1
                 deepest = max(deepest, depth)
             case 0x5D, 0x7D: depth -= 1
+            case 0x3A: members += 1
             default: break
             }
         }
-        return deepest
+        return (deepest, members)
     }
 }
 

@@ -92,8 +92,9 @@ struct JSONObjectIndex {
     var depth = 1
     var hasWideNumbers = false
 
-    /// Adds all members of a canonical text.
-    mutating func scan(_ text: UnsafeRawBufferPointer) {
+    /// Adds all members of an object at the beginning of a canonical text; returns the index behind it.
+    @discardableResult
+    mutating func scan(_ text: UnsafeRawBufferPointer) -> Int {
         var at = 1
         while text[at] != UInt8(ascii: "}") {
             if text[at] == UInt8(ascii: ",") { at += 1 }
@@ -105,6 +106,7 @@ struct JSONObjectIndex {
             depth = max(depth, 1 + scan.depth)
             if scan.hasWideNumbers { hasWideNumbers = true }
         }
+        return at + 1
     }
 
     /// Returns the buffer of an object.
@@ -161,13 +163,31 @@ struct JSONObjectBuilder: ~Copyable {
         _ = scan.end(ofValueAt: 0, value)
         index.depth = max(index.depth, 1 + scan.depth)
         if scan.hasWideNumbers { index.hasWideNumbers = true }
+        appendName(name)
+        text.append(value)
+    }
+
+    /// Appends a member whose value `write` appends.
+    ///
+    /// - Parameters:
+    ///   - depth: at least the nesting depth of the object with this member.
+    ///   - hasWideNumbers: see ``JSONObjectParts/hasWideNumbers``.
+    mutating func append(
+        _ name: UnsafeRawBufferPointer, depth: Int, hasWideNumbers: Bool, _ write: (inout ByteBuffer) -> Void
+    ) {
+        index.depth = max(index.depth, depth)
+        if hasWideNumbers { index.hasWideNumbers = true }
+        appendName(name)
+        write(&text)
+    }
+
+    private mutating func appendName(_ name: UnsafeRawBufferPointer) {
         separate()
         text.append(UInt8(ascii: "\""))
         index.positions.append(UInt32(truncatingIfNeeded: text.count))
         text.append(name)
         text.append("\":" as StaticString)
         index.positions.append(UInt32(truncatingIfNeeded: text.count))
-        text.append(value)
     }
 
     /// Appends consecutive members of an object.

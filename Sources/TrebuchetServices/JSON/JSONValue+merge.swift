@@ -42,8 +42,14 @@ extension JSONObject {
                     let before = place.found.map { own.value($0) }.flatMap {
                         CanonicalJSON.isObject($0) ? $0 : nil
                     }
-                    let member = before.map { JSONObject(canonical: $0) } ?? JSONObject()
-                    member.merging(JSONObject(canonical: value)).withText { changed.append(name, $0) }
+                    let depth = Swift.max(own.depth, changes.depth)
+                    changed.append(
+                        name, depth: depth, hasWideNumbers: own.hasWideNumbers || changes.hasWideNumbers
+                    ) { text in
+                        CanonicalJSON.emptyObject.withUnsafeBytes { empty in
+                            _ = CanonicalJSON.appendMerged(before ?? empty, at: 0, value, at: 0, to: &text)
+                        }
+                    }
                 }
                 changed.append(own, next..<own.count)
                 return changed.finish()
@@ -53,30 +59,76 @@ extension JSONObject {
 
     /// Returns the patch that turns this object into `other`, or nil when there is none.
     func mergePatch(to other: JSONObject) -> JSONObject? {
-        var patch = JSONObjectBuilder()
-        let isPossible = eachDifference(to: other) { name, old, new in
-            guard let new else {
-                CanonicalJSON.null.withUnsafeBytes { patch.append(name, $0) }
-                return true
+        var text = ByteBuffer()
+        text.append(UInt8(ascii: "{"))
+        // The names of the objects whose members are being written.
+        var open: ArraySlice<UnsafeRawBufferPointer> = []
+        let isPossible = eachDifference(to: other) { path, _, new in
+            if let new, CanonicalJSON.hasNull(new) { return false }
+            let parents = path.dropLast()
+            let common = zip(open, parents).prefix { $0.hasSameBytes($1) }.count
+            for _ in common..<open.count { text.append(UInt8(ascii: "}")) }
+            if text.bytes[text.count - 1] != UInt8(ascii: "{") { text.append(UInt8(ascii: ",")) }
+            for (depth, name) in path.enumerated().dropFirst(common) {
+                text.append(UInt8(ascii: "\""))
+                text.append(name)
+                text.append((depth < parents.count ? "\":{" : "\":") as StaticString)
             }
-            if let old, CanonicalJSON.isObject(old), CanonicalJSON.isObject(new) {
-                guard let change = JSONObject(canonical: old).mergePatch(to: JSONObject(canonical: new))
-                else {
-                    return false
-                }
-                change.withText { patch.append(name, $0) }
-                return true
-            }
-            guard !CanonicalJSON.hasNull(new) else { return false }
-            patch.append(name, new)
+            if let new { text.append(new) } else { text.append(CanonicalJSON.null) }
+            open = parents
             return true
         }
-        return isPossible ? patch.finish() : nil
+        guard isPossible else { return nil }
+        for _ in 0...open.count { text.append(UInt8(ascii: "}")) }
+        return JSONObject(canonical: text.bytes)
+    }
+
+    /// Calls `body` with the differences to another object, in the order of their paths; objects on both sides are compared
+    /// member by member. Each byte is read once, whatever the depth. Ends when `body` returns false, and returns false then.
+    func eachDifference(to other: JSONObject, _ body: CanonicalJSON.DifferenceHandler) -> Bool {
+        var path: [UnsafeRawBufferPointer] = []
+        return eachDifferentMember(to: other) { name, old, new in
+            path.append(name)
+            defer { path.removeLast() }
+            guard let old, let new, CanonicalJSON.isObject(old), CanonicalJSON.isObject(new) else {
+                return body(path, old, new)
+            }
+            return CanonicalJSON.eachDifference(old, at: 0, new, at: 0, path: &path, body) != nil
+        }
+    }
+
+    /// Returns the object with the value at a path of names set, or removed; nil when the path does not exist.
+    ///
+    /// - Parameters:
+    ///   - value: a canonical text; nil for removal.
+    ///   - path: not empty.
+    func setting(_ value: UnsafeRawBufferPointer?, at path: ArraySlice<String>) -> JSONObject? {
+        let names = path.map { name in JSONObjectParts.withCanonical(name) { Array($0) } }
+        return names[0].withUnsafeBytes { name in
+            withParts { own in
+                let place = own.place(of: name)
+                var changed = JSONObjectBuilder(like: own)
+                changed.append(own, 0..<place.index)
+                if names.count == 1 {
+                    guard value != nil || place.found != nil else { return nil }
+                    if let value { changed.append(name, value) }
+                } else {
+                    guard let member = place.found.map({ own.value($0) }), CanonicalJSON.isObject(member) else {
+                        return nil
+                    }
+                    var text = ByteBuffer(capacity: member.count + (value?.count ?? 0) + 64)
+                    guard CanonicalJSON.appendSetting(member, names[1...], value, to: &text) else { return nil }
+                    changed.append(name, text.bytes)
+                }
+                changed.append(own, place.index + (place.found == nil ? 0 : 1)..<own.count)
+                return changed.finish()
+            }
+        }
     }
 
     /// Calls `body` with each member that `other` has not, has in addition, or has with another value, in the order of the
     /// names. Ends when `body` returns false, and returns false then.
-    func eachDifference(
+    private func eachDifferentMember(
         to other: JSONObject,
         _ body: (
             _ name: UnsafeRawBufferPointer, _ old: UnsafeRawBufferPointer?, _ new: UnsafeRawBufferPointer?

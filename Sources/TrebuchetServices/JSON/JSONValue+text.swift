@@ -13,15 +13,32 @@ extension JSONValue: DirectJSON {
     }
 
     /// Reads a value from its canonical text.
-    init(canonical text: UnsafeRawBufferPointer) {
+    init(canonical text: UnsafeRawBufferPointer) { self = Self.read(text).value }
+
+    /// Reads the value at the beginning of a canonical text; returns it with the index behind it.
+    private static func read(_ text: UnsafeRawBufferPointer) -> (value: JSONValue, end: Int) {
         switch text.first {
-        case UInt8(ascii: "{"): self = .object(JSONObject(canonical: text))
+        case UInt8(ascii: "{"):
+            var index = JSONObjectIndex()
+            let end = index.scan(text)
+            return (.object(JSONObject(UnsafeRawBufferPointer(rebasing: text[..<end]), index)), end)
         case UInt8(ascii: "["):
             var elements: [JSONValue] = []
-            CanonicalJSON.eachElement(of: text) { elements.append(JSONValue(canonical: $0)) }
-            self = .array(elements)
-        case UInt8(ascii: "\""): self = .string(CanonicalJSON.string(CanonicalJSON.inside(text)))
-        default: self = (try? Self.scalar(text)) ?? .null
+            var at = 1
+            while text[at] != UInt8(ascii: "]") {
+                if text[at] == UInt8(ascii: ",") { at += 1 }
+                let (element, end) = read(UnsafeRawBufferPointer(rebasing: text[at...]))
+                elements.append(element)
+                at += end
+            }
+            return (.array(elements), at + 1)
+        case UInt8(ascii: "\""):
+            let end = CanonicalJSON.endOfString(0, text)
+            return (.string(CanonicalJSON.string(UnsafeRawBufferPointer(rebasing: text[1..<end - 1]))), end)
+        default:
+            var scan = CanonicalJSON.Scan()
+            let end = scan.end(ofValueAt: 0, text)
+            return ((try? scalar(UnsafeRawBufferPointer(rebasing: text[..<end]))) ?? .null, end)
         }
     }
 
@@ -106,11 +123,13 @@ extension JSONValue: DirectJSON {
 }
 
 extension Int64 {
+    private static let powers = (0..<20).map { (0..<$0).reduce(1 as UInt64) { power, _ in power * 10 } }
+
     /// The number of characters of the decimal text.
-    fileprivate var digitCount: Int {
-        var (count, rest) = (self < 0 ? 2 : 1, magnitude)
-        while rest >= 10 { (count, rest) = (count + 1, rest / 10) }
-        return count
+    var digitCount: Int {
+        // 1233 / 4096 is slightly more than the decimal logarithm of 2.
+        let digits = ((UInt64.bitWidth - magnitude.leadingZeroBitCount) * 1_233) >> 12
+        return Swift.max(1, digits + (magnitude >= Self.powers[digits] ? 1 : 0)) + (self < 0 ? 1 : 0)
     }
 }
 

@@ -41,7 +41,8 @@ public struct RoomLimits: Sendable {
     public var historyBytes = 256 << 10
     /// Joins of one connection, over all rooms. Default 50 a second, 200 at once.
     public var joins = RateLimit(callsPerSecond: 50, burst: 200)
-    /// Presence updates of one connection, over all rooms. Default 100 a second, 200 at once.
+    /// Presence updates of one connection, over all rooms. Default 100 a second, 200 at once. Each 8 KiB of the presence count
+    /// as one more update.
     public var presenceUpdates = RateLimit(callsPerSecond: 100, burst: 200)
     /// Publishes of one connection, over all rooms. Default 50 a second, 100 at once.
     public var publishes = RateLimit(callsPerSecond: 50, burst: 100)
@@ -49,6 +50,10 @@ public struct RoomLimits: Sendable {
     /// The maximum nesting depth of a presence or an event. Clients receive them inside other values, in messages of at most 64
     /// levels.
     static let maximumDepth = JSONValue.maximumDepth
+    /// The maximum number of members of all objects in a presence.
+    static let maximumPresenceMembers = 4_096
+    /// The bytes of a presence that count as one more update.
+    static let bytesPerUpdate = 8 << 10
     /// The bytes that each member counts in addition to its presence.
     static let memberOverhead = 256
 

@@ -61,9 +61,6 @@ struct Roster: Sendable, Equatable {
         byNumber[number] = Member(id: membershipID, principal: principal, data: data)
     }
 
-    /// Above this number of bytes, a changed presence is sent in parts only when the parts are shorter than the whole.
-    private static let smallestCut = 4 << 10
-
     private mutating func recordEventNumber(_ number: Int) {
         if sent[number] == nil { sent[number] = .some(byNumber[number]?.data) }
     }
@@ -79,13 +76,7 @@ extension Roster: DeltaState {
             case (nil, let member?): changes.add(member, atPath: path)
             case (_?, nil): changes.remove(atPath: path)
             case (let before?, let member?):
-                let path = path + ["data"]
-                var room = max(Self.smallestCut, member.data.byteCount)
-                if before.patchFits(to: member.data, at: 0, within: &room) {
-                    changes.change(before, to: member.data, at: path)
-                } else {
-                    changes.replace(member.data, atPath: path)
-                }
+                changes.change(before, to: member.data, at: path + ["data"])
             }
         }
         sent = [:]
@@ -124,84 +115,66 @@ extension Roster: DeltaState {
 }
 
 extension StateChanges {
-    /// Adds the operations that turn `before` into `after`: changed members of objects, and whole values otherwise.
+    /// The bytes of an operation in addition to its path and value.
+    private static let operationBytes = 64
+    /// Above this number of bytes, a changed presence is sent in parts only when the parts are shorter than the whole.
+    private static let smallestCut = 4 << 10
+
+    /// Adds the operations that turn `before` into `after`: changed members of objects, or the whole when that is shorter.
     fileprivate mutating func change(_ before: JSONValue, to after: JSONValue, at path: [String]) {
-        if case .object(let old) = before, case .object(let new) = after {
-            change(old, to: new, at: path)
-        } else if before != after {
-            replace(after, atPath: path)
-        }
-    }
-
-    private mutating func change(_ before: JSONObject, to after: JSONObject, at path: [String]) {
-        _ = before.eachDifference(to: after) { name, _, new in
-            if new == nil { remove(atPath: path + [CanonicalJSON.string(name)]) }
+        guard before != after else { return }
+        guard case .object(let old) = before, case .object(let new) = after else { return replace(after, atPath: path) }
+        var parts: [(path: [String], isNew: Bool, value: EncodedJSON?)] = []
+        var room = max(Self.smallestCut, after.byteCount)
+        let fits = old.eachDifference(to: new) { names, old, new in
+            room -= Self.operationBytes + (new?.count ?? 0) + names.reduce(0) { $0 + Self.pathBytes($1) }
+            guard room >= 0 else { return false }
+            parts.append((names.map { CanonicalJSON.string($0) }, old == nil, new.map { EncodedJSON(canonical: $0) }))
             return true
         }
-        _ = before.eachDifference(to: after) { name, old, new in
-            guard let new else { return true }
-            let path = path + [CanonicalJSON.string(name)]
-            if let old, CanonicalJSON.isObject(old), CanonicalJSON.isObject(new) {
-                change(JSONObject(canonical: old), to: JSONObject(canonical: new), at: path)
-            } else if old != nil {
-                replace(EncodedJSON(canonical: new), atPath: path)
-            } else {
-                add(EncodedJSON(canonical: new), atPath: path)
+        guard fits else { return replace(after, atPath: path) }
+        // Of the members of one object, those that are removed come first.
+        if parts.contains(where: { $0.value == nil }) {
+            let inOrder = parts.enumerated().sorted { one, other in
+                let depth = zip(one.element.path, other.element.path).prefix { $0.isSameBytes(as: $1) }.count
+                let (isRemoved, isOtherRemoved) = (
+                    one.element.value == nil && one.element.path.count == depth + 1,
+                    other.element.value == nil && other.element.path.count == depth + 1
+                )
+                return isRemoved == isOtherRemoved ? one.offset < other.offset : isRemoved
             }
-            return true
+            parts = inOrder.map(\.element)
         }
-    }
-}
-
-extension JSONValue {
-    /// Bytes of an operation in addition to its path and value.
-    fileprivate static let operationBytes = 64
-
-    /// Returns whether the operations that turn this value into `other`, each with its full path, fit into `room` bytes.
-    /// Subtracts their size from `room`, and stops once it is exceeded.
-    fileprivate func patchFits(to other: JSONValue, at path: Int, within room: inout Int) -> Bool {
-        guard case .object(let old) = self, case .object(let new) = other else {
-            if self != other { room -= Self.operationBytes + path + other.byteCount }
-            return room >= 0
-        }
-        return old.patchFits(to: new, at: path, within: &room)
-    }
-
-    /// Sets or removes the value at a path within objects; returns false when the path does not exist.
-    fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) -> Bool {
-        guard let name = path.first else {
-            guard let value else { return false }
-            self = value
-            return true
-        }
-        guard case .object(var members) = self else { return false }
-        if path.count == 1 {
-            if value == nil, members[name] == nil { return false }
-            members[name] = value
-        } else {
-            guard var part = members[name], part.set(value, at: path.dropFirst()) else { return false }
-            members[name] = part
-        }
-        self = .object(members)
-        return true
-    }
-}
-
-extension JSONObject {
-    fileprivate func patchFits(to other: JSONObject, at path: Int, within room: inout Int) -> Bool {
-        eachDifference(to: other) { name, old, new in
-            let path = path + Self.pathBytes(name)
-            if let old, let new, CanonicalJSON.isObject(old), CanonicalJSON.isObject(new) {
-                return JSONObject(canonical: old).patchFits(to: JSONObject(canonical: new), at: path, within: &room)
+        for part in parts {
+            let path = path + part.path
+            switch part.value {
+            case nil: remove(atPath: path)
+            case let value? where part.isNew: add(value, atPath: path)
+            case let value?: replace(value, atPath: path)
             }
-            room -= JSONValue.operationBytes + path + (new?.count ?? 0)
-            return room >= 0
         }
     }
 
     /// The bytes of a name in a JSON pointer, with `~` and `/` escaped.
     private static func pathBytes(_ name: UnsafeRawBufferPointer) -> Int {
         3 + name.count + name.count { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }
+    }
+}
+
+extension JSONValue {
+    /// Sets or removes the value at a path within objects; returns false when the path does not exist.
+    fileprivate mutating func set(_ value: JSONValue?, at path: ArraySlice<String>) -> Bool {
+        guard !path.isEmpty else {
+            guard let value else { return false }
+            self = value
+            return true
+        }
+        guard case .object(let members) = self else { return false }
+        var text = ByteBuffer()
+        value?.write(json: &text)
+        guard let changed = members.setting(value == nil ? nil : text.bytes, at: path) else { return false }
+        self = .object(changed)
+        return true
     }
 }
 

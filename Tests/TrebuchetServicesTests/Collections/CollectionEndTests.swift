@@ -50,10 +50,10 @@ import TrebuchetTesting
 
     @Test(
         "a commit succeeds only when the batch that contains it is acknowledged, whatever happens to the batch in progress",
-        arguments: [true, false])
-    func endsWhileWriting(isWritten: Bool) async throws {
+        arguments: [true, false], [1, nil])
+    func endsWhileWriting(isWritten: Bool, reactors: Int?) async throws {
         let store = DelayedWrites()
-        try await CollectionWorld.run(store: store) { world in
+        try await CollectionWorld.run(store: store, reactors: reactors) { world in
             let guest = world.guest("ada")
             try await guest.client.connect()
             let todos = try guest.collection()
@@ -78,6 +78,63 @@ import TrebuchetTesting
             #expect(errors[2] == .closed || errors[2]?.isUnknownOutcome == true)
             #expect(await eventually { store.waitingCount == 0 })
             #expect(try await eventually { try await ids(in: store, world) == (isWritten ? ["0", "1"] : ["0"]) })
+            await guest.client.close()
+        }
+    }
+
+    @Test("later commits are executed while the write of one that read another collection is in progress")
+    func sharedWrite() async throws {
+        let store = DelayedWrites()
+        try await CollectionWorld.run(store: store) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let (todos, people) = (try guest.collection(), try guest.collection("people"))
+            _ = try await people.commit([.add("tim")], from: Self.secret)
+            _ = try await todos.commit([.add("0")], from: Self.secret)
+            let part = try collection("todos", of: world)
+            store.hold()
+            let link = DocumentCommand.link(id: "0", field: "who", target: .string("tim"), in: "people")
+            let first = Task { try await todos.commit([link], from: Self.secret, at: 2) }
+            #expect(await eventually { store.waitingCount == 1 })
+            let later = (1...3).map { number in
+                Task { try await todos.commit([.add(DocumentID("\(number)"))], from: "\(Self.other)-\(number)") }
+            }
+            // Those of one write, and those of the next.
+            #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 4 })
+            store.release(failing: false)
+            for task in [first] + later { #expect(try await task.value.map(\.error) == [nil]) }
+            #expect(try await ids(in: store, world) == ["0", "1", "2", "3"])
+            await guest.client.close()
+        }
+    }
+
+    @Test(
+        "commits in the reactor of their collection wait without a task each, and know the positions of their queries")
+    func heldResponses() async throws {
+        let store = DelayedWrites()
+        try await CollectionWorld.run(store: store, reactors: 1) { world in
+            let guest = world.guest("ada")
+            try await guest.client.connect()
+            let todos = try guest.collection()
+            _ = try await todos.commit([.add("0")], from: Self.secret)
+            let part = try collection("todos", of: world)
+            // Calls after one that has suspended have their own tasks for a while.
+            for number in 1...100 {
+                _ = try await todos.commit([.add(DocumentID("a\(number)"))], from: "\(Self.other)\(number)")
+            }
+            store.hold()
+            let writes = (1...3).map { number in
+                Task { try await todos.commit([.add(DocumentID("\(number)"))], from: "\(Self.secret)-\(number)") }
+            }
+            #expect(await eventually { await part.whenLocal { $0.table.unwrittenCount } == 3 })
+            let held = await part.whenLocal { ($0.current?.heldCount ?? 0) + $0.next.heldCount }
+            #expect(held == 3)
+            store.release(failing: false)
+            for task in writes { #expect(try await task.value.map(\.error) == [nil]) }
+            let ticket = try await todos.open(.all)
+            let outcome = try await todos.commit([.add("4")], from: Self.secret, at: 2)
+            let position = try #require(outcome.last?.shown?.values.first)
+            #expect(position == outcome[0].revision && position > ticket.revision ?? 0)
             await guest.client.close()
         }
     }

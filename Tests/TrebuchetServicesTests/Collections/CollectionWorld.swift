@@ -27,10 +27,10 @@ struct CollectionWorld {
     static func run(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
-        clock: CollectionClock = CollectionClock(), isolation: isolated (any Actor)? = #isolation,
-        _ body: (CollectionWorld) async throws -> Void
+        clock: CollectionClock = CollectionClock(), reactors: Int? = nil,
+        isolation: isolated (any Actor)? = #isolation, _ body: (CollectionWorld) async throws -> Void
     ) async throws {
-        let world = try await begin(store: store, rules: rules, limits: limits, clock: clock)
+        let world = try await begin(store: store, rules: rules, limits: limits, clock: clock, reactors: reactors)
         do {
             try await body(world)
         } catch {
@@ -43,14 +43,15 @@ struct CollectionWorld {
     static func begin(
         store: any StateStore = MemoryStore(), rules: any CollectionRules = CreatorRules(),
         limits: CollectionLimits = CollectionLimits(),
-        clock: CollectionClock = CollectionClock(), port: Int = 0
+        clock: CollectionClock = CollectionClock(), port: Int = 0, reactors: Int? = nil
     ) async throws -> CollectionWorld {
         var access = AccessPolicy.open
         access.identifiesCallers = true
         access.authenticate = { request in
             request.bearerToken.flatMap { $0 == "nobody" ? nil : Principal(id: $0) }
         }
-        let server = TrebuchetServer(transport: .webSocket(host: "127.0.0.1", port: port), access: access)
+        let server = TrebuchetServer(
+            transport: .webSocket(host: "127.0.0.1", port: port), reactors: reactors, access: access)
         let host = CollectionHost.expose(on: server, store: store, rules: rules, limits: limits, clock: clock)
         return CollectionWorld(server: server, host: host, address: try await server.start())
     }

@@ -40,6 +40,16 @@ import TrebuchetWire
         #expect(EncodedJSON(value).bytes == Array(text.utf8))
     }
 
+    @Test("an integer has as many characters as its text")
+    func digits() {
+        var numbers: [Int64] = [.min, .max, 0]
+        for power in 0..<19 {
+            let number = (0..<power).reduce(1 as Int64) { number, _ in number * 10 }
+            numbers += [number - 1, number, number + 1, -number, 1 - number]
+        }
+        for number in numbers { #expect(number.digitCount == String(number).utf8.count, "\(number)") }
+    }
+
     @Test(
         "brackets in texts do not count, with or without escapes",
         arguments: [

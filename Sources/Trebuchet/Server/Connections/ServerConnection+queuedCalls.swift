@@ -57,8 +57,14 @@ extension ServerConnection: CallQueueOwner {
     }
 
     func didRun(_ call: borrowing QueuedCall, _ outcome: CallOutcome) {
-        call.record.actorInstance.removeUser()
         queued -= 1
+        respond(to: call, outcome)
+    }
+
+    func didHold(_ call: borrowing QueuedCall) { queued -= 1 }
+
+    func respond(to call: borrowing QueuedCall, _ outcome: CallOutcome) {
+        call.record.actorInstance.removeUser()
         releaseBytes(call.bytes)
         shard.didCall(call.method.row)
         guard isOpen else { return }

@@ -1,4 +1,5 @@
 internal import Bytes
+internal import Platform
 
 /// The JSON of commands, for clients in all languages: an object with one member, the name of the command.
 ///
@@ -53,15 +54,32 @@ extension DocumentWrite {
         text.append(utf8: command.name)
         text.append("\":{" as StaticString)
         var isFirst = true
-        func append(_ name: StaticString, _ value: JSONValue?, to text: inout ByteBuffer) {
-            guard let value else { return }
+        eachMember { name, value in
             text.append((isFirst ? "\"" : ",\"") as StaticString)
             isFirst = false
             text.append(name)
             text.append("\":" as StaticString)
             value.write(json: &text)
         }
-        // In the order of the names.
+        text.append("}}" as StaticString)
+    }
+
+    /// Combines the JSON with a digest, without writing it.
+    func combine(with digest: inout StableDigest) {
+        digest.combineObject(count: 1)
+        digest.combine(command.name)
+        var count = 0
+        eachMember { _, _ in count += 1 }
+        digest.combineObject(count: count)
+        eachMember { name, value in
+            digest.combine(UInt64(name.utf8CodeUnitCount))
+            digest.combine(UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+            digest.combine(value)
+        }
+    }
+
+    /// Calls `body` with the members of the command in JSON, in the order of their names.
+    private func eachMember(_ body: (StaticString, JSONValue) -> Void) {
         var (amount, duration, field, fields): (JSONValue?, Duration?, String?, JSONObject?)
         var (target, collection): (JSONValue?, String?)
         switch command {
@@ -73,19 +91,18 @@ extension DocumentWrite {
         case .expire(_, let lifetime): duration = lifetime
         case .delete, .check: break
         }
-        append("by", amount, to: &text)
-        append("expiresIn", duration.map { JSONValue($0.seconds) }, to: &text)
-        append("field", field.map { .string($0) }, to: &text)
-        append("fields", fields.map { .object($0) }, to: &text)
-        append("id", .string(command.id.text), to: &text)
+        if let amount { body("by", amount) }
+        if let duration { body("expiresIn", JSONValue(duration.seconds)) }
+        if let field { body("field", .string(field)) }
+        if let fields { body("fields", .object(fields)) }
+        body("id", .string(command.id.text))
         if let condition {
-            append("if", condition.fields.isEmpty ? nil : .object(condition.fields), to: &text)
-            append("ifAbsent", condition.isAbsent ? .bool(true) : nil, to: &text)
-            append("ifRevision", condition.revision.map { .integer(Int64($0)) }, to: &text)
+            if !condition.fields.isEmpty { body("if", .object(condition.fields)) }
+            if condition.isAbsent { body("ifAbsent", .bool(true)) }
+            if let revision = condition.revision { body("ifRevision", .integer(Int64(revision))) }
         }
-        append("in", collection.map { .string($0) }, to: &text)
-        append("target", target, to: &text)
-        text.append("}}" as StaticString)
+        if let collection { body("in", .string(collection)) }
+        if let target { body("target", target) }
     }
 }
 

@@ -31,12 +31,7 @@ struct DocumentMutation: Sendable, Hashable {
     /// Distinguishes the mutation from another one of its client with the same number.
     var digest: UInt32 {
         var digest = StableDigest()
-        var text = ByteBuffer()
-        for write in writes {
-            text.removeAll()
-            write.append(to: &text)
-            digest.combine(canonical: text.bytes)
-        }
+        for write in writes { write.combine(with: &digest) }
         return UInt32(truncatingIfNeeded: digest.value ^ digest.value >> 32)
     }
 

@@ -1,3 +1,5 @@
+internal import Bytes
+
 #if canImport(FoundationEssentials)
     public import FoundationEssentials
 #else
@@ -46,33 +48,32 @@ extension ServerTime: Codable {
 extension JSONValue {
     /// The placeholder for the server's time in a write: `{"$serverTime":true}`.
     public static let serverTime = JSONValue.object(["$serverTime": .bool(true)])
-
-    private var hasServerTime: Bool {
-        switch self {
-        case .array(let elements): elements.contains { $0.hasServerTime }
-        case .object(let members): self == .serverTime || members.values.contains { $0.hasServerTime }
-        default: false
-        }
-    }
-
-    fileprivate func settingServerTime(_ time: Int) -> JSONValue {
-        guard hasServerTime else { return self }
-        switch self {
-        case .array(let elements): return .array(elements.map { $0.settingServerTime(time) })
-        case .object(let members):
-            return self == .serverTime ? .integer(Int64(time)) : .object(members.settingServerTime(time))
-        default: return self
-        }
-    }
 }
 
 extension JSONObject {
-    private static let serverTimeName = Array(#""$serverTime":"#.utf8)
+    private static let serverTime = Array(#"{"$serverTime":true}"#.utf8)
+
+    private static func placeholder(in text: UnsafeRawBufferPointer) -> Int? {
+        CanonicalJSON.firstIndex(of: serverTime, anchor: 2, in: text)
+    }
 
     /// Returns the object with all placeholders replaced by the time, in milliseconds since 1970.
     func settingServerTime(_ time: Int) -> JSONObject {
-        guard withText({ CanonicalJSON.contains(Self.serverTimeName, in: $0) }) else { return self }
-        return JSONObject(map { (key: $0.name, value: $0.value.settingServerTime(time)) })
+        withText { text in
+            // These bytes are a value: within a string, quotes are escaped.
+            guard var found = Self.placeholder(in: text), found > 0 else { return self }
+            var changed = ByteBuffer(capacity: text.count)
+            var rest = text
+            while true {
+                changed.append(UnsafeRawBufferPointer(rebasing: rest[..<found]))
+                changed.append(decimal: Int64(time))
+                rest = UnsafeRawBufferPointer(rebasing: rest[(found + Self.serverTime.count)...])
+                guard let next = Self.placeholder(in: rest) else { break }
+                found = next
+            }
+            changed.append(rest)
+            return JSONObject(canonical: changed.bytes)
+        }
     }
 }
 

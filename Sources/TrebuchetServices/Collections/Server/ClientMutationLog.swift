@@ -24,86 +24,143 @@ struct ClientMutationLog: Sendable {
 
     /// The clients of a party, a host or a principal.
     private struct Share {
-        var order = LRUOrder<ByteText>()
+        var order = SlotOrder()
         var bytes = 0
+    }
+
+    private struct Client {
+        let name: ByteText
+        var window = MutationDeduplicationWindow()
+        /// The party that has used it last, since the collection was loaded. Loopback callers that are not signed in have none.
+        var party: MutationParty?
+        /// The newest number whose outcome is in the store.
+        var known: Int?
+        /// The newest number that stays after a failed write, 0 when the client does not; nil when all of them stay.
+        var settled: Int?
+        /// True when it has changes for the next batch.
+        var isUnwritten = false
+        /// True when it has an outcome that was not written but depends on unwritten changes; the second one is that of the
+        /// current batch.
+        var isUncertain = false
+        var isUncertainInBatch = false
+
+        /// Its size in bytes.
+        var byteCount: Int { ClientMutationLog.clientOverhead + name.text.utf8.count + window.byteCount }
+        /// True when the next outcomes do not depend on a write.
+        var isDone: Bool { !isUnwritten && !isUncertain }
     }
 
     /// The number of clients that one command evicts when there are too many.
     private static let forgottenAtOnce = 64
 
-    private var windows: [ByteText: MutationDeduplicationWindow]
-    private var order = LRUOrder<ByteText>()
+    /// The clients in slots; unused slots have clients without a name.
+    private var clients: [Client] = []
+    private var unusedSlots: [Int] = []
+    private var slots: [ByteText: Int] = [:]
+    private var order = SlotOrder()
+    private var links: [SlotOrder.Link] = []
+    private var shares: [MutationParty: Share] = [:]
+    private var partyLinks: [SlotOrder.Link] = []
     /// The size of all clients in bytes.
     private(set) var byteCount = 0
-    private var shares: [MutationParty: Share] = [:]
-    /// The party that has used a client last, since the collection was loaded. Loopback callers that are not signed in have none.
-    private var parties: [ByteText: MutationParty] = [:]
-    /// The newest number of each client whose outcome is in the store.
-    private var known: [ByteText: Int]
-    /// The written state of clients with unwritten changes.
-    private var before: [ByteText: MutationDeduplicationWindow?] = [:]
-    private var unwritten: [ByteText: MutationDeduplicationWindow?] = [:]
-    /// Clients with an outcome that was not written but depends on unwritten changes; the second set is that of the current
-    /// batch.
-    private var uncertain: Set<ByteText> = []
-    private var uncertainInBatch: Set<ByteText> = []
+    /// The slots of clients with changes for the next batch, and evicted clients, which the store may have.
+    private var unwritten: [Int] = []
+    private var evicted: Set<ByteText> = []
+    /// The slots of clients that a failed write changes, and of those whose outcomes are uncertain.
+    private var unsettled: [Int] = []
+    private var uncertain: [Int] = []
+    private var uncertainInBatch: [Int] = []
 
     /// - Parameter windows: the contents of the store.
     init(_ windows: [ByteText: MutationDeduplicationWindow]) {
-        self.windows = windows
-        known = windows.mapValues(\.last)
-        byteCount = windows.reduce(0) { $0 + Self.size($1.key, $1.value) }
-        for (client, _) in windows.sorted(by: { $0.value.revision < $1.value.revision }) { order.markUsed(client) }
+        for (name, window) in windows.sorted(by: { $0.value.revision < $1.value.revision }) {
+            let slot = addClient(name)
+            clients[slot].window = window
+            clients[slot].known = window.last
+            byteCount += clients[slot].byteCount
+            order.markUsed(slot, &links)
+        }
     }
 
-    var count: Int { windows.count }
-    var hasUnwritten: Bool { !unwritten.isEmpty }
+    var count: Int { slots.count }
+    var hasUnwritten: Bool { !unwritten.isEmpty || !evicted.isEmpty }
+
+    /// True when the written state has a client.
+    var hasWritten: Bool { slots.values.contains { clients[$0].settled != 0 } }
 
     /// The written state of all clients. No written outcome is missing.
     var written: [ByteText: MutationDeduplicationWindow] {
-        var written = windows
-        for (client, window) in before { written[client] = window }
+        var written: [ByteText: MutationDeduplicationWindow] = [:]
+        written.reserveCapacity(slots.count)
+        for (name, slot) in slots {
+            guard let settled = clients[slot].settled else {
+                written[name] = clients[slot].window
+                continue
+            }
+            guard settled > 0 else { continue }
+            var window = clients[slot].window
+            window.removeOutcomes(after: settled)
+            written[name] = window
+        }
         return written
     }
 
     /// Returns the outcome of a repeated mutation; nil for a new one.
     func outcome(of mutation: DocumentMutation, by client: ByteText) -> MutationOutcome? {
-        windows[client]?.outcome(of: mutation)
+        slots[client].flatMap { clients[$0].window.outcome(of: mutation) }
     }
 
-    private static func size(_ client: ByteText, _ window: MutationDeduplicationWindow) -> Int {
-        clientOverhead + client.text.utf8.count + window.byteCount
-    }
-
-    private mutating func countBytes(_ bytes: Int, of client: ByteText) {
-        byteCount += bytes
-        if let party = parties[client] { shares[party]?.bytes += bytes }
+    private mutating func addClient(_ name: ByteText) -> Int {
+        let slot: Int
+        if let unused = unusedSlots.popLast() {
+            slot = unused
+            clients[slot] = Client(name: name)
+        } else {
+            slot = clients.count
+            clients.append(Client(name: name))
+            links.append(SlotOrder.Link())
+            partyLinks.append(SlotOrder.Link())
+        }
+        slots[name] = slot
+        return slot
     }
 
     /// Counts a client for the party that uses it now.
-    private mutating func setParty(_ party: MutationParty?, of client: ByteText) {
-        let before = parties[client]
-        if let party { shares[party, default: Share()].order.markUsed(client) }
-        guard before != party else { return }
-        let bytes = windows[client].map { Self.size(client, $0) } ?? 0
-        if let before {
-            shares[before]?.order.remove(client)
-            shares[before]?.bytes -= bytes
-            if shares[before]?.order.count == 0 { shares[before] = nil }
+    private mutating func setParty(_ party: MutationParty?, of slot: Int) {
+        let before = clients[slot].party
+        if before != party {
+            let bytes = clients[slot].byteCount
+            if let before {
+                shares[before]?.order.remove(slot, &partyLinks)
+                shares[before]?.bytes -= bytes
+                if shares[before]?.order.count == 0 { shares[before] = nil }
+            }
+            clients[slot].party = party
+            if let party { shares[party, default: Share()].bytes += bytes }
         }
-        parties[client] = party
-        if let party { shares[party]?.bytes += bytes }
+        if let party { shares[party]?.order.markUsed(slot, &partyLinks) }
     }
 
-    private mutating func removeClient(_ client: ByteText) {
-        if let window = windows[client] { countBytes(-Self.size(client, window), of: client) }
-        windows[client] = nil
-        setParty(nil, of: client)
-        order.remove(client)
+    /// Changes the outcomes of a client, and counts their bytes.
+    private mutating func changeWindow(of slot: Int, _ change: (inout MutationDeduplicationWindow) -> Void) {
+        let before = clients[slot].window.byteCount
+        change(&clients[slot].window)
+        let added = clients[slot].window.byteCount - before
+        byteCount += added
+        if added != 0, let party = clients[slot].party { shares[party]?.bytes += added }
+    }
+
+    private mutating func removeClient(_ slot: Int) {
+        byteCount -= clients[slot].byteCount
+        setParty(nil, of: slot)
+        order.remove(slot, &links)
+        slots[clients[slot].name] = nil
+        clients[slot] = Client(name: ByteText(""))
+        unusedSlots.append(slot)
     }
 
     /// Returns the client to evict: one of the party that adds another when it has used its share, else the least recently used.
-    private func clientToEvict(for party: MutationParty?, most: Int) -> ByteText? {
+    private func clientToEvict(for party: MutationParty?, most: Int) -> Int? {
         guard let party, let share = shares[party],
             share.order.count > max(1, most / Self.shareDivisor) || share.bytes > Self.maximumBytes / Self.shareDivisor
         else { return order.first }
@@ -117,66 +174,85 @@ struct ClientMutationLog: Sendable {
         _ outcome: MutationOutcome, of mutation: DocumentMutation, by client: ByteText, party: MutationParty? = nil,
         _ ground: Basis, most: Int
     ) {
-        if ground == .uncertain { uncertain.insert(client) }
-        if ground != .unwritten, before[client] == nil { before[client] = .some(windows[client]) }
-        setParty(party, of: client)
-        let size = windows[client].map { Self.size(client, $0) } ?? 0
-        windows[client, default: MutationDeduplicationWindow()].remember(outcome, of: mutation)
-        countBytes((windows[client].map { Self.size(client, $0) } ?? 0) - size, of: client)
-        order.markUsed(client)
-        if ground == .written { unwritten[client] = windows[client] }
+        let present = slots[client]
+        let slot = present ?? addClient(client)
+        if present == nil { byteCount += clients[slot].byteCount }
+        if ground != .unwritten, clients[slot].settled == nil {
+            clients[slot].settled = present == nil ? 0 : clients[slot].window.last
+            unsettled.append(slot)
+        }
+        if ground == .uncertain, !clients[slot].isUncertain {
+            clients[slot].isUncertain = true
+            uncertain.append(slot)
+        }
+        if ground == .written, !clients[slot].isUnwritten {
+            clients[slot].isUnwritten = true
+            unwritten.append(slot)
+        }
+        setParty(party, of: slot)
+        changeWindow(of: slot) { $0.remember(outcome, of: mutation) }
+        order.markUsed(slot, &links)
         var count = 0
-        while windows.count > max(1, most) || byteCount > Self.maximumBytes && windows.count > 1,
+        while slots.count > max(1, most) || byteCount > Self.maximumBytes && slots.count > 1,
             count < Self.forgottenAtOnce, let forgotten = clientToEvict(for: party, most: most)
         {
             count += 1
+            evicted.insert(clients[forgotten].name)
             removeClient(forgotten)
-            known[forgotten] = nil
-            unwritten[forgotten] = .some(nil)
         }
     }
 
     // MARK: Writing
 
     /// Returns all unwritten changes. Later changes of the same clients are part of the next batch.
-    mutating func beginWrite() -> [ByteText: MutationWindowChange] {
-        defer { unwritten = [:] }
-        (uncertainInBatch, uncertain) = (uncertain, [])
-        var changes: [ByteText: MutationWindowChange] = [:]
-        for (client, window) in unwritten {
-            changes[client] = MutationWindowChange(window: window, known: known[client])
+    mutating func beginWrite() -> [(client: ByteText, change: MutationWindowChange)] {
+        var changes: [(client: ByteText, change: MutationWindowChange)] = []
+        changes.reserveCapacity(unwritten.count + evicted.count)
+        for name in evicted { changes.append((name, MutationWindowChange(window: nil, known: nil))) }
+        for slot in unwritten where clients[slot].isUnwritten {
+            clients[slot].isUnwritten = false
+            let client = clients[slot]
+            let new = client.known.map { client.window.outcomes(after: $0) } ?? client.window
+            changes.append((client.name, MutationWindowChange(window: new, known: client.known, slot: slot)))
         }
+        for slot in uncertain where clients[slot].isUncertain {
+            (clients[slot].isUncertain, clients[slot].isUncertainInBatch) = (false, true)
+        }
+        (unwritten, evicted, uncertainInBatch, uncertain) = ([], [], uncertain, [])
         return changes
     }
 
     /// Completes a batch that is in the store.
-    mutating func endWrite(_ changes: [ByteText: MutationWindowChange]) {
-        for (client, change) in changes {
-            let isDone = unwritten[client] == nil && !uncertain.contains(client)
-            before[client] = isDone ? nil : .some(change.window)
+    mutating func endWrite(_ changes: [(client: ByteText, change: MutationWindowChange)]) {
+        for (name, change) in changes {
             // A client that was evicted meanwhile starts without a known number.
-            if windows[client] != nil { known[client] = change.window?.last }
+            guard let window = change.window, clients[change.slot].name == name else { continue }
+            clients[change.slot].known = window.last
+            clients[change.slot].settled = clients[change.slot].isDone ? nil : window.last
         }
-        for client in uncertainInBatch where changes[client] == nil {
-            if unwritten[client] == nil, !uncertain.contains(client) { before[client] = nil }
+        for slot in uncertainInBatch where clients[slot].isUncertainInBatch {
+            clients[slot].isUncertainInBatch = false
+            if clients[slot].isDone { clients[slot].settled = nil }
         }
         uncertainInBatch = []
+        unsettled.removeAll { clients[$0].settled == nil }
     }
 
     /// Discards unwritten changes after a failed write.
     mutating func discardUnwritten() {
-        for (client, window) in before {
-            if let window {
-                let size = windows[client].map { Self.size(client, $0) } ?? 0
-                windows[client] = window
-                countBytes(Self.size(client, window) - size, of: client)
-                order.markUsed(client)
+        for slot in unsettled {
+            guard let settled = clients[slot].settled else { continue }
+            if settled == 0 {
+                removeClient(slot)
             } else {
-                removeClient(client)
+                clients[slot].settled = nil
+                (clients[slot].isUnwritten, clients[slot].isUncertain) = (false, false)
+                clients[slot].isUncertainInBatch = false
+                changeWindow(of: slot) { $0.removeOutcomes(after: settled) }
+                order.markUsed(slot, &links)
             }
         }
-        (unwritten, before) = ([:], [:])
-        (uncertain, uncertainInBatch) = ([], [])
+        (unwritten, evicted, unsettled, uncertain, uncertainInBatch) = ([], [], [], [], [])
     }
 }
 

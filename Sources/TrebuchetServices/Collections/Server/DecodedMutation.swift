@@ -1,5 +1,6 @@
 internal import Bytes
 internal import Trebuchet
+internal import TrebuchetWire
 
 /// A mutation of a client, decoded after its rate and size were checked.
 enum DecodedMutation {
@@ -20,6 +21,7 @@ enum DecodedMutation {
         _ mutations: [EncodedJSON], _ limits: CollectionLimits, at revision: Int, take: (_ writes: Int) -> Int?
     ) throws(CollectionError) -> [DecodedMutation] {
         var read: [DecodedMutation] = []
+        var text = ByteBuffer()
         for encoded in mutations {
             if let wait = take(1) {
                 guard !read.isEmpty else { throw .rateLimited(retryAfterMilliseconds: wait) }
@@ -32,9 +34,9 @@ enum DecodedMutation {
             guard encoded.depth <= CollectionLimits.maximumDepth + DocumentMutation.depth else {
                 throw .tooDeep(limit: CollectionLimits.maximumDepth)
             }
-            var text = ByteBuffer()
+            text.removeAll()
             do {
-                try encoded.appendCanonical(to: &text)
+                try encoded.appendMutation(to: &text)
             } catch {
                 throw .invalidDocument("\(error)")
             }
@@ -54,5 +56,29 @@ enum DecodedMutation {
             read.append(.mutation(mutation))
         }
         return read
+    }
+}
+
+extension EncodedJSON {
+    /// Appends the text of a mutation. The members of the mutation and of its commands keep their order; values are canonical.
+    fileprivate func appendMutation(to text: inout ByteBuffer) throws {
+        try bytes.withUnsafeBytes { bytes in
+            var json = JSONCursor(bytes)
+            guard json.peek() == UInt8(ascii: "{") else { return try CanonicalJSON.append(&json, depth: 0, to: &text) }
+            try json.expect(UInt8(ascii: "{"))
+            text.append(UInt8(ascii: "{"))
+            let start = text.count
+            var isFirst = true
+            while let name = try json.name(&isFirst) {
+                if text.count > start { text.append(UInt8(ascii: ",")) }
+                let nameStart = text.count
+                CanonicalJSON.appendString(name, of: json, to: &text)
+                // A command is an object in another one; several are in an array.
+                let isList = text.bytes[nameStart...].elementsEqual(#""commands""#.utf8)
+                text.append(UInt8(ascii: ":"))
+                try CanonicalJSON.append(&json, depth: 1, unsortedLevels: isList ? 3 : 2, to: &text)
+            }
+            text.append(UInt8(ascii: "}"))
+        }
     }
 }

@@ -3,6 +3,9 @@ internal import Trebuchet
 
 /// Expiry of documents, and writes to the store.
 extension DocumentCollection {
+    /// The size of a batch in bytes above which it is encoded outside the reactor.
+    private static let maximumEncodedBytes = 256 << 10
+
     /// Removes expired documents, a part in each turn.
     func expire() {
         let isMore = table.expire(at: host.clock.now(), limit: Self.expiredAtOnce)
@@ -45,11 +48,14 @@ extension DocumentCollection {
         }
     }
 
+    /// The batch that completes all changes up to now; nil when readers have them. A repeated mutation of the current batch
+    /// changes nothing, and waits for that batch.
+    var unfinishedBatch: PendingBatch? { table.hasUnwritten ? next : current }
+
     /// Returns when all changes up to now are in the store and readers have them.
     func waitUntilWritten(for connection: CallerConnection?) async throws(CollectionError) {
         try checkOpen()
-        // A repeated mutation of the current batch changes nothing, and waits for that batch.
-        guard let batch = table.hasUnwritten ? next : current else { return }
+        guard let batch = unfinishedBatch else { return }
         let result = await withCheckedContinuation { continuation in
             batch.addWaiter(continuation, of: connection)
             startWriting()
@@ -60,7 +66,8 @@ extension DocumentCollection {
     func startWriting() {
         guard !isWriting, !isClosed, table.hasUnwritten else { return }
         isWriting = true
-        Task { await writeAll() }
+        // With the reactor as the executor, so that a store that passes the work on uses no other thread.
+        Task(executorPreference: id.home?.taskExecutor) { await self.whenLocal { await $0.writeAll() } }
     }
 
     func writeAll() async {
@@ -115,11 +122,16 @@ extension DocumentCollection {
     private func write(
         _ batch: DocumentTable.Batch
     ) async throws(CollectionError) -> StoredCollection.Acknowledgement {
-        guard !stored.isBegun else { return try await stored.write(batch, over: nil) }
+        if stored.isBegun, batch.byteCount <= Self.maximumEncodedBytes {
+            return try await stored.write(batch, over: nil)
+        }
         // A snapshot in progress belongs to the log before the batch.
-        await copying?.value
+        if !stored.isBegun { await copying?.value }
         try checkOpen()
-        return try await stored.write(batch, over: table.contents(at: revision))
+        let (stored, contents) = (stored, stored.isBegun ? nil : table.contents(at: revision))
+        return try await withTaskExecutorPreference(globalConcurrentExecutor) { () async throws(CollectionError) in
+            try await stored.write(batch, over: contents)
+        }
     }
 
     /// Writes a snapshot when the log has become too long: slice by slice, concurrent with other writes.

@@ -18,6 +18,8 @@ distributed actor DocumentCollection: ServiceActor {
     let host: CollectionHost
     var table: DocumentTable
     let queries: OpenQueries
+    /// The shard of its reactor, which holds responses.
+    private lazy var shard = actorSystem.shard(of: id.home)
     /// The turns of calls that read.
     private let turns = FairTurns<CallerParty>()
     /// The last write that is in the store.
@@ -100,7 +102,7 @@ distributed actor DocumentCollection: ServiceActor {
             host.log.refusal(error, of: "writes", in: name, by: caller.connection)
             throw error
         }
-        let targets = Set(read.lazy.flatMap(\.targets)).filter { $0.collection != self.name }
+        let targets = Set(read.lazy.flatMap(\.targets).filter { $0.collection != self.name })
         var isInLine = await waitForCommits(for: targets)
         defer { if isInLine { resumeNextCommit() } }
         // Without links to check there is no suspension here, so commits keep the order of their arrival.
@@ -114,7 +116,7 @@ distributed actor DocumentCollection: ServiceActor {
         var slice = ScanSlice()
         let failures = self.failures
         for mutation in read {
-            if slice.isOver || table.isBatchFull {
+            if table.isBatchFull || !outcomes.isEmpty && slice.isOver {
                 // Other work gets its turn, and commits that arrive meanwhile wait for this one.
                 (isReadingOthers, isInLine) = (true, true)
                 if table.isBatchFull { try await waitUntilWritten(for: caller.connection) } else { await Task.yield() }
@@ -140,11 +142,37 @@ distributed actor DocumentCollection: ServiceActor {
         }
         applyExpired()
         watchForExpiry()
+        // Later commits change the same batch, or the next one.
+        if isInLine { resumeNextCommit() }
+        isInLine = false
+        if !outcomes.isEmpty, holdsResponse(outcomes, of: caller) { return outcomes }
         try await waitUntilWritten(for: caller.connection)
         guard !isClosed else { throw lost }
-        // The results of the caller's queries were sent before this response, which contains their positions.
-        if !outcomes.isEmpty { outcomes[outcomes.count - 1].shown = queries.resultPositions(for: caller) }
+        addPositions(to: &outcomes, for: caller)
         return outcomes
+    }
+
+    /// The results of the caller's queries are sent before the response to a commit, which contains their positions.
+    private func addPositions(to outcomes: inout [MutationOutcome], for caller: CollectionConnectionState) {
+        if !outcomes.isEmpty { outcomes[outcomes.count - 1].shown = queries.resultPositions(for: caller) }
+    }
+
+    /// Holds the response of the calling commit until its batch is written, without a task that waits.
+    ///
+    /// - Returns: false when the commit must wait itself.
+    private func holdsResponse(_ outcomes: [MutationOutcome], of caller: CollectionConnectionState) -> Bool {
+        guard let batch = unfinishedBatch else { return false }
+        var result: (() throws -> _CallResult)?
+        if !queries.queries(of: caller).isEmpty {
+            result = { [unowned self] in
+                var outcomes = outcomes
+                self.addPositions(to: &outcomes, for: caller)
+                return try _CallResult(outcomes)
+            }
+        }
+        guard batch.holdResponse(of: caller.connection, on: shard, result: result) else { return false }
+        startWriting()
+        return true
     }
 
     /// Executes mutations, unless the connection is signed in as another account; then it executes none.
@@ -269,13 +297,13 @@ distributed actor DocumentCollection: ServiceActor {
     /// Calls `body` in turns of the party until it returns true, or until the collection has ended.
     private func takeTurns(_ caller: CollectionConnectionState, _ body: () -> Bool) async {
         let party = caller.party
+        await turns.begin(party)
         while true {
-            await turns.begin(party)
             let start = MonotonicClock.now
             let isDone = isClosed || body()
-            turns.end(party, after: MonotonicClock.now - start)
-            if isDone { return }
-            await Task.yield()
+            let time = MonotonicClock.now - start
+            if isDone { return turns.end(party, after: time) }
+            await turns.yield(party, after: time)
         }
     }
 

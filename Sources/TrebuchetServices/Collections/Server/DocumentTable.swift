@@ -8,22 +8,6 @@ internal import Trebuchet
 struct DocumentTable: Sendable {
     typealias ChangeCheck = (DocumentChangeRequest) throws(CollectionError) -> Void
 
-    struct Unwritten: Sendable {
-        let document: Document?
-        let revision: Int
-    }
-
-    /// The changes of one store write.
-    struct Batch: Sendable {
-        var documents: [DocumentID: Unwritten] = [:]
-        var clients: [ByteText: MutationWindowChange] = [:]
-        var revision = 0
-        /// The time of the last write.
-        var time = 0
-        /// The number of documents after the batch.
-        var documentCount = 0
-    }
-
     /// The state to restore when a mutation fails.
     private struct Savepoint {
         let revision: Int
@@ -360,8 +344,9 @@ struct DocumentTable: Sendable {
     ///
     /// - Parameter revision: the number of that write.
     func contents(at revision: Int) -> CollectionContents {
-        CollectionContents(
-            documents: documents, clients: clients.written, revision: revision, time: time, secret: secret)
+        var contents = CollectionContents(documents: documents, revision: revision, time: time, secret: secret)
+        if clients.hasWritten { contents.copyClients = { [clients] in clients.written } }
+        return contents
     }
 
     /// Completes a batch that is in the store; returns the changes for readers.

@@ -22,7 +22,7 @@ struct ExpiryQueue: Sendable {
 
     /// Sets the expiry of a document; nil for none.
     mutating func set(_ time: Int?, for id: DocumentID) {
-        guard times[id] != time else { return }
+        guard time != nil || !times.isEmpty, times[id] != time else { return }
         times[id] = time
         if heap.count > 2 * times.count + 64 { return rebuild() }
         guard let time else { return }

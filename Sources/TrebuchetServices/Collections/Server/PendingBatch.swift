@@ -1,4 +1,5 @@
 internal import Trebuchet
+internal import TrebuchetActors
 
 /// The commits that wait for one batch. Only the store's acknowledgement of a write makes them succeed.
 ///
@@ -6,12 +7,39 @@ internal import Trebuchet
 final class PendingBatch {
     typealias Continuation = CheckedContinuation<Result<Void, CollectionError>, Never>
 
+    /// The maximum number of held responses, which are sent in one turn.
+    private static let maximumHeld = 1_024
+
     private var waiters: [(continuation: Continuation, connection: CallerConnection?)] = []
 
-    var isEmpty: Bool { waiters.isEmpty }
+    /// The responses of commits that have returned, and their connections.
+    private var gate: ResponseGate?
+    private var held: [CallerConnection] = []
+
+    var isEmpty: Bool { waiters.isEmpty && held.isEmpty }
+
+    /// For tests.
+    var heldCount: Int { held.count }
 
     /// The waiting connections; nil is an administrator.
-    var connections: [CallerConnection?] { waiters.map(\.connection) }
+    var connections: [CallerConnection?] { waiters.map(\.connection) + held }
+
+    /// Holds the response of the calling commit, which must return without suspending.
+    ///
+    /// - Parameters:
+    ///   - shard: that of the collection's reactor.
+    ///   - result: creates the result at the end of the batch; nil for the returned one.
+    /// - Returns: false when the commit must wait itself.
+    func holdResponse(
+        of connection: CallerConnection, on shard: SystemShard?, result: (() throws -> _CallResult)?
+    ) -> Bool {
+        guard let shard, held.count < Self.maximumHeld else { return false }
+        let gate = gate ?? ResponseGate(on: shard)
+        guard shard.holdResponse(until: gate, result: result) else { return false }
+        self.gate = gate
+        held.append(connection)
+        return true
+    }
 
     func addWaiter(_ continuation: Continuation, of connection: CallerConnection?) {
         waiters.append((continuation, connection))
@@ -24,8 +52,9 @@ final class PendingBatch {
     func fail(_ error: CollectionError) { finish(.failure(error)) }
 
     private func finish(_ result: Result<Void, CollectionError>) {
-        let ended = waiters
-        waiters = []
+        let (ended, gate) = (waiters, gate)
+        (waiters, held, self.gate) = ([], [], nil)
+        if case .failure(let error) = result { gate?.open(failing: error) } else { gate?.open(failing: nil) }
         for waiter in ended { waiter.continuation.resume(returning: result) }
     }
 }

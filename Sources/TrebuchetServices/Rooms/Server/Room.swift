@@ -136,6 +136,7 @@ distributed actor Room {
     /// Replaces the caller's presence; nil removes it.
     distributed func setPresence(_ presence: EncodedJSON?) throws(RoomError) {
         let membershipID = try callerMembershipID(consuming: .presenceUpdates)
+        try consumeUpdates(of: presence?.byteCount ?? 0)
         let newPresence = try presence.map { (presence) throws(RoomError) in try value(presence) }
         try presenceBatch.check(newPresence, of: membershipID)
         publishPresence(newPresence, of: membershipID)
@@ -144,9 +145,11 @@ distributed actor Room {
     /// Changes parts of the caller's presence with a merge patch (RFC 7396).
     distributed func patchPresence(_ patch: EncodedJSON) throws(RoomError) {
         let membershipID = try callerMembershipID(consuming: .presenceUpdates)
-        let presence = (presenceBatch.newestPresence(of: membershipID, in: roster) ?? .object([:])).merging(
-            try value(patch))
+        let before = presenceBatch.newestPresence(of: membershipID, in: roster) ?? .object([:])
+        try consumeUpdates(of: before.byteCount)
+        let presence = before.merging(try value(patch))
         try check(presence.byteCount)
+        if case .object(let members) = presence { try checkMembers(members.withText(CanonicalJSON.memberCount)) }
         try presenceBatch.check(presence, of: membershipID)
         publishPresence(presence, of: membershipID)
     }
@@ -233,10 +236,24 @@ distributed actor Room {
         return try membership.membershipID(of: client)
     }
 
+    /// Takes more updates from the caller's rate for a large presence, which costs more.
+    private func consumeUpdates(of bytes: Int) throws(RoomError) {
+        let calls = bytes / RoomLimits.bytesPerUpdate
+        if calls > 0 { try host.consumeRate(.presenceUpdates, of: try host.callingClient(), calls: calls) }
+    }
+
+    private func checkMembers(_ members: Int) throws(RoomError) {
+        let limit = RoomLimits.maximumPresenceMembers
+        guard members > limit else { return }
+        throw .invalidValue("the objects of a presence have \(members) members, of at most \(limit)")
+    }
+
     /// The size first: larger values are not decoded.
     private func value(_ encoded: EncodedJSON) throws(RoomError) -> JSONValue {
         try check(encoded.byteCount)
-        guard encoded.depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
+        let (depth, members) = encoded.nesting
+        guard depth <= RoomLimits.maximumDepth else { throw .tooDeep(limit: RoomLimits.maximumDepth) }
+        try checkMembers(members)
         do {
             return try encoded.value()
         } catch {

@@ -178,15 +178,15 @@ public final class RoomHost: Sendable {
         }
     }
 
-    /// Takes one call from the caller's rate; throws `rateLimited` when there is none left.
-    func consumeRate(_ rate: RoomRate, of client: RoomConnectionState) throws(RoomError) {
+    /// Takes calls from the caller's rate; throws `rateLimited` when there are not so many left.
+    func consumeRate(_ rate: RoomRate, of client: RoomConnectionState, calls: Int = 1) throws(RoomError) {
         let limit =
             switch rate {
             case .joins: limits.joins
             case .presenceUpdates: limits.presenceUpdates
             case .publishes: limits.publishes
             }
-        if let wait = client.consume(of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
+        if let wait = client.consume(calls, of: rate, limit) { throw .rateLimited(retryAfterMilliseconds: wait) }
     }
 }
 

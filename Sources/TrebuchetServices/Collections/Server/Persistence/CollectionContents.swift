@@ -11,6 +11,8 @@ struct CollectionContents: Sendable {
     var time = 0
     /// The key for identifiers of hosts; nil before the first write.
     var secret: UInt64?
+    /// Returns the clients of a loaded collection, which takes a while; nil when `clients` has them.
+    var copyClients: (@Sendable () -> [ByteText: MutationDeduplicationWindow])?
 
     /// The revision that a loaded collection continues from. After a restored backup, or a loss at the end of the store, no write
     /// may get the number of a lost write that clients have seen. A store without the collection may have lost all of it, so a new
@@ -29,7 +31,7 @@ struct CollectionContents: Sendable {
     private static let revisionsPerMillisecond = 64
 
     /// True without documents and recorded clients.
-    var isEmpty: Bool { documents.isEmpty && clients.isEmpty }
+    var isEmpty: Bool { documents.isEmpty && clients.isEmpty && copyClients == nil }
     /// True when the collection has never had a write.
     var isNew: Bool { isEmpty && revision == 0 && secret == nil }
 }

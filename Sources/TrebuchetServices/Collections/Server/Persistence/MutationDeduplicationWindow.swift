@@ -4,47 +4,62 @@ internal import TrebuchetWire
 /// The recorded mutations of a client, which prevent a repeated execution.
 ///
 /// A client numbers its mutations and sends them in order, at most as many at once as the window has. It sends the next ones
-/// when it has their outcomes, so each repeated mutation is in the window. Outcomes are kept as in the log, and decoded only for
-/// a repetition.
+/// when it has their outcomes, so each repeated mutation is in the window. Errors are kept as in the log, and decoded only for a
+/// repetition.
 struct MutationDeduplicationWindow: Sendable, Equatable {
+    /// A recorded outcome.
+    private struct Entry: Sendable, Equatable {
+        let number: Int
+        let revision: Int
+        /// Nil when the digest of the mutation was not stored.
+        let digest: UInt32?
+        /// The error and index as members of the outcome's JSON, each behind a comma; empty for none.
+        let rest: [UInt8]
+
+        var byteCount: Int { MemoryLayout<Self>.stride + rest.count }
+
+        func append(to text: inout ByteBuffer) {
+            text.append(#"{"number":"# as StaticString)
+            text.append(decimal: Int64(number))
+            text.append(#","revision":"# as StaticString)
+            text.append(decimal: Int64(revision))
+            if let digest {
+                text.append(#","digest":"# as StaticString)
+                text.append(decimal: Int64(digest))
+            }
+            text.append(rest)
+            text.append(UInt8(ascii: "}"))
+        }
+    }
+
     /// The newest number.
     private(set) var last = 0
     /// The last write of the client.
     private(set) var revision = 0
-    private var count = 0
-    /// The outcomes, oldest first, each with a comma behind it:
-    ///
-    ///     {"number":5,"revision":7,"digest":99},
-    private var text: [UInt8] = []
-
+    /// The outcomes, oldest first.
+    private var entries: [Entry] = []
     /// The bytes of the outcomes.
-    var byteCount: Int { text.count }
+    private(set) var byteCount = 0
 
     /// Returns the outcome of a repeated mutation; nil for a new one, whose number may leave a gap.
     func outcome(of mutation: DocumentMutation) -> MutationOutcome? {
         let number = mutation.number
         guard number <= last else { return nil }
-        guard let (outcome, digest) = outcome(number) else {
+        guard let entry = entries.first(where: { $0.number == number }), let outcome = Self.outcome(entry) else {
             return MutationOutcome(number: number, revision: 0, error: .outdated)
         }
         // Outcomes from before digests were stored have none.
-        guard digest.map({ $0 == mutation.digest }) ?? true else {
+        guard entry.digest.map({ $0 == mutation.digest }) ?? true else {
             return MutationOutcome(number: number, revision: 0, error: .numberReused)
         }
         return outcome
     }
 
-    private func outcome(_ number: Int) -> (MutationOutcome, digest: UInt32?)? {
-        text.withUnsafeBytes { text in
-            var start = 0
-            while start < text.count {
-                let end = Self.end(of: start, in: text)
-                let line = UnsafeRawBufferPointer(rebasing: text[start..<end])
-                if Self.number(line) == number { return try? Self.read(line) }
-                start = end + 1
-            }
-            return nil
-        }
+    private static func outcome(_ entry: Entry) -> MutationOutcome? {
+        guard !entry.rest.isEmpty else { return MutationOutcome(number: entry.number, revision: entry.revision) }
+        var text = ByteBuffer()
+        entry.append(to: &text)
+        return try? MutationOutcome(json: text.bytes)
     }
 
     mutating func remember(_ outcome: MutationOutcome, of mutation: DocumentMutation) {
@@ -65,73 +80,42 @@ struct MutationDeduplicationWindow: Sendable, Equatable {
         guard number > last else { return }
         last = number
         if error == nil { self.revision = revision }
-        var line = ByteBuffer(capacity: 96)
-        line.append(Self.head)
-        line.append(decimal: Int64(number))
-        line.append(#","revision":"# as StaticString)
-        line.append(decimal: Int64(revision))
-        if let digest {
-            line.append(#","digest":"# as StaticString)
-            line.append(decimal: Int64(digest))
+        var rest: [UInt8] = []
+        if let error { rest += Array(#","error":"#.utf8) + error }
+        if let index { rest += Array(#","index":\#(index)"#.utf8) }
+        if entries.count == CollectionLimits.mutationsPerCall {
+            byteCount -= entries[0].byteCount
+            entries.removeFirst()
         }
-        if let error {
-            line.append(#","error":"# as StaticString)
-            line.append(error)
-        }
-        if let index {
-            line.append(#","index":"# as StaticString)
-            line.append(decimal: Int64(index))
-        }
-        line.append("}," as StaticString)
-        count += 1
-        if count > CollectionLimits.mutationsPerCall {
-            count -= 1
-            text.removeFirst(text.withUnsafeBytes { Self.end(of: 0, in: $0) } + 1)
-        }
-        text.append(contentsOf: line.bytes)
+        entries.append(Entry(number: number, revision: revision, digest: digest, rest: rest))
+        byteCount += entries[entries.count - 1].byteCount
     }
 
-    // MARK: Text
-
-    private static let head: StaticString = #"{"number":"#
-
-    private static func end(of start: Int, in text: UnsafeRawBufferPointer) -> Int {
-        var scan = CanonicalJSON.Scan()
-        return scan.end(ofValueAt: start, text)
+    /// Returns the window with later outcomes only.
+    func outcomes(after number: Int) -> Self {
+        var later = self
+        later.entries = Array(entries[(entries.firstIndex { $0.number > number } ?? entries.endIndex)...])
+        later.byteCount = later.entries.reduce(0) { $0 + $1.byteCount }
+        return later
     }
 
-    private static func number(_ line: UnsafeRawBufferPointer) -> Int {
-        var number = 0
-        for digit in line.dropFirst(head.utf8CodeUnitCount) {
-            guard digit &- 0x30 < 10 else { break }
-            number = number &* 10 &+ Int(digit &- 0x30)
+    /// Removes the outcomes of later mutations, which were not written.
+    mutating func removeOutcomes(after number: Int) {
+        while let entry = entries.last, entry.number > number {
+            byteCount -= entry.byteCount
+            entries.removeLast()
         }
-        return number
-    }
-
-    private static func read(_ line: UnsafeRawBufferPointer) throws -> (
-        MutationOutcome, digest: UInt32?
-    ) {
-        let outcome = try MutationOutcome(json: line)
-        guard case .object(let members) = try JSONValue(json: line),
-            case .integer(let digest)? = members["digest"]
-        else {
-            return (outcome, nil)
-        }
-        return (outcome, UInt32(exactly: digest))
+        last = number
+        revision = entries.last { $0.rest.isEmpty }?.revision ?? 0
     }
 
     /// Appends the outcomes of later mutations, sorted by number, with commas between them.
     func write(after number: Int, to lines: inout ByteBuffer) {
-        text.withUnsafeBytes { text in
-            var start = 0
-            while start < text.count,
-                Self.number(UnsafeRawBufferPointer(rebasing: text[start...])) <= number
-            {
-                start = Self.end(of: start, in: text) + 1
-            }
-            guard start < text.count else { return }
-            lines.append(UnsafeRawBufferPointer(rebasing: text[start..<text.count - 1]))
+        var isFirst = true
+        for entry in entries where entry.number > number {
+            if !isFirst { lines.append(UInt8(ascii: ",")) }
+            isFirst = false
+            entry.append(to: &lines)
         }
     }
 
@@ -168,8 +152,10 @@ extension MutationDeduplicationWindow: Decodable {
 
 /// The change of a client's recorded mutations in a batch.
 struct MutationWindowChange: Sendable {
-    /// Nil for an evicted client.
+    /// At least the outcomes that are not in the store; nil for an evicted client.
     let window: MutationDeduplicationWindow?
     /// The newest number whose outcome is in the store; nil when the stored outcomes must be discarded.
     let known: Int?
+    /// The slot of the client in its `ClientMutationLog`.
+    var slot = 0
 }

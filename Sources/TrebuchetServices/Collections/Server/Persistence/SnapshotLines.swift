@@ -16,7 +16,7 @@ struct SnapshotLines {
     init(_ contents: CollectionContents) {
         self.contents = contents
         documents = AnyIterator(contents.documents.values.makeIterator())
-        clients = contents.clients.makeIterator()
+        clients = (contents.copyClients?() ?? contents.clients).makeIterator()
     }
 
     /// Returns the next slice, which has `size` bytes or slightly more; the last one may be smaller or empty.

@@ -3,28 +3,30 @@ internal import TrebuchetWire
 /// The beginning of a document's position in an order, as a number. Documents with different keys are in the order of the keys;
 /// those with the same key must be compared.
 struct SortKey: Comparable {
-    private let bits: UInt64
+    private let bits: UInt128
 
-    init(_ bits: UInt64) { self.bits = bits }
+    init(_ bits: UInt128) { self.bits = bits }
 
     static func < (one: Self, other: Self) -> Bool { one.bits < other.bits }
 
     /// The bits of a value behind those of its kind.
-    private static let valueBits = 61
+    private static let valueBits = 125
+    /// The bytes of a string that the key has, the last one in part.
+    private static let textBytes = 16
 
     init(_ document: Document, in order: [QueryOrder]) {
         guard let first = order.first else {
-            self.init(UInt64(max(0, document.created)))
+            self.init(UInt128(max(0, document.created)))
             return
         }
         let bits = first.path.withText(in: document) { text in
-            let kind = UInt64(JSONOrder.kind(text).rawValue) << Self.valueBits
+            let kind = UInt128(JSONOrder.kind(text).rawValue) << Self.valueBits
             return kind | (text.map { Self.value($0) } ?? 0)
         }
         self.init(first.isDescending ? ~bits : bits)
     }
 
-    private static func value(_ text: UnsafeRawBufferPointer) -> UInt64 {
+    private static func value(_ text: UnsafeRawBufferPointer) -> UInt128 {
         switch JSONOrder.kind(text) {
         case .null, .array, .object: return 0
         case .bool: return text[0] == UInt8(ascii: "t") ? 1 : 0
@@ -41,10 +43,10 @@ struct SortKey: Comparable {
             }
             // In the order of the numbers: positive ones above negative ones, and these reversed. 0.0 has one key.
             let bits = (number + 0).bitPattern
-            return (bits >> 63 == 0 ? bits | 1 << 63 : ~bits) >> (64 - valueBits)
+            return UInt128(bits >> 63 == 0 ? bits | 1 << 63 : ~bits) << (valueBits - 64)
         case .text:
             let inside = CanonicalJSON.inside(text)
-            let start = UnsafeRawBufferPointer(rebasing: inside.prefix(8))
+            let start = UnsafeRawBufferPointer(rebasing: inside.prefix(textBytes))
             if CanonicalJSON.isEscaped(start) {
                 return beginning(CanonicalJSON.string(inside).utf8)
             }
@@ -52,12 +54,13 @@ struct SortKey: Comparable {
         }
     }
 
-    private static func beginning(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        var (bits, count) = (UInt64(0), 0)
-        for byte in bytes.prefix(8) {
-            bits = bits << 8 | UInt64(byte)
+    private static func beginning(_ bytes: some Sequence<UInt8>) -> UInt128 {
+        var (high, low, count) = (UInt64(0), UInt64(0), 0)
+        for byte in bytes.prefix(textBytes) {
+            let shift = UInt64(56 - 8 * (count & 7))
+            if count < 8 { high |= UInt64(byte) << shift } else { low |= UInt64(byte) << shift }
             count += 1
         }
-        return count == 0 ? 0 : (bits << UInt64(8 * (8 - count))) >> UInt64(64 - valueBits)
+        return (UInt128(high) << 64 | UInt128(low)) >> (128 - valueBits)
     }
 }
